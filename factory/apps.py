@@ -1,0 +1,25 @@
+"""The shared kernel: it knows no run, no approval and no budget."""
+
+from importlib import import_module
+from importlib.util import find_spec
+
+from django.apps import AppConfig
+
+ROOMS = ("permissions", "events", "handlers", "reconcilers", "invariants")
+"""Rooms that register something when they are imported."""
+
+
+class HouseConfig(AppConfig):
+    """An app of this house: importing its rooms is what registers their contents."""
+
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        for room in ROOMS:
+            name = f"{self.name}.{room}"
+            if find_spec(name):
+                import_module(name)
+
+
+class FactoryConfig(HouseConfig):
+    name = "factory"

@@ -1,0 +1,7 @@
+"""Budgets, reservations, the ledger and priced usage."""
+
+from factory.apps import HouseConfig
+
+
+class UsageConfig(HouseConfig):
+    name = "usage"
