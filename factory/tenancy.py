@@ -1,0 +1,98 @@
+"""The tenant wall: which tenant the running transaction may see.
+
+Two walls stand. This one fails closed with a clear error; PostgreSQL's forced row-level security
+is the truth. The tenant is a transaction-local setting, so that a pooled connection carries
+nothing over to the next caller.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+
+from factory.context import Context
+
+TENANT_SETTING = "factory.tenant"
+
+_active: ContextVar[Context | None] = ContextVar("factory_active_context", default=None)
+
+
+class TenantNotSet(RuntimeError):
+    """Tenant data was asked for outside any tenant's scope: a defect of the caller."""
+
+
+def active() -> Context:
+    """The context whose tenant the running transaction is bound to."""
+    ctx = _active.get()
+    if ctx is None:
+        raise TenantNotSet("No tenant is in scope: read inside reading(ctx), write inside a command.")
+    return ctx
+
+
+def active_or_none() -> Context | None:
+    """The context in scope, if there is one."""
+    return _active.get()
+
+
+def _set(**values: str) -> None:
+    calls = ", ".join("set_config(%s, %s, true)" for _ in values)
+    flat: list[Any] = [part for name, value in values.items() for part in (name, value)]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {calls}", flat)
+
+
+@contextmanager
+def bound(ctx: Context, *, read_only: bool = False) -> Iterator[None]:
+    """One top-level transaction bound to the tenant of `ctx`.
+
+    Durable: it refuses to be nested, because an outer transaction would decide over its commit.
+    """
+    with transaction.atomic(durable=True):
+        values = {TENANT_SETTING: ctx.tenant_id}
+        if read_only:
+            values["transaction_read_only"] = "on"
+        _set(**values)
+        token = _active.set(ctx)
+        try:
+            yield
+        finally:
+            _active.reset(token)
+
+
+@contextmanager
+def reading(ctx: Context) -> Iterator[None]:
+    """A read-only transaction in the tenant of `ctx`; inside one of the same tenant it joins."""
+    outer = _active.get()
+    if outer is not None:
+        if outer.tenant_id != ctx.tenant_id:
+            raise TenantNotSet(f"Already reading as {outer.tenant_id}; {ctx.tenant_id} needs its own scope.")
+        yield
+        return
+    with bound(ctx, read_only=True):
+        yield
+
+
+@contextmanager
+def scanning() -> Iterator[CursorWrapper]:
+    """A read-only cursor that sees every tenant, but only ids, tenants and due times.
+
+    It runs as the role `factory_scan`, whose grants name the columns; each item that it finds is
+    then worked in its own tenant. Inside an open command it lends the role for the block.
+    """
+    role = connection.ops.quote_name(f"{settings.FACTORY_ROLE_PREFIX}_scan")
+    if connection.in_atomic_block:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL ROLE {role}")
+            try:
+                yield cursor
+            finally:
+                if not connection.needs_rollback:
+                    cursor.execute("RESET ROLE")
+        return
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL ROLE {role}; SET TRANSACTION READ ONLY")
+        yield cursor
