@@ -1,5 +1,6 @@
 """The kernel's tables."""
 
+from factory.models.revoked_token import RevokedToken
 from factory.models.user import User
 
-__all__ = ["User"]
+__all__ = ["RevokedToken", "User"]

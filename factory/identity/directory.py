@@ -1,0 +1,43 @@
+"""Who somebody is in a project. The kernel asks; the app that keeps the memberships answers."""
+
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What memberships and delegations give a subject, at this moment.
+
+    `person` is the human who answers for the subject: two subjects of one person are one person
+    wherever duties are separated, and a service account's person is its owner.
+    """
+
+    person: str
+    roles: frozenset[str]
+    grants: frozenset[str] = frozenset()
+
+
+class Directory(Protocol):
+    def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
+        """The standing of `subject`, or None where it has none.
+
+        Called inside a reading transaction of that tenant, so the implementation only queries. With no
+        project it answers for the tenant as a whole. None must not tell an unknown tenant or project from
+        one where the subject is merely no member.
+        """
+        ...
+
+
+_registered: list[Directory] = []
+
+
+def register_directory(implementation: Directory) -> None:
+    """Called once, when the app that keeps memberships is ready."""
+    _registered[:] = [implementation]
+
+
+def directory() -> Directory:
+    if not _registered:
+        raise RuntimeError("No directory is registered: the app that keeps memberships is not installed.")
+    return _registered[0]
