@@ -1,0 +1,214 @@
+"""A bearer token becomes a `Token` only if a trusted issuer signed exactly this, and for us."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import jwt
+import structlog
+from django.core.exceptions import ImproperlyConfigured
+
+from factory.errors import Busy, Unauthenticated
+from factory.identity.config import IdentitySettings, TrustedIssuer, check, identity_settings
+from factory.identity.keys import ALGORITHMS, FileKeys, KeySource, KeysUnavailable, RemoteKeys
+
+MAX_TOKEN_LENGTH = 8192
+REQUIRED = ["exp", "iat", "aud", "iss", "sub"]
+SUBJECT = re.compile(r"[!-~]{1,255}")
+TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a verified token says. `roles` is None where it asserts none."""
+
+    issuer: str
+    subject: str
+    kind: str
+    scopes: frozenset[str]
+    expires_at: datetime
+    jti: str = ""
+    tenant_id: str = ""
+    project_id: UUID | None = None
+    roles: frozenset[str] | None = None
+    pool: str = ""
+
+
+class Refused(Unauthenticated):
+    """The token is not good. Every caller hears the same words; the reason is for our own log."""
+
+    code = "invalid-token"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("The bearer token is not valid here.")
+        self.reason = reason
+
+
+class Verifier:
+    """Checks tokens against the trusted issuers of one settings section."""
+
+    def __init__(self, config: IdentitySettings, sources: Mapping[str, KeySource] | None = None) -> None:
+        faults = check(config)
+        if faults:
+            raise ImproperlyConfigured(" ".join(faults))
+        self._config = config
+        self._issuers = {entry.issuer: entry for entry in config.issuers}
+        self._sources = dict(sources) if sources is not None else self._default_sources()
+
+    def verify(self, encoded: str) -> Token:
+        """The token's contents, or `Refused`; `Busy` while its issuer's keys cannot be had."""
+        try:
+            return self._verify(encoded)
+        except Refused as refusal:
+            log.info("token_refused", reason=refusal.reason)
+            raise
+        except jwt.PyJWTError as fault:
+            log.info("token_refused", reason=type(fault).__name__)
+            raise Refused(type(fault).__name__) from fault
+        except (ValueError, TypeError, OverflowError, RecursionError) as fault:
+            log.info("token_refused", reason=f"malformed: {type(fault).__name__}")
+            raise Refused("malformed") from fault
+
+    def _verify(self, encoded: str) -> Token:
+        if len(encoded) > MAX_TOKEN_LENGTH:
+            raise Refused("too long")
+        issuer = self._claimed_issuer(encoded)
+        key = self._key(issuer, jwt.get_unverified_header(encoded))
+        audiences = [self._config.person_audience, self._config.worker_audience]
+        claims: dict[str, Any] = jwt.decode(
+            encoded,
+            key,
+            algorithms=[key.algorithm_name],
+            audience=audiences,
+            issuer=issuer,
+            leeway=self._config.leeway_seconds,
+            options={"require": REQUIRED},
+        )
+        return self._token(claims)
+
+    def _claimed_issuer(self, encoded: str) -> str:
+        claims = jwt.decode(encoded, options={"verify_signature": False})
+        issuer = claims.get("iss")
+        if not isinstance(issuer, str) or issuer not in self._sources:
+            raise Refused("issuer not trusted")
+        return issuer
+
+    def _key(self, issuer: str, header: Mapping[str, Any]) -> jwt.PyJWK:
+        kid, algorithm = header.get("kid"), header.get("alg")
+        if algorithm not in ALGORITHMS:
+            raise Refused("algorithm not allowed")
+        if not isinstance(kid, str) or not 0 < len(kid) <= 200:
+            raise Refused("no key id")
+        try:
+            key = self._sources[issuer].key(kid)
+        except KeysUnavailable as fault:
+            raise Busy("The issuer's keys cannot be fetched at the moment.") from fault
+        if key is None:
+            raise Refused("unknown key id")
+        if key.algorithm_name != algorithm:
+            raise Refused("algorithm differs from the key's")
+        return key
+
+    def _token(self, claims: Mapping[str, Any]) -> Token:
+        audience = claims["aud"]
+        named = {audience} if isinstance(audience, str) else set(audience)
+        worker = self._config.worker_audience in named
+        if worker and self._config.person_audience in named:
+            raise Refused("two audiences of ours")
+        if not isinstance(claims["sub"], str) or not SUBJECT.fullmatch(claims["sub"]):
+            raise Refused("malformed subject")
+        common: dict[str, Any] = {
+            "issuer": claims["iss"],
+            "subject": claims["sub"],
+            "expires_at": datetime.fromtimestamp(int(claims["exp"]), UTC),
+            "scopes": _words(claims.get(self._config.claims.scope), "scope"),
+            "jti": _text(claims.get("jti", ""), "jti"),
+        }
+        return self._worker_token(claims, common) if worker else self._person_token(claims, common)
+
+    def _worker_token(self, claims: Mapping[str, Any], common: dict[str, Any]) -> Token:
+        names = self._config.claims
+        if names.tenant in claims or names.project in claims:
+            raise Refused("a worker's token names a tenant")
+        entry = self._issuers.get(claims["iss"])
+        if entry is not None and entry.tenants is not None:
+            raise Refused("this issuer speaks for no worker")
+        pool = claims.get(names.pool)
+        if not isinstance(pool, str) or not POOL.fullmatch(pool):
+            raise Refused("no pool")
+        return Token(kind="worker", pool=pool, **{**common, "scopes": frozenset({"factory.worker"})})
+
+    def _person_token(self, claims: Mapping[str, Any], common: dict[str, Any]) -> Token:
+        names = self._config.claims
+        tenant = claims.get(names.tenant)
+        if not isinstance(tenant, str) or not TENANT.fullmatch(tenant):
+            raise Refused("no tenant")
+        entry = self._issuers.get(claims["iss"])
+        if entry is not None and entry.tenants is not None and tenant not in entry.tenants:
+            raise Refused("this issuer does not speak for the tenant")
+        asserted = claims.get(names.roles)
+        return Token(
+            # RFC 9068: a client that acts for itself has its own id as the subject.
+            kind="service" if claims.get("client_id") == claims["sub"] else "person",
+            tenant_id=tenant,
+            project_id=_project(claims.get(names.project)),
+            roles=None if asserted is None else _words(asserted, "roles"),
+            **{**common, "scopes": common["scopes"] - {"factory.worker"}},
+        )
+
+    def _default_sources(self) -> dict[str, KeySource]:
+        sources: dict[str, KeySource] = {entry.issuer: _source(entry) for entry in self._config.issuers}
+        if self._config.embedded:
+            from factory.identity.issuer import EmbeddedKeys  # only where the issuer is switched on
+
+            sources[self._config.embedded_issuer] = EmbeddedKeys(self._config)
+        return sources
+
+
+def _source(entry: TrustedIssuer) -> KeySource:
+    return RemoteKeys(entry.jwks_url) if entry.jwks_url else FileKeys(Path(entry.jwks_file))
+
+
+def _text(value: Any, claim: str) -> str:
+    if not isinstance(value, str) or len(value) > 255:
+        raise Refused(f"malformed {claim}")
+    return value
+
+
+def _words(value: Any, claim: str) -> frozenset[str]:
+    """A claim of words: one string with spaces, or a list of strings."""
+    if value is None:
+        return frozenset()
+    words = value.split() if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or len(words) > 100:
+        raise Refused(f"malformed {claim}")
+    return frozenset(words)
+
+
+def _project(value: Any) -> UUID | None:
+    if value is None:
+        return None
+    try:
+        return UUID(value)
+    except (ValueError, AttributeError, TypeError) as fault:
+        raise Refused("malformed project") from fault
+
+
+@cache
+def verifier() -> Verifier:
+    """The verifier of this process."""
+    return Verifier(identity_settings())
+
+
+def bearer(header: str | None) -> str | None:
+    """The token of an Authorization header; None where there is no bearer token."""
+    scheme, _, encoded = (header or "").partition(" ")
+    return encoded.strip() if scheme.lower() == "bearer" and encoded.strip() else None

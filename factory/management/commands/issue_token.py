@@ -1,0 +1,64 @@
+"""Print a token of the embedded issuer."""
+
+from argparse import ArgumentParser
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from factory.identity.issuer import IssuerOff, issue_person_token, issue_worker_token
+from factory.identity.permissions import SCOPES
+
+MAX_TTL = 365 * 86400
+
+
+class Command(BaseCommand):
+    help = "Print a signed token for a person, a service account (--service) or a worker (--worker-pool)."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--subject", required=True, help="who the token speaks for (its sub)")
+        parser.add_argument("--tenant", default="", help="the tenant's id")
+        parser.add_argument(
+            "--project", type=UUID, help="the project's id; without it, the tenant's operations"
+        )
+        parser.add_argument("--scope", action="append", default=[], help="a scope; may be repeated")
+        parser.add_argument("--roles", default=None, help="comma-separated; narrows what memberships give")
+        parser.add_argument("--service", action="store_true", help="the subject is a service account")
+        parser.add_argument("--worker-pool", default="", help="a worker's token for this pool")
+        parser.add_argument("--ttl", type=int, default=3600, help="seconds until it expires (default 3600)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not 1 <= options["ttl"] <= MAX_TTL:
+            raise CommandError("--ttl is between one second and a year.")
+        try:
+            self.stdout.write(self._worker(options) if options["worker_pool"] else self._person(options))
+        except IssuerOff as fault:
+            raise CommandError(str(fault)) from fault
+
+    def _worker(self, options: dict[str, Any]) -> str:
+        if options["tenant"] or options["project"]:
+            raise CommandError("A worker's token names a pool and no tenant or project.")
+        return issue_worker_token(options["subject"], pool=options["worker_pool"], ttl_seconds=options["ttl"])
+
+    def _person(self, options: dict[str, Any]) -> str:
+        if not options["tenant"]:
+            raise CommandError("Name the --tenant, or a --worker-pool.")
+        scopes = {
+            s if s.startswith("factory.") else f"factory.{s}" for s in " ".join(options["scope"]).split()
+        }
+        if scopes - SCOPES:
+            raise CommandError(f"There is no scope {', '.join(sorted(scopes - SCOPES))}. Known: {_known()}.")
+        roles = None if options["roles"] is None else [r for r in options["roles"].split(",") if r]
+        return issue_person_token(
+            options["subject"],
+            tenant_id=options["tenant"],
+            project_id=options["project"],
+            scopes=scopes,
+            roles=roles,
+            service=options["service"],
+            ttl_seconds=options["ttl"],
+        )
+
+
+def _known() -> str:
+    return ", ".join(sorted(SCOPES))
