@@ -1,0 +1,1 @@
+"""A private PostgreSQL and Valkey for a machine that has none. Knows nothing of Django."""
