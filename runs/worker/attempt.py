@@ -1,0 +1,178 @@
+"""One lease, from acquiring it to the only outcome."""
+
+import logging
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rfc8785
+
+from runs.worker.client import WorkerClient
+from runs.worker.context import Interrupt, SkillContext
+from runs.worker.errors import (
+    Interrupted,
+    LeaseLost,
+    Parked,
+    PolicyDenied,
+    Refused,
+    SkillFailed,
+    ToolFailed,
+    Unreachable,
+)
+from runs.worker.receipts import ReceiptBook, flush
+from runs.worker.release import ReleaseStore
+from runs.worker.wire import Assignment, Report
+
+log = logging.getLogger("factory.worker")
+
+MOST_OUTPUT = 256 * 1024
+FLUSH_EVERY = 5.0
+DRAINING = "the worker is shutting down"
+
+
+class AttemptRunner:
+    """Runs one assignment in the calling thread, while a thread of its own keeps the lease."""
+
+    def __init__(self, work: Assignment, client: WorkerClient, releases: ReleaseStore) -> None:
+        self.work = work
+        self.interrupt = Interrupt()
+        self._client = client
+        self._releases = releases
+        self._book = ReceiptBook()
+        self._context: SkillContext | None = None
+        self._done = threading.Event()
+
+    def run(self) -> None:
+        """Acquire, work, report. Whatever happens, at most one outcome is reported."""
+        try:
+            grant = self._client.acquire(self.work)
+        except (LeaseLost, Refused, Unreachable) as fault:
+            log.info("attempt %s was not acquired: %s", self.work.attempt_id, fault)
+            return
+        if grant.cancel_requested:
+            self.interrupt.set("cancelled")
+        keeper = threading.Thread(target=self._keep_lease, args=(grant.remaining,), daemon=True)
+        keeper.start()
+        try:
+            report = self._work()
+            if report is not None and not self.interrupt.lease_lost:
+                self._report(report)
+        finally:
+            self._done.set()
+            keeper.join(timeout=20.0)
+
+    def _work(self) -> Report | None:
+        try:
+            with tempfile.TemporaryDirectory(prefix="factory-attempt-") as folder:
+                return _succeeded(self._call_skill(Path(folder)))
+        except Parked:
+            self._done.set()
+            log.info("attempt %s waits for a person", self.work.attempt_id)
+            return None
+        except LeaseLost as fault:
+            log.warning("attempt %s: %s", self.work.attempt_id, fault)
+            self.interrupt.set("lease lost", lease_lost=True)
+            return None
+        except Interrupted:
+            return self._interrupted()
+        except Exception as fault:
+            log.warning("attempt %s failed: %s: %s", self.work.attempt_id, type(fault).__name__, fault)
+            return self._failed(fault)
+
+    def _call_skill(self, folder: Path) -> Any:
+        release = self._releases.load(self.work.release)
+        skill = release.skill(self.work.skill_id)
+        self._context = SkillContext(
+            self.work, self._client, self._book, self.interrupt, folder, release.files
+        )
+        self._context.check()
+        return skill(self._context)
+
+    def _interrupted(self) -> Report | None:
+        if self.interrupt.lease_lost:
+            return None
+        if self.interrupt.reason == DRAINING:
+            return Report("Failed", "transient", DRAINING)
+        return Report("Cancelled", "cancellation", self.interrupt.reason)
+
+    def _failed(self, fault: Exception) -> Report:
+        """After an authorization only the skill itself may say that nothing was done."""
+        reason = f"{type(fault).__name__}: {fault}"[:1000]
+        if isinstance(fault, SkillFailed):
+            return Report("Failed", fault.failure_class, fault.reason[:1000])
+        if self._context is not None and self._context.authorized:
+            return Report("Uncertain", "uncertain", reason)
+        return Report("Failed", _class_of(fault), reason)
+
+    def _report(self, report: Report) -> None:
+        try:
+            # As many as one call takes travel with the outcome; the rest goes before it.
+            while len(pending := self._book.pending()) > 100:
+                self._client.send_receipts(self.work, pending)
+                self._book.sent(pending)
+            report.receipts.extend(pending)
+            self._client.report(self.work, report)
+            log.info("attempt %s: %s", self.work.attempt_id, report.outcome)
+        except (Refused, Unreachable) as fault:
+            log.warning("attempt %s: the outcome was not taken: %s", self.work.attempt_id, fault)
+
+    def _keep_lease(self, remaining: float) -> None:
+        """Renew at a third of what remains, sending receipts in between."""
+        renew_in = _third(remaining)
+        while not self._done.wait(min(renew_in, FLUSH_EVERY)):
+            renew_in -= FLUSH_EVERY
+            try:
+                self._quietly(lambda: flush(self._client, self.work, self._book, patience=0.0))
+                if renew_in <= 0:
+                    renew_in = _third(self._renew())
+            except LeaseLost as fault:
+                log.warning("attempt %s: %s", self.work.attempt_id, fault)
+                self.interrupt.set("lease lost", lease_lost=True)
+                return
+            except (Refused, Unreachable) as fault:
+                log.warning("attempt %s: not renewed: %s", self.work.attempt_id, fault)
+                renew_in = 2.0
+
+    def _renew(self) -> float:
+        grant = self._client.acquire(self.work, patience=5.0)
+        if grant.cancel_requested:
+            self.interrupt.set("cancelled")
+        return grant.remaining
+
+    def _quietly(self, send: Callable[[], None]) -> None:
+        """Receipts that could not be sent now are sent later; only a lost lease is news."""
+        try:
+            send()
+        except LeaseLost:
+            # A parked or settled lease is released: no news once the skill itself is done with it.
+            if not self._done.is_set():
+                raise
+        except (Refused, Unreachable) as fault:
+            log.debug("receipts wait: %s", fault)
+
+
+def _succeeded(output: Any) -> Report:
+    try:
+        size = len(rfc8785.dumps(output))
+    except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as fault:
+        raise SkillFailed("validation", f"the output is not JSON: {fault}") from fault
+    if size > MOST_OUTPUT:
+        raise SkillFailed("validation", f"the output has {size} bytes, more than {MOST_OUTPUT}")
+    return Report("Succeeded", output=output)
+
+
+def _class_of(fault: Exception) -> str:
+    if isinstance(fault, PolicyDenied):
+        return "policy-denied"
+    if isinstance(fault, Refused):
+        return "permanent"
+    if isinstance(fault, ToolFailed):
+        return "transient"
+    programming = (TypeError, KeyError, AttributeError, IndexError, ImportError, SyntaxError, AssertionError)
+    return "permanent" if isinstance(fault, programming) else "transient"
+
+
+def _third(remaining: float) -> float:
+    return min(max(remaining / 3.0, 0.05), 60.0)

@@ -1,0 +1,234 @@
+"""A typed client of the worker surface.
+
+Each call is idempotent, so a lost answer is asked for again with the same body: on 429, 5xx and a
+broken connection it waits (exponential, jittered, `Retry-After` honoured) until `patience` is used up.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from runs.worker.errors import Conflict, Gone, LeaseExpired, LeaseLost, StaleToken, Unreachable, refusal
+from runs.worker.wire import ApprovalAnswer, Assignment, Decision, LeaseGrant, Report, digest
+
+log = logging.getLogger("factory.worker")
+
+RETRIED = {429, 500, 502, 503, 504}
+INSTANCE_HEADER = "Factory-Worker-Instance"
+LONGEST_PAUSE = 10.0
+
+
+class WorkerClient:
+    """One worker's side of the conversation. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: Callable[[], str],
+        name: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        patience: float = 60.0,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.name = name
+        self.instance_id = ""
+        self.patience = patience
+        self._token = token
+        self._sleep = sleep
+        limits = httpx.Limits(max_connections=64, max_keepalive_connections=16)
+        self._http = httpx.Client(transport=transport, timeout=httpx.Timeout(15.0), limits=limits)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._http.close()
+
+    # the worker itself
+
+    def register(self, capabilities: Sequence[str], max_concurrency: int, version: str) -> str:
+        """Register or update; the answered instance id goes with every later call."""
+        body = {"capabilities": list(capabilities), "maxConcurrency": max_concurrency, "version": version}
+        answer = self._call("PUT", f"/workers/{self.name}", body)
+        self.instance_id = str(answer.json()["instanceId"])
+        return self.instance_id
+
+    def drain(self) -> None:
+        """No new offers from now on."""
+        self._call("POST", f"/workers/{self.name}/drain", {}, patience=5.0)
+
+    def poll(self, wait: int = 25) -> list[Assignment]:
+        """Ask for work, waiting up to `wait` seconds. One try: the caller polls again anyway."""
+        path = f"/workers/{self.name}/poll?wait={wait}"
+        answer = self._call("POST", path, {}, patience=0.0, timeout=wait + 15.0)
+        return [Assignment.read(item) for item in answer.json()["assignments"]]
+
+    # the holder of a lease
+
+    def acquire(self, work: Assignment, *, patience: float | None = None) -> LeaseGrant:
+        """Acquire the lease, or renew it. Raises LeaseLost when it is no longer this worker's."""
+        try:
+            answer = self._call("POST", f"/attempts/{work.attempt_id}/lease", work.fence, patience=patience)
+        except LeaseLost:
+            raise
+        except Conflict as fault:
+            raise StaleToken(fault.status, fault.slug, fault.detail, fault.body) from fault
+        except Gone as fault:
+            raise LeaseExpired(fault.status, fault.slug, fault.detail, fault.body) from fault
+        return _grant(answer)
+
+    def send_receipts(
+        self, work: Assignment, receipts: Sequence[Mapping[str, Any]], *, patience: float | None = None
+    ) -> None:
+        """Report evidence while the work goes on."""
+        body = {**work.fence, "receipts": list(receipts)}
+        self._call("POST", f"/attempts/{work.attempt_id}/receipts", body, patience=patience)
+
+    def request_approval(
+        self,
+        work: Assignment,
+        *,
+        action_class: str,
+        proposal: Any,
+        summary: str,
+        environment_id: str | None = None,
+        checkpoint: Any = None,
+        park: bool = False,
+    ) -> ApprovalAnswer:
+        """Ask a person to decide on exactly this proposal; with `park`, hand back the lease while they do."""
+        body = {
+            **work.fence,
+            "releaseId": work.release.id,
+            "snapshotId": work.snapshot.get("snapshotId"),
+            "policyRevision": work.snapshot.get("policyRevision"),
+            "actionClass": action_class,
+            "environmentId": environment_id,
+            "proposal": proposal,
+            "proposalHash": digest(proposal),
+            "summary": summary,
+        }
+        if park:
+            body["park"] = {"checkpoint": checkpoint}
+        found = self._call("POST", f"/attempts/{work.attempt_id}/approvals", body).json()
+        decision = found.get("decision")
+        return ApprovalAnswer(
+            effect=str(found["effect"]),
+            approval_id=found.get("approvalId"),
+            decision=Decision.read(decision) if decision else None,
+        )
+
+    def authorize(self, work: Assignment, *, approval_id: str, proposal_hash: str) -> str:
+        """Take the authorization: from here on an effect may have happened."""
+        body = {**work.fence, "approvalId": approval_id, "proposalHash": proposal_hash}
+        answer = self._call("POST", f"/attempts/{work.attempt_id}/authorizations", body)
+        return str(answer.json()["authorizationId"])
+
+    def report(self, work: Assignment, report: Report, *, patience: float = 600.0) -> None:
+        """Say how it ended. The same body each time, so that a lost answer costs nothing."""
+        told = report.body()
+        body = {**work.fence, **told, "outcomeHash": digest(told), "receipts": report.receipts}
+        self._call("POST", f"/attempts/{work.attempt_id}/outcome", body, patience=patience)
+
+    # the release
+
+    def manifest(self, url: str) -> dict[str, Any]:
+        """LoadRelease."""
+        answer = self._call("GET", url)
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def download(self, url: str) -> bytes:
+        """The bytes of a released file; the caller checks them against their hash."""
+        return self._call("GET", url).content
+
+    # how
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        patience: float | None = None,
+        timeout: float | None = None,
+    ) -> httpx.Response:
+        until = time.monotonic() + (self.patience if patience is None else patience)
+        for attempt in range(1_000_000):
+            pause, fault = self._try(method, path, body, timeout)
+            if isinstance(fault, httpx.Response):
+                return fault
+            if pause is None:
+                pause = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE, 0.2 * 2.0 ** min(attempt, 10))
+            if time.monotonic() + pause > until:
+                raise Unreachable(f"{method} {path}: {fault}")
+            log.debug("%s %s: %s; again in %.1f s", method, path, fault, pause)
+            self._sleep(pause)
+        raise AssertionError("unreachable")
+
+    def _try(
+        self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float | None
+    ) -> tuple[float | None, httpx.Response | str]:
+        """The response when it is one to act on; else the pause asked for, and why."""
+        url = self._url(path)
+        extra: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
+        try:
+            answer = self._http.request(
+                method, url, json=body if method != "GET" else None, headers=self._headers(url), **extra
+            )
+        except httpx.TransportError as fault:
+            return None, f"{type(fault).__name__} {fault}".strip()
+        if answer.status_code in RETRIED:
+            return _retry_after(answer), f"{answer.status_code}"
+        if answer.status_code >= 400:
+            raise refusal(answer.status_code, _problem(answer))
+        return None, answer
+
+    def _url(self, path: str) -> str:
+        if path.startswith(("http://", "https://")):
+            return path
+        if path.startswith(("/workers/", "/attempts/")):
+            return self.base_url + path
+        return urljoin(self.base_url + "/", path)
+
+    def _headers(self, url: str) -> dict[str, str]:
+        """The credential goes to the control plane only, never where a manifest URL may point."""
+        if _origin(url) != _origin(self.base_url):
+            return {}
+        headers = {"Authorization": f"Bearer {self._token()}"}
+        if self.instance_id:
+            headers[INSTANCE_HEADER] = self.instance_id
+        return headers
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _grant(answer: httpx.Response) -> LeaseGrant:
+    body = answer.json()
+    expires_at = datetime.fromisoformat(str(body["expiresAt"]).replace("Z", "+00:00"))
+    told = answer.headers.get("Date")
+    server_now = parsedate_to_datetime(told).timestamp() if told else time.time()
+    remaining = max(0.0, expires_at.timestamp() - server_now)
+    return LeaseGrant(expires_at, remaining, bool(body.get("cancelRequested")))
+
+
+def _retry_after(answer: httpx.Response) -> float | None:
+    told = answer.headers.get("Retry-After", "")
+    return min(float(told), 60.0) if told.isdigit() else None
+
+
+def _problem(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        found = answer.json()
+    except ValueError:
+        return {"detail": answer.text[:200]}
+    return found if isinstance(found, dict) else {"detail": str(found)[:200]}

@@ -1,0 +1,118 @@
+"""What the control plane refused, and what stopped the work, as types that one can catch."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class WorkerError(Exception):
+    """Anything that the worker surface answered other than yes."""
+
+
+class Unreachable(WorkerError):
+    """No usable answer within the patience of the call."""
+
+
+class Refused(WorkerError):
+    """A problem+json answer. `slug` is the stable last part of its type."""
+
+    def __init__(self, status: int, slug: str, detail: str, body: Mapping[str, Any] | None = None) -> None:
+        super().__init__(f"{status} {slug}: {detail}")
+        self.status = status
+        self.slug = slug
+        self.detail = detail
+        self.body = dict(body or {})
+
+
+class Invalid(Refused):
+    """400, 413, 415, 422: the same body will never be accepted."""
+
+
+class Unauthorized(Refused):
+    """401: the token is missing, expired or revoked."""
+
+
+class Forbidden(Refused):
+    """403."""
+
+
+class PolicyDenied(Forbidden):
+    """403 `policy-denied`: the action may not happen, whoever approves."""
+
+
+class NotFound(Refused):
+    """404."""
+
+
+class Conflict(Refused):
+    """409."""
+
+
+class Superseded(Conflict):
+    """409 `worker-superseded`: a younger process has this worker's name."""
+
+
+class Gone(Refused):
+    """410: too late."""
+
+
+class LeaseLost(Refused):
+    """The lease is somebody else's or nobody's: stop, and report nothing more."""
+
+
+class StaleToken(LeaseLost, Conflict):
+    """409 `stale-fencing-token`."""
+
+
+class LeaseExpired(LeaseLost, Gone):
+    """410: the lease ended before the call."""
+
+
+class SkillFailed(Exception):
+    """A skill ends its attempt as Failed, and says of which class."""
+
+    def __init__(self, failure_class: str, reason: str) -> None:
+        super().__init__(reason)
+        self.failure_class = failure_class
+        self.reason = reason
+
+
+class ToolFailed(Exception):
+    """A program answered with an error, took too long or wrote too much."""
+
+    def __init__(self, name: str, reason: str, *, exit_code: int | None = None, stderr: str = "") -> None:
+        super().__init__(f"{name}: {reason}")
+        self.name = name
+        self.reason = reason
+        self.exit_code = exit_code
+        self.stderr = stderr
+
+
+class Interrupted(BaseException):
+    """The run was cancelled, the lease was lost or the worker drains. A skill must not swallow it."""
+
+
+class Parked(BaseException):
+    """The attempt waits for a person and the lease was handed back: there is no outcome yet."""
+
+
+LEASE_SLUGS = {"lease-expired", "lease-lost", "lease-not-current", "attempt-settled"}
+
+
+def refusal(status: int, body: Mapping[str, Any]) -> Refused:
+    """The typed error for a problem+json answer."""
+    slug = str(body.get("type", "")).rstrip("/").rsplit("/", 1)[-1] or f"http-{status}"
+    detail = str(body.get("detail") or body.get("title") or "no reason given")
+    return _kind(status, slug)(status, slug, detail, body)
+
+
+def _kind(status: int, slug: str) -> type[Refused]:
+    if slug == "stale-fencing-token":
+        return StaleToken
+    if slug in LEASE_SLUGS:
+        return LeaseExpired
+    if slug == "worker-superseded":
+        return Superseded
+    if slug == "policy-denied":
+        return PolicyDenied
+    by_status = {400: Invalid, 413: Invalid, 415: Invalid, 422: Invalid, 401: Unauthorized, 403: Forbidden}
+    return by_status.get(status) or {404: NotFound, 409: Conflict, 410: Gone}.get(status, Refused)

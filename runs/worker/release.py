@@ -1,0 +1,143 @@
+"""Released code: fetched by hash, checked, and imported from the checked bytes themselves.
+
+What ran is exactly what was published: a module of a release is compiled from bytes whose hash was just
+verified, never from a file that somebody could change in between. Each release is a package of its own
+(`factory_release_<hash>`), so that two releases can run side by side in one worker.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from runs.worker.client import WorkerClient
+from runs.worker.context import Skill
+from runs.worker.errors import SkillFailed
+from runs.worker.wire import Release, digest_bytes
+
+FUNCTION = "run"
+
+
+@dataclass(frozen=True)
+class LoadedRelease:
+    """A release in memory: its manifest and the verified bytes of its files."""
+
+    hash: str
+    manifest: Mapping[str, Any]
+    files: Mapping[str, bytes]
+
+    @property
+    def package(self) -> str:
+        """The name under which its modules are imported."""
+        return "factory_release_" + self.hash.removeprefix("sha256:")[:32]
+
+    def skill(self, skill_id: str | None) -> Skill:
+        """The `run` function of a skill."""
+        found = [skill for skill in self.manifest["skills"] if skill["skillId"] == skill_id]
+        if not found or not found[0].get("entry"):
+            raise SkillFailed("permanent", f"the release has no skill {skill_id!r} with an entry")
+        entry = str(found[0]["entry"])
+        if not entry.endswith(".py") or entry not in self.files:
+            raise SkillFailed("permanent", f"the entry {entry!r} is not a Python file of the release")
+        _serve(self)
+        module = importlib.import_module(f"{self.package}.{entry.removesuffix('.py').replace('/', '.')}")
+        run: Skill = getattr(module, FUNCTION)
+        return run
+
+
+class ReleaseStore:
+    """Releases by hash, with a cache of files on disk that is trusted for nothing but speed."""
+
+    def __init__(self, client: WorkerClient, cache: Path) -> None:
+        self._client = client
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._loaded: dict[str, LoadedRelease] = {}
+
+    def load(self, release: Release) -> LoadedRelease:
+        """LoadRelease: asked each time, because a release may have been revoked since."""
+        told = self._client.manifest(release.manifest_url)
+        if told["hash"] != release.hash:
+            raise SkillFailed("permanent", "the manifest is not that of the pinned release")
+        with self._lock:
+            if release.hash not in self._loaded:
+                files = {item["path"]: self._file(release, item) for item in told["files"]}
+                self._loaded[release.hash] = LoadedRelease(release.hash, told["manifest"], files)
+            return self._loaded[release.hash]
+
+    def _file(self, release: Release, item: Mapping[str, Any]) -> bytes:
+        wanted = "sha256:" + str(item["sha256"]).removeprefix("sha256:")
+        cached = self._cache / wanted.removeprefix("sha256:")
+        if cached.is_file() and digest_bytes(content := cached.read_bytes()) == wanted:
+            return content
+        content = self._client.download(f"{release.manifest_url.rsplit('/', 1)[0]}/files/{cached.name}")
+        if digest_bytes(content) != wanted:
+            raise SkillFailed("permanent", f"{item['path']} does not have the published hash")
+        _keep(cached, content)
+        return content
+
+
+def _keep(path: Path, content: bytes) -> None:
+    """Whole or not at all, whoever else writes the same file."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
+        new.write(content)
+    Path(new.name).replace(path)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Imports the modules of one release from memory."""
+
+    def __init__(self, release: LoadedRelease) -> None:
+        self.release = release
+
+    def _path(self, fullname: str) -> tuple[str | None, bool]:
+        """The file of a module, and whether it is a package."""
+        inner = fullname.removeprefix(self.release.package).lstrip(".").replace(".", "/")
+        if f"{inner}.py" in self.release.files:
+            return f"{inner}.py", False
+        folder = f"{inner}/" if inner else ""
+        if f"{folder}__init__.py" in self.release.files:
+            return f"{folder}__init__.py", True
+        return None, any(path.startswith(folder) for path in self.release.files)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.release.package and not fullname.startswith(self.release.package + "."):
+            return None
+        file, is_package = self._path(fullname)
+        if file is None and not is_package:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=is_package)
+
+    def is_package(self, fullname: str) -> bool:
+        return self._path(fullname)[1]
+
+    def get_source(self, fullname: str) -> str:
+        file, _ = self._path(fullname)
+        return self.release.files[file].decode("utf-8") if file else ""
+
+    def get_code(self, fullname: str) -> CodeType:
+        file, _ = self._path(fullname)
+        origin = f"<{self.release.hash[:19]}:{file}>"
+        return compile(self.get_source(fullname), origin, "exec", dont_inherit=True)
+
+
+_served: dict[str, _Finder] = {}
+_serving = threading.Lock()
+
+
+def _serve(release: LoadedRelease) -> None:
+    with _serving:
+        if release.package not in _served:
+            _served[release.package] = finder = _Finder(release)
+            sys.meta_path.append(finder)
