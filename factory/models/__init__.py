@@ -1,6 +1,15 @@
 """The kernel's tables."""
 
+from factory.models.ledger import AuditEntry, ChainHead, IdempotencyRecord, JournalEntry, OutboxEvent
 from factory.models.revoked_token import RevokedToken
 from factory.models.user import User
 
-__all__ = ["RevokedToken", "User"]
+__all__ = [
+    "AuditEntry",
+    "ChainHead",
+    "IdempotencyRecord",
+    "JournalEntry",
+    "OutboxEvent",
+    "RevokedToken",
+    "User",
+]

@@ -1,0 +1,221 @@
+"""@command opens the one transaction that an act of the house is; @operation joins it.
+
+A command is: lock → transition → record. Its transaction is durable and bound to the tenant of its
+context, and its state, journal, outbox, audit and idempotency record commit together or not at all.
+"""
+
+import functools
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import structlog
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import OperationalError, connection, transaction
+from django_fsm import TransitionNotAllowed
+
+from factory import chain, tenancy
+from factory.context import Context
+from factory.errors import Busy, DomainError, IdempotencyConflict, NotFound, TransitionRefused
+from factory.identity.permissions import authorize
+from factory.recording import AuditNote, Work, _open, open_work
+from factory.telemetry.hooks import command_span
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+log = structlog.get_logger("factory.commanding")
+
+SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, STATEMENT_TIMEOUT = "40001", "40P01", "55P03", "57014"
+RETRIED = {SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT}
+"""What leaves no doubt that nothing was committed. A lost connection does not, and is not retried."""
+
+ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Under which key a command may happen only once, and the hash of what it was asked."""
+
+    key: str
+    request_hash: str = ""
+    operation: str = ""
+
+
+class AlreadyDone(Exception):  # noqa: N818 - it is an answer, not an error
+    """The command happened before under this key; `result` is what it answered then."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__("This was done before.")
+        self.result = result
+
+
+_commands: dict[str, "Command[Any, Any]"] = {}
+
+
+class Command(Generic[P, R]):
+    """A command: call it with a context and keyword arguments.
+
+    `command.under(once)` is the same command with a record that it happened: inserted first, in
+    the transaction of the effect. A refusal leaves none, because the world may change.
+    """
+
+    def __init__(self, name: str, body: Callable[Concatenate[Context, P], R], *, audited: bool) -> None:
+        functools.update_wrapper(self, body)
+        self.name, self.body, self.audited = name, body, audited
+
+    def __call__(self, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._run(None, ctx, *args, **kwargs)
+
+    def under(self, once: Once) -> Callable[Concatenate[Context, P], R]:
+        """The command, done at most once under `once`.
+
+        Raises `AlreadyDone` with the first result for the same key and request, and
+        `IdempotencyConflict` when the key was used for another request.
+        """
+
+        def call(ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+            return self._run(once, ctx, *args, **kwargs)
+
+        return call
+
+    def _run(self, once: Once | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+        authorize(ctx, self.name)
+        with command_span(self.name, ctx):
+            try:
+                return _retrying(lambda: self._transact(once, ctx, *args, **kwargs))
+            except DomainError as refusal:
+                if refusal.audited:
+                    self._audit_refusal(ctx, refusal)
+                raise
+
+    def _transact(self, once: Once | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+        work = Work(ctx, self.name)
+        with tenancy.bound(ctx):
+            token = _open.set(work)
+            try:
+                claimed = _claim(work, once) if once else None
+                result = self.body(ctx, *args, **kwargs)
+                chain.write(work, audited=self.audited)
+                if claimed is not None:
+                    _store_result(claimed, result)
+            except TransitionNotAllowed as refused:
+                raise TransitionRefused(str(refused)) from refused
+            except ObjectDoesNotExist as missing:
+                raise NotFound("There is no such thing here.") from missing
+            finally:
+                _open.reset(token)
+        return result
+
+    def _audit_refusal(self, ctx: Context, refusal: DomainError) -> None:
+        """In a transaction of its own: the refused command has left nothing behind."""
+        subject = str(refusal.extra.get("subject", ""))
+        evidence = {"code": refusal.code, **refusal.extra.get("evidence", {})}
+        work = Work(ctx, self.name)
+        work.notes.append(
+            AuditNote(self.name, subject, "refused", refusal.detail, evidence, refusal.extra.get("stream"))
+        )
+        with tenancy.bound(ctx):
+            chain.write(work, audited=False)
+
+
+def command(
+    name: str, *, audited: bool = True
+) -> Callable[[Callable[Concatenate[Context, P], R]], Command[P, R]]:
+    """Declare a command. `name` is its operation in the permission table and in the audit log.
+
+    `audited=False` is for what happens by the thousand and is no act of a person: a heartbeat.
+    """
+
+    def declare(body: Callable[Concatenate[Context, P], R]) -> Command[P, R]:
+        if name in _commands:
+            raise ValueError(f"There is already a command {name}.")
+        made = Command(name, body, audited=audited)
+        _commands[name] = made
+        return made
+
+    return declare
+
+
+def commands() -> dict[str, Command[Any, Any]]:
+    """Every declared command by its name."""
+    return dict(_commands)
+
+
+def operation(body: Callable[Concatenate[Context, P], R]) -> Callable[Concatenate[Context, P], R]:
+    """Declare a step inside a caller's command. Outside one it raises `NoCommandOpen`."""
+
+    @functools.wraps(body)
+    def join(ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+        open_work()
+        return body(ctx, *args, **kwargs)
+
+    return join
+
+
+def after_commit(hint: Callable[[], object]) -> None:
+    """Run a hint after the commit. It may be lost, and its failure harms nothing."""
+    transaction.on_commit(hint, robust=True)
+
+
+def _retrying(run: Callable[[], R]) -> R:
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return run()
+        except OperationalError as fault:
+            state = getattr(fault.__cause__, "sqlstate", None)
+            if state == STATEMENT_TIMEOUT or (state in RETRIED and attempt == ATTEMPTS):
+                raise Busy("Somebody else holds what this needs. Nothing was changed; try again.") from fault
+            if state not in RETRIED:
+                raise
+            log.info("command_retried", sqlstate=state, attempt=attempt)
+            time.sleep(random.uniform(0.01, 0.05) * 2**attempt)
+    raise AssertionError("unreachable")
+
+
+_CLAIM = """
+INSERT INTO factory_idempotencyrecord (tenant_id, scope, operation, key, request_hash, created_at)
+VALUES (%s, %s, %s, %s, %s, clock_timestamp())
+ON CONFLICT (tenant_id, scope, operation, key) DO NOTHING RETURNING id
+"""
+_EARLIER = """
+SELECT request_hash, result FROM factory_idempotencyrecord
+WHERE tenant_id = %s AND scope = %s AND operation = %s AND key = %s
+"""
+
+
+def _claim(work: Work, once: Once) -> int:
+    """Insert the record that this happens; waits for a rival that is about to commit the same."""
+    ctx = work.ctx
+    where = [ctx.tenant_id, str(ctx.project_id or ""), once.operation or work.operation, once.key]
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, [*where, once.request_hash])
+        row = cursor.fetchone()
+        if row is not None:
+            return int(row[0])
+        cursor.execute(_EARLIER, where)
+        request_hash, result = cursor.fetchone()
+    if request_hash != once.request_hash:
+        raise IdempotencyConflict(
+            "This key was used for another request. Use a new key for new work, "
+            "or send exactly the first request again to see its answer."
+        )
+    raise AlreadyDone(_parsed(result))
+
+
+def _parsed(result: Any) -> Any:
+    import json
+
+    return json.loads(result) if isinstance(result, str) else result
+
+
+def _store_result(claimed: int, result: Any) -> None:
+    import json
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE factory_idempotencyrecord SET result = %s::jsonb WHERE id = %s",
+            [json.dumps(result), claimed],
+        )

@@ -1,0 +1,226 @@
+"""Migration operations that build the walls: tenants, append-only tables, required journal entries.
+
+They are SQL that Django's schema editor has no word for. Each names a model of the migrated app;
+`TenantWalls` comes before the others.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+
+from factory.models.base import TenantForeignKey as _TenantForeignKey
+from factory.tenancy import TENANT_SETTING
+
+CURRENT_TENANT = f"nullif(current_setting('{TENANT_SETTING}', true), '')"
+"""After a transaction the setting reads '' and not NULL; either way it matches no tenant."""
+
+
+def role(name: str) -> str:
+    """The quoted name of one of the house's database roles: app, scan, auditor, owner."""
+    return f'"{settings.FACTORY_ROLE_PREFIX}_{name}"'
+
+
+class _Statements(Operation):
+    """An operation that is a list of SQL statements about one model's table."""
+
+    reduces_to_sql = True
+    reversible = True
+
+    def __init__(self, model_name: str) -> None:
+        self.model_name = model_name
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """The tables' walls are not part of Django's model state."""
+
+    def statements(self, model: Any) -> Iterable[str]:
+        raise NotImplementedError
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
+    ) -> None:
+        model = to_state.apps.get_model(app_label, self.model_name)
+        for statement in self.statements(model):
+            schema_editor.execute(statement)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
+    ) -> None:
+        """Walls fall with their tables: a migration is only undone together with the tables' own."""
+
+    def describe(self) -> str:
+        return f"{type(self).__name__} of {self.model_name}"
+
+
+class TenantWalls(_Statements):
+    """Forced row-level security, composite references, and the grants of a tenant's table.
+
+    `scan` names the columns that `factory_scan` may read across tenants (ids and due times, never
+    content). `deletable` lets the application delete rows; evidence and entities never are.
+    """
+
+    def __init__(self, model_name: str, *, scan: Sequence[str] = (), deletable: bool = False) -> None:
+        super().__init__(model_name)
+        self.scan = tuple(scan)
+        self.deletable = deletable
+
+    def statements(self, model: Any) -> Iterable[str]:
+        table, pk = model._meta.db_table, model._meta.pk.column
+        yield f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY'
+        yield f'ALTER TABLE "{table}" FORCE ROW LEVEL SECURITY'
+        wall = f"tenant_id = {CURRENT_TENANT}"
+        yield (f'CREATE POLICY tenant_wall ON "{table}" TO {role("app")} USING ({wall}) WITH CHECK ({wall})')
+        yield f'CREATE POLICY auditor_reads ON "{table}" FOR SELECT TO {role("auditor")} USING (true)'
+        yield f'REVOKE ALL ON "{table}" FROM {role("app")}, {role("scan")}'
+        writes = "SELECT, INSERT, UPDATE, DELETE" if self.deletable else "SELECT, INSERT, UPDATE"
+        yield f'GRANT {writes} ON "{table}" TO {role("app")}'
+        yield f'GRANT SELECT ON "{table}" TO {role("auditor")}'
+        if self.scan:
+            columns = ", ".join(f'"{name}"' for name in self.scan)
+            yield f'CREATE POLICY scan_reads ON "{table}" FOR SELECT TO {role("scan")} USING (true)'
+            yield f'GRANT SELECT ({columns}) ON "{table}" TO {role("scan")}'
+        if pk != "tenant_id":
+            yield f'ALTER TABLE "{table}" ADD CONSTRAINT "{table}_tenant_key" UNIQUE (tenant_id, "{pk}")'
+        yield from self._references(model)
+
+    def _references(self, model: Any) -> Iterable[str]:
+        table = model._meta.db_table
+        for field in model._meta.concrete_fields:
+            if not isinstance(field, _TenantForeignKey) or field.db_constraint:
+                continue
+            target = field.remote_field.model._meta
+            yield (
+                f'ALTER TABLE "{table}" ADD CONSTRAINT "{table}_{field.column}_tenant_fk" '
+                f'FOREIGN KEY (tenant_id, "{field.column}") '
+                f'REFERENCES "{target.db_table}" (tenant_id, "{target.pk.column}")'
+            )
+
+
+class AppendOnly(_Statements):
+    """Rows are added and read, and that is all: by grants, and by triggers that also bind the owner."""
+
+    def statements(self, model: Any) -> Iterable[str]:
+        table = model._meta.db_table
+        yield f'REVOKE UPDATE, DELETE, TRUNCATE ON "{table}" FROM {role("app")}'
+        yield (
+            f'CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON "{table}" '
+            "FOR EACH ROW EXECUTE FUNCTION factory_refuse_change()"
+        )
+        yield (
+            f'CREATE TRIGGER append_only_table BEFORE TRUNCATE ON "{table}" '
+            "FOR EACH STATEMENT EXECUTE FUNCTION factory_refuse_change()"
+        )
+        for trigger in ("append_only_rows", "append_only_table"):
+            yield f'ALTER TABLE "{table}" ENABLE ALWAYS TRIGGER {trigger}'
+
+
+class MutableColumns(_Statements):
+    """Of these rows the application may change only the named columns; the rest is pinned."""
+
+    def __init__(self, model_name: str, *, columns: Sequence[str]) -> None:
+        super().__init__(model_name)
+        self.columns = tuple(columns)
+
+    def statements(self, model: Any) -> Iterable[str]:
+        table = model._meta.db_table
+        known = {field.column for field in model._meta.concrete_fields}
+        unknown = set(self.columns) - known
+        if unknown:
+            raise ValueError(f"{table} has no column {', '.join(sorted(unknown))}.")
+        pinned = sorted(known - set(self.columns))
+        columns = ", ".join(f'"{name}"' for name in self.columns)
+        yield f'REVOKE UPDATE ON "{table}" FROM {role("app")}'
+        yield f'GRANT UPDATE ({columns}) ON "{table}" TO {role("app")}'
+        compared = " OR ".join(f'OLD."{name}" IS DISTINCT FROM NEW."{name}"' for name in pinned)
+        yield (
+            f'CREATE TRIGGER pinned_columns BEFORE UPDATE ON "{table}" FOR EACH ROW WHEN ({compared}) '
+            "EXECUTE FUNCTION factory_refuse_change()"
+        )
+        yield f'ALTER TABLE "{table}" ENABLE ALWAYS TRIGGER pinned_columns'
+
+
+class JournalRequired(_Statements):
+    """A new state must have been journaled in the same transaction, or the commit fails."""
+
+    def statements(self, model: Any) -> Iterable[str]:
+        table = model._meta.db_table
+        yield (
+            f'CREATE CONSTRAINT TRIGGER journal_required AFTER INSERT OR UPDATE OF state ON "{table}" '
+            "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION factory_require_journal()"
+        )
+        yield f'ALTER TABLE "{table}" ENABLE ALWAYS TRIGGER journal_required'
+
+
+class KernelFunctions(Operation):
+    """The trigger functions, and what the application may do with tables of no tenant.
+
+    Comes first of all: later tables of the owner are granted to the application by default,
+    so that sessions and accounts work; `TenantWalls` takes that back for tenants' tables.
+    """
+
+    reduces_to_sql = True
+    reversible = True
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Functions are not part of Django's model state."""
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
+    ) -> None:
+        for statement in (REFUSE_CHANGE, REQUIRE_JOURNAL, *_default_grants()):
+            schema_editor.execute(statement)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
+    ) -> None:
+        for name in ("factory_refuse_change", "factory_require_journal"):
+            schema_editor.execute(f"DROP FUNCTION IF EXISTS {name}() CASCADE")
+
+    def describe(self) -> str:
+        return "The kernel's trigger functions and default grants"
+
+
+def _default_grants() -> Iterable[str]:
+    writes = "SELECT, INSERT, UPDATE, DELETE"
+    yield f"GRANT USAGE ON SCHEMA public TO {role('app')}, {role('scan')}, {role('auditor')}"
+    yield f"GRANT {writes} ON ALL TABLES IN SCHEMA public TO {role('app')}"
+    yield f"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role('app')}"
+    yield f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role('auditor')}"
+    yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT {writes} ON TABLES TO {role('app')}"
+    yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {role('app')}"
+    yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {role('auditor')}"
+
+
+REFUSE_CHANGE = """
+CREATE OR REPLACE FUNCTION factory_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '% on % is refused: what it would change is evidence', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'insufficient_privilege';
+END $$
+"""
+
+REQUIRE_JOURNAL = """
+CREATE OR REPLACE FUNCTION factory_require_journal() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    tx bigint := pg_current_xact_id()::text::bigint;
+    was text := 'None';
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        was := OLD.state;
+        IF OLD.state IS NOT DISTINCT FROM NEW.state THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    IF EXISTS (SELECT 1 FROM factory_journalentry
+               WHERE entity_id = NEW.id AND transaction_id = tx AND from_state = was)
+       AND EXISTS (SELECT 1 FROM factory_journalentry
+                   WHERE entity_id = NEW.id AND transaction_id = tx AND to_state = NEW.state) THEN
+        RETURN NULL;
+    END IF;
+    RAISE EXCEPTION 'the state of % % went from % to % without a journal entry',
+        TG_TABLE_NAME, NEW.id, was, NEW.state USING ERRCODE = 'integrity_constraint_violation';
+END $$
+"""

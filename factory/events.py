@@ -1,0 +1,123 @@
+"""Events: frozen facts with a topic, a version and a JSON Schema.
+
+A field in snake_case goes over the wire in camelCase; nothing else is renamed.
+"""
+
+import dataclasses
+import types
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+from uuid import UUID
+
+_topics: dict[str, type["Event"]] = {}
+
+
+class Event:
+    """Something that happened. Subclasses are declared with `@event(topic)`."""
+
+    topic: ClassVar[str] = ""
+    schema_version: ClassVar[int] = 1
+
+    def payload(self) -> dict[str, Any]:
+        """The event's data as it goes over the wire."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {camel(f.name): wire(getattr(self, f.name)) for f in fields}
+
+
+E_ = TypeVar("E_", bound=type[Event])
+
+
+@dataclass_transform(frozen_default=True)
+def event(topic: str, version: int = 1) -> Callable[[E_], E_]:
+    """Declare an event class: it becomes a frozen dataclass and its topic is registered."""
+
+    def declare(cls: E_) -> E_:
+        declared = dataclasses.dataclass(frozen=True)(cls)
+        declared.topic = topic
+        declared.schema_version = version
+        if topic in _topics:
+            raise ValueError(f"There is already an event on {topic}.")
+        _topics[topic] = declared
+        return declared
+
+    return declare
+
+
+def topics() -> dict[str, type[Event]]:
+    """Every declared event by its topic."""
+    return dict(_topics)
+
+
+def camel(name: str) -> str:
+    """The wire name of a field: `run_id` is `runId`."""
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def wire(value: Any) -> Any:
+    """A value in JSON's types: money as a string, times as RFC 3339 in UTC."""
+    if isinstance(value, UUID | Decimal):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, Mapping):
+        return {str(k): wire(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [wire(v) for v in value]
+    return value
+
+
+_PLAIN: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    bool: {"type": "boolean"},
+    UUID: {"type": "string", "format": "uuid"},
+    Decimal: {"type": "string", "pattern": r"^-?\d+(\.\d+)?$"},
+    datetime: {"type": "string", "format": "date-time"},
+}
+
+
+def _schema_of(hint: Any) -> dict[str, Any]:
+    if hint in _PLAIN:
+        return dict(_PLAIN[hint])
+    origin = get_origin(hint)
+    if origin is Literal:
+        return {"enum": list(get_args(hint))}
+    if origin in (Union, types.UnionType):
+        return {
+            "anyOf": [{"type": "null"} if arg is type(None) else _schema_of(arg) for arg in get_args(hint)]
+        }
+    if origin in (list, tuple, Sequence):
+        return {"type": "array", "items": _schema_of(get_args(hint)[0])}
+    if hint is dict or origin in (dict, Mapping):
+        return {"type": "object"}
+    raise TypeError(f"An event cannot carry a {hint!r}.")
+
+
+def schema(cls: type[Event]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of an event's data."""
+    hints = get_type_hints(cls)
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every subclass is a dataclass
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": cls.__name__,
+        "description": (cls.__doc__ or "").strip(),
+        "x-topic": cls.topic,
+        "x-schema-version": cls.schema_version,
+        "type": "object",
+        "properties": {camel(f.name): _schema_of(hints[f.name]) for f in fields},
+        "required": [camel(f.name) for f in fields if f.default is dataclasses.MISSING],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,158 @@
+"""record(): the only writer of journal, audit log and outbox.
+
+Within a command the entries are collected and written together just before the commit, in two
+statements: the first takes the chain heads (and with them the gapless numbers), the second adds
+the rows and moves the heads. The format of a chain is `factory.chain`.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from factory.context import Context
+from factory.events import Event, wire
+from factory.lifecycle import Edge
+from factory.models.base import Journaled, Refs, TenantModel
+
+
+class NoCommandOpen(RuntimeError):
+    """Something was recorded outside any command: a defect of the caller."""
+
+
+class UndeclaredTransition(RuntimeError):
+    """A transition, cause or event that the lifecycle does not declare: a defect of the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A journal entry that waits for the end of its command."""
+
+    stream: UUID
+    entity: str
+    entity_id: UUID
+    cause: str
+    before: str
+    after: str
+    refs: Refs
+    events: Sequence[Event]
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditNote:
+    """An audit entry that waits for the end of its command."""
+
+    action: str
+    subject: str
+    outcome: str
+    reason: str
+    detail: Mapping[str, Any]
+    stream: UUID | None = None
+
+
+@dataclass(slots=True)
+class Work:
+    """What the open command has recorded so far."""
+
+    ctx: Context
+    operation: str
+    entries: list[Entry] = field(default_factory=list)
+    notes: list[AuditNote] = field(default_factory=list)
+    versioned: set[UUID] = field(default_factory=set)
+
+
+_open: ContextVar[Work | None] = ContextVar("factory_open_work", default=None)
+
+
+def open_work() -> Work:
+    """The open command's record; raises `NoCommandOpen` outside one."""
+    work = _open.get()
+    if work is None:
+        raise NoCommandOpen("This needs an open command: call it from a @command or an @operation in one.")
+    return work
+
+
+def record(
+    ctx: Context, obj: Journaled, cause: str, *events: Event, detail: Mapping[str, Any] | None = None
+) -> None:
+    """Save what changed on `obj` and journal its transition with its cause and its events.
+
+    The transition goes from the state that the journal last saw to `obj.state`. It must be an
+    edge of the lifecycle, for this cause, with exactly the declared events (`UndeclaredTransition`
+    otherwise). `detail` holds ids and codes only: it is kept as evidence for years.
+    """
+    work = open_work()
+    if ctx.tenant_id != work.ctx.tenant_id:
+        raise NoCommandOpen(f"The open command works in {work.ctx.tenant_id}, not in {ctx.tenant_id}.")
+    before, after = obj.recorded_state, str(obj.state)
+    _check_declared(obj, before, after, cause, events)
+    _raise_version(work, obj)
+    save(obj)
+    work.entries.append(
+        Entry(
+            stream=obj.stream,
+            entity=obj.lifecycle.entity,
+            entity_id=obj.id,
+            cause=cause,
+            before=before,
+            after=after,
+            refs=obj.refs,
+            events=events,
+            detail=wire(detail or {}),
+        )
+    )
+
+
+def save(obj: TenantModel) -> None:
+    """Insert `obj`, or update just its changed columns. For what made no transition."""
+    work = open_work()
+    if not obj.tenant_id:
+        obj.tenant_id = work.ctx.tenant_id
+    if obj._state.adding:
+        obj.save(force_insert=True)
+    else:
+        changed = obj.changed_fields()
+        if changed:
+            obj.save(update_fields=changed)
+    obj.remember()
+
+
+def audit(
+    ctx: Context,
+    action: str,
+    *,
+    subject: str,
+    outcome: str = "done",
+    reason: str = "",
+    detail: Mapping[str, Any] | None = None,
+    stream: UUID | None = None,
+) -> None:
+    """An audit entry besides the one that each command writes by itself."""
+    note = AuditNote(action, subject, outcome, reason, wire(detail or {}), stream)
+    open_work().notes.append(note)
+
+
+def _check_declared(obj: Journaled, before: str, after: str, cause: str, events: Sequence[Event]) -> Edge:
+    edge = obj.lifecycle.edge(before, after, cause)
+    if edge is None:
+        raise UndeclaredTransition(f"{obj.lifecycle.entity}: {before} → {after} is not declared for {cause}.")
+    told = [e.topic for e in events]
+    missing = set(edge.events) - set(told)
+    strange = set(told) - set(edge.events) - set(edge.optional)
+    if missing or strange:
+        raise UndeclaredTransition(
+            f"{obj.lifecycle.entity}: {before} → {after} for {cause} tells {told}; "
+            f"missing {sorted(missing)}, undeclared {sorted(strange)}."
+        )
+    return edge
+
+
+def _raise_version(work: Work, obj: Journaled) -> None:
+    """The version counts commands that changed the entity, not the steps within one."""
+    if not hasattr(obj, "version") or obj.id in work.versioned:
+        return
+    work.versioned.add(obj.id)
+    current = obj.version or 0
+    obj.version = 1 if obj._state.adding else current + 1
