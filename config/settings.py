@@ -65,7 +65,9 @@ from config.edge import IDENTITY  # noqa: E402, F401
 
 DATABASES = {
     "default": dj_database_url.parse(env.str("DATABASE_URL", "postgresql://factory_app@127.0.0.1:1/factory")),
-    "owner": dj_database_url.parse(env.str("DATABASE_OWNER_URL", "postgresql://factory_owner@127.0.0.1:1/factory")),
+    "owner": dj_database_url.parse(
+        env.str("DATABASE_OWNER_URL", "postgresql://factory_owner@127.0.0.1:1/factory")
+    ),
     "auditor": dj_database_url.parse(
         env.str("DATABASE_AUDITOR_URL", "postgresql://factory_auditor@127.0.0.1:1/factory")
     ),

@@ -67,13 +67,16 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-def write(work: Work, *, audited: bool) -> None:
-    """Number, chain and insert all that the command recorded; the last act before its commit."""
+def write(work: Work, *, audited: bool) -> bool:
+    """Number, chain and insert all that the command recorded; the last act before its commit.
+
+    Says whether there are events for the relay.
+    """
     notes = list(work.notes)
     if audited and work.entries:
         notes.insert(0, _own_note(work))
     if not work.entries and not notes:
-        return
+        return False
     main = work.entries[0].stream if work.entries else scope_stream(work.ctx)
     placed = [(audit_stream(note.stream or main), note) for note in notes]
     counts: dict[UUID, int] = {}
@@ -82,6 +85,7 @@ def write(work: Work, *, audited: bool) -> None:
     chain = _Chain(work.ctx, _take_heads(work.ctx.tenant_id, counts))
     journal, outbox = chain.journal(work.operation, work.entries)
     _insert(journal, outbox, chain.audits(placed), chain.hashes())
+    return bool(outbox)
 
 
 def _own_note(work: Work) -> AuditNote:

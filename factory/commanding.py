@@ -5,6 +5,7 @@ context, and its state, journal, outbox, audit and idempotency record commit tog
 """
 
 import functools
+import json
 import random
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from django_fsm import TransitionNotAllowed
 from factory import chain, tenancy
 from factory.context import Context
 from factory.errors import Busy, DomainError, IdempotencyConflict, NotFound, TransitionRefused
+from factory.hints import OUTBOX, wake
 from factory.identity.permissions import authorize
 from factory.recording import AuditNote, Work, _open, open_work
 from factory.telemetry.hooks import command_span
@@ -44,7 +46,7 @@ class Once:
     operation: str = ""
 
 
-class AlreadyDone(Exception):  # noqa: N818 - it is an answer, not an error
+class AlreadyDone(Exception):
     """The command happened before under this key; `result` is what it answered then."""
 
     def __init__(self, result: Any) -> None:
@@ -98,7 +100,8 @@ class Command(Generic[P, R]):
             try:
                 claimed = _claim(work, once) if once else None
                 result = self.body(ctx, *args, **kwargs)
-                chain.write(work, audited=self.audited)
+                if chain.write(work, audited=self.audited):
+                    wake(OUTBOX)
                 if claimed is not None:
                     _store_result(claimed, result)
             except TransitionNotAllowed as refused:
@@ -206,14 +209,10 @@ def _claim(work: Work, once: Once) -> int:
 
 
 def _parsed(result: Any) -> Any:
-    import json
-
     return json.loads(result) if isinstance(result, str) else result
 
 
 def _store_result(claimed: int, result: Any) -> None:
-    import json
-
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE factory_idempotencyrecord SET result = %s::jsonb WHERE id = %s",

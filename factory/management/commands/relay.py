@@ -1,0 +1,18 @@
+"""Deliver committed events to the handlers and to the streams."""
+
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from factory.relay.loop import Relay
+
+
+class Command(BaseCommand):
+    help = "Deliver committed events until it is stopped. Several may run: they share the lanes."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        relay = Relay()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: relay.stop())
+        relay.run()

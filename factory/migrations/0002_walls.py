@@ -1,0 +1,34 @@
+"""The kernel's walls: functions and default grants first, then its own tables."""
+
+from django.db import migrations
+
+from factory.database import AppendOnly, KernelFunctions, MutableColumns, TenantWalls
+
+DELIVERY = tuple(
+    f"{prefix}_{name}"
+    for prefix in ("handle", "stream")
+    for name in ("attempts", "due_at", "set_aside_at", "error")
+)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("factory", "0001_initial")]
+    operations = [
+        KernelFunctions(),
+        TenantWalls("ChainHead"),
+        MutableColumns("ChainHead", columns=("sequence", "hash")),
+        TenantWalls("JournalEntry"),
+        AppendOnly("JournalEntry"),
+        TenantWalls("AuditEntry"),
+        AppendOnly("AuditEntry"),
+        TenantWalls(
+            "OutboxEvent",
+            scan=(
+                "id", "tenant_id", "stream_id", "sequence", "position", "lane", "occurred_at", "handled_at",
+                "handle_due_at", "handle_set_aside_at", "streamed_at", "stream_due_at", "stream_set_aside_at",
+            ),
+        ),
+        MutableColumns("OutboxEvent", columns=("handled_at", "streamed_at", *DELIVERY)),
+        TenantWalls("IdempotencyRecord"),
+        MutableColumns("IdempotencyRecord", columns=("result",)),
+    ]  # fmt: skip

@@ -1,0 +1,207 @@
+"""One round of delivery for one destination.
+
+A relay takes a lane (a transaction-scoped advisory lock on a connection of its own), then works
+through the lane's streams: within a stream strictly in order, and never past an event that has not
+been delivered. What keeps failing is retried with a growing delay and then set aside, where it
+blocks its own stream for this destination and nothing else, until a person decides.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+import psycopg
+import structlog
+from django.db import connection
+
+from factory.context import Context, system
+from factory.models import OutboxEvent
+from factory.tenancy import bound, reading, scanning
+
+log = structlog.get_logger("factory.relay")
+
+ATTEMPTS = 12
+"""After so many failures (about ten minutes) an event is set aside."""
+LONGEST_DELAY_SECONDS = 120
+
+
+class Destination(Protocol):
+    """Where events go. `prefix` names its columns in the outbox: handle or stream."""
+
+    prefix: str
+    done_column: str
+
+    def deliver(self, ctx: Context, event: OutboxEvent) -> None:
+        """Hand over one event; raise when it must be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream with something to deliver."""
+
+    tenant_id: str
+    id: UUID
+
+
+_own = threading.local()
+
+
+def _keeper() -> "psycopg.Connection[Any]":
+    """This thread's connection for holding lanes: deliveries are commands with their own transactions."""
+    held: psycopg.Connection[Any] | None = getattr(_own, "connection", None)
+    if held is None or held.closed:
+        parameters = connection.get_connection_params()
+        for ours in ("cursor_factory", "context", "prepare_threshold", "pool", "server_side_binding"):
+            parameters.pop(ours, None)
+        held = _own.connection = psycopg.connect(**parameters, autocommit=True)
+    return held
+
+
+@contextmanager
+def lane(number: int, destination: Destination) -> Iterator[bool]:
+    """Hold a lane for one destination; yields False when another relay has it."""
+    keeper = _keeper()
+    with keeper.transaction():
+        keeper.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        row = keeper.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtext(%s), %s)",
+            [f"factory.relay.{destination.prefix}", number],
+        ).fetchone()
+        yield bool(row and row[0])
+
+
+def still_ours() -> None:
+    """Raises when the connection that holds the lane is gone, and the lane with it."""
+    _keeper().execute("SELECT 1")
+
+
+def busy_lanes(destination: Destination, tenant_id: str | None = None) -> list[int]:
+    """Lanes with something due for a destination."""
+    only, params = ("AND tenant_id = %s", [tenant_id]) if tenant_id else ("", [])
+    with scanning() as cursor:
+        cursor.execute(
+            f"SELECT DISTINCT lane FROM factory_outboxevent WHERE {destination.done_column} IS NULL "
+            f"{only} ORDER BY lane",
+            params,
+        )
+        return [lane for (lane,) in cursor.fetchall()]
+
+
+def due_streams(
+    destination: Destination, lanes: Sequence[int], tenant_id: str | None = None, limit: int = 500
+) -> list[Stream]:
+    """Streams of these lanes whose *first* undelivered event is due and not set aside."""
+    prefix, done = destination.prefix, destination.done_column
+    only, params = ("AND tenant_id = %s", [tenant_id]) if tenant_id else ("", [])
+    with scanning() as cursor:
+        cursor.execute(
+            f"""
+            SELECT tenant_id, stream_id FROM (
+                SELECT DISTINCT ON (stream_id) tenant_id, stream_id, occurred_at,
+                       {prefix}_due_at AS due_at, {prefix}_set_aside_at AS set_aside_at
+                FROM factory_outboxevent WHERE {done} IS NULL AND lane = ANY(%s) {only}
+                ORDER BY stream_id, sequence, position
+            ) AS first
+            WHERE set_aside_at IS NULL AND (due_at IS NULL OR due_at <= clock_timestamp())
+            ORDER BY occurred_at LIMIT {limit}
+            """,
+            [list(lanes), *params],
+        )
+        return [Stream(*row) for row in cursor.fetchall()]
+
+
+def deliver_stream(destination: Destination, stream: Stream, limit: int = 200) -> int:
+    """Deliver a stream's events in order until one fails; returns how many went out."""
+    ctx = system(stream.tenant_id, "Relay", channel="handler")
+    with reading(ctx):
+        events = list(
+            OutboxEvent.objects.filter(
+                stream_id=stream.id, **{f"{destination.done_column}__isnull": True}
+            ).order_by("sequence", "position")[:limit]
+        )
+    delivered: list[UUID] = []
+    failure: tuple[OutboxEvent, Exception] | None = None
+    for event in events:
+        if getattr(event, f"{destination.prefix}_set_aside_at"):
+            break
+        try:
+            destination.deliver(_context_of(event), event)
+        except Exception as fault:  # whatever a handler raises must not stop other streams
+            failure = (event, fault)
+            break
+        delivered.append(event.id)
+    _mark(destination, ctx, delivered, failure)
+    return len(delivered)
+
+
+def _context_of(event: OutboxEvent) -> Context:
+    return system(
+        event.tenant_id,
+        "Relay",
+        project_id=event.project_id,
+        correlation_id=event.correlation_id,
+        causation_id=event.id,
+        channel="handler",
+    )
+
+
+def _mark(
+    destination: Destination,
+    ctx: Context,
+    delivered: list[UUID],
+    failure: tuple[OutboxEvent, Exception] | None,
+) -> None:
+    if not delivered and failure is None:
+        return
+    with bound(ctx), connection.cursor() as cursor:
+        if delivered:
+            cursor.execute(
+                f"UPDATE factory_outboxevent SET {destination.done_column} = clock_timestamp() "
+                f"WHERE id = ANY(%s) AND {destination.done_column} IS NULL",
+                [delivered],
+            )
+        if failure is not None:
+            _mark_failure(cursor, destination.prefix, *failure)
+
+
+def _mark_failure(cursor: Any, prefix: str, event: OutboxEvent, fault: Exception) -> None:
+    attempts = getattr(event, f"{prefix}_attempts") + 1
+    delay = min(LONGEST_DELAY_SECONDS, 0.25 * 2**attempts)
+    aside = "clock_timestamp()" if attempts >= ATTEMPTS else "NULL"
+    cursor.execute(
+        f"UPDATE factory_outboxevent SET {prefix}_attempts = %s, {prefix}_error = %s, "
+        f"{prefix}_due_at = clock_timestamp() + make_interval(secs => %s), {prefix}_set_aside_at = {aside} "
+        "WHERE id = %s",
+        [attempts, f"{type(fault).__name__}: {fault}"[:500], delay, event.id],
+    )
+    log.warning(
+        "delivery_failed", destination=prefix, topic=event.topic, event=str(event.id), attempts=attempts,
+        set_aside=attempts >= ATTEMPTS, fault=type(fault).__name__,
+    )  # fmt: skip
+
+
+def deliver_due(destination: Destination, tenant_id: str | None = None) -> int:
+    """One round over every lane that no other relay holds; returns the number of events delivered."""
+    total = 0
+    for number in busy_lanes(destination, tenant_id):
+        with lane(number, destination) as ours:
+            if ours:
+                for stream in due_streams(destination, [number], tenant_id):
+                    still_ours()
+                    total += deliver_stream(destination, stream)
+    return total
+
+
+def drain(destination: Destination, tenant_id: str, seconds: float = 10.0) -> int:
+    """Deliver one tenant's events until nothing more is due; for commands that wait for the end."""
+    end, total = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        delivered = deliver_due(destination, tenant_id)
+        total += delivered
+        if not delivered:
+            break
+    return total

@@ -1,0 +1,80 @@
+"""The two destinations: this product's own handlers, and Redis Streams for everybody else's."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+
+from factory.commanding import AlreadyDone
+from factory.context import Context
+from factory.events import wire
+from factory.hints import broker
+from factory.models import OutboxEvent
+from factory.relay.handlers import Received, handlers
+
+
+class Handlers:
+    """In-process handlers; each one's effect and its inbox record commit together."""
+
+    prefix = "handle"
+    done_column = "handled_at"
+
+    def deliver(self, ctx: Context, event: OutboxEvent) -> None:
+        """Call every handler of the topic. One that did it before answers so, which is success."""
+        received = Received(
+            id=event.id,
+            topic=event.topic,
+            payload=event.payload,
+            occurred_at=event.occurred_at,
+            stream_id=event.stream_id,
+            run_id=event.run_id,
+            correlation_id=event.correlation_id,
+        )
+        for handler in handlers(event.topic):
+            try:
+                handler.handle(ctx, received)
+            except AlreadyDone:
+                continue
+
+
+class Streams:
+    """Redis Streams, one for each topic: an event may arrive twice, so consumers keep an inbox."""
+
+    prefix = "stream"
+    done_column = "streamed_at"
+
+    def deliver(self, ctx: Context, event: OutboxEvent) -> None:
+        """Append the event in its envelope; raises while the broker is away."""
+        broker().xadd(
+            f"factory:{event.topic}",
+            {"event": json.dumps(envelope(event), separators=(",", ":"))},
+            maxlen=settings.FACTORY_STREAM_LENGTH,
+            approximate=True,
+        )
+
+
+def envelope(event: OutboxEvent) -> dict[str, Any]:
+    """The event as CloudEvents 1.0 (structured JSON) with the house's extension attributes."""
+    attributes = {
+        "specversion": "1.0",
+        "id": event.id,
+        "source": "/factory/" + event.topic.split(".", 1)[0],
+        "type": event.topic,
+        "time": event.occurred_at,
+        "datacontenttype": "application/json",
+        "dataschema": f"/factory/events/{event.topic}.json",
+        "subject": event.run_id or event.stream_id,
+        "tenantid": event.tenant_id,
+        "projectid": event.project_id,
+        "runid": event.run_id,
+        "stepid": event.step_id,
+        "attemptid": event.attempt_id,
+        "correlationid": event.correlation_id,
+        "causationid": event.causation_id,
+        "schemaversion": event.schema_version,
+        "traceparent": event.traceparent or None,
+        "sequence": event.sequence,
+    }
+    return {name: wire(value) for name, value in attributes.items() if value is not None} | {
+        "data": event.payload
+    }

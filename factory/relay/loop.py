@@ -1,0 +1,70 @@
+"""The relay process: rounds without end, woken by hints and looking by itself in between."""
+
+import threading
+import time
+
+import psycopg
+import redis
+import structlog
+from django.db import OperationalError, connections
+
+from factory.hints import OUTBOX, broker, channel_name
+from factory.relay.delivery import Destination, deliver_due
+from factory.relay.destinations import Handlers, Streams
+
+log = structlog.get_logger("factory.relay")
+
+IDLE_SECONDS = 0.2
+"""How long a commit waits at the most when its hint is lost."""
+STREAMS_IDLE_SECONDS = 1.0
+
+
+class Relay:
+    """Both destinations, each in a thread of its own, so that neither waits for the other."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self._woken = threading.Event()
+
+    def run(self) -> None:
+        """Deliver until `stop()`; a database or broker that is away is waited for."""
+        threads = [
+            threading.Thread(target=self._listen, name="hints", daemon=True),
+            threading.Thread(target=self._rounds, args=(Streams(), STREAMS_IDLE_SECONDS), name="streams"),
+        ]
+        for thread in threads:
+            thread.start()
+        self._rounds(Handlers(), IDLE_SECONDS)
+        threads[1].join(timeout=5)
+
+    def stop(self) -> None:
+        """End after the present round."""
+        self.stopping.set()
+        self._woken.set()
+
+    def _rounds(self, destination: Destination, idle: float) -> None:
+        while not self.stopping.is_set():
+            try:
+                delivered = deliver_due(destination)
+            except (OperationalError, psycopg.OperationalError) as fault:
+                log.warning("database_away", fault=str(fault)[:200])
+                connections.close_all()
+                delivered = 0
+                self.stopping.wait(1)
+            if not delivered and destination.prefix == "handle":
+                self._woken.wait(idle)
+                self._woken.clear()
+            elif not delivered:
+                self.stopping.wait(idle)
+        connections.close_all()
+
+    def _listen(self) -> None:
+        while not self.stopping.is_set():
+            try:
+                with broker().pubsub(ignore_subscribe_messages=True) as hints:
+                    hints.subscribe(channel_name(OUTBOX))
+                    while not self.stopping.is_set():
+                        if hints.get_message(timeout=0.2) is not None:
+                            self._woken.set()
+            except (redis.RedisError, OSError):
+                time.sleep(1)

@@ -1,0 +1,27 @@
+"""Where the kernel tells telemetry what it does: a span for each command, never its content."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import trace
+from opentelemetry.trace import Status, StatusCode
+
+from factory.context import Context
+
+_tracer = trace.get_tracer("factory")
+
+
+@contextmanager
+def command_span(name: str, ctx: Context) -> Iterator[None]:
+    """A span around one command, with the ids that apply and nothing of what it carries."""
+    attributes = {"tenant.id": ctx.tenant_id, "factory.channel": ctx.channel}
+    if ctx.project_id:
+        attributes["project.id"] = str(ctx.project_id)
+    with _tracer.start_as_current_span(
+        name, attributes=attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield
+        except Exception as fault:
+            span.set_status(Status(StatusCode.ERROR, getattr(fault, "code", type(fault).__name__)))
+            raise
