@@ -63,7 +63,8 @@ def _gapless(table: str) -> str:
     return f"""
         SELECT h.tenant_id, h.stream_id, 'head says ' || h.sequence || ', ' || count(l.sequence)
                || ' entries from ' || coalesce(min(l.sequence), 0) || ' to ' || coalesce(max(l.sequence), 0)
-        FROM factory_chainhead h JOIN {table} l USING (stream_id) GROUP BY h.tenant_id, h.stream_id, h.sequence
+        FROM factory_chainhead h JOIN {table} l USING (stream_id)
+        GROUP BY h.tenant_id, h.stream_id, h.sequence
         HAVING count(*) <> h.sequence OR max(l.sequence) <> h.sequence OR min(l.sequence) <> 1
     """
 
@@ -85,8 +86,10 @@ def heads_have_chains() -> str:
         "UNION SELECT tenant_id, stream_id FROM factory_auditentry"
     )
     return f"""
-        SELECT coalesce(h.tenant_id, c.tenant_id), coalesce(h.stream_id, c.stream_id), 'head or chain is missing'
-        FROM factory_chainhead h FULL JOIN ({chains}) c ON c.stream_id = h.stream_id AND c.tenant_id = h.tenant_id
+        SELECT coalesce(h.tenant_id, c.tenant_id), coalesce(h.stream_id, c.stream_id),
+               'head or chain is missing'
+        FROM factory_chainhead h
+        FULL JOIN ({chains}) c ON c.stream_id = h.stream_id AND c.tenant_id = h.tenant_id
         WHERE h.stream_id IS NULL OR c.stream_id IS NULL
     """
 
@@ -96,7 +99,8 @@ def states_connect() -> str:
     return """
         SELECT tenant_id, entity || ':' || entity_id, 'entry ' || sequence || ' starts from ' || from_state
                || ' after ' || before
-        FROM (SELECT *, coalesce(lag(to_state) OVER (PARTITION BY entity_id ORDER BY sequence), 'None') AS before
+        FROM (SELECT *, coalesce(lag(to_state) OVER (PARTITION BY entity_id ORDER BY sequence), 'None')
+                     AS before
               FROM factory_journalentry) j
         WHERE from_state <> before
     """
@@ -107,8 +111,8 @@ def transitions_declared(cursor: CursorWrapper) -> Rows:
     cursor.execute(
         """
         SELECT entity, from_state, to_state, cause,
-               coalesce((SELECT array_agg(e->>'topic' ORDER BY e->>'topic') FROM jsonb_array_elements(events) e),
-                        '{}') AS topics, min(tenant_id), min(stream_id::text), count(*)
+               coalesce((SELECT array_agg(e->>'topic' ORDER BY e->>'topic')
+                         FROM jsonb_array_elements(events) e), '{}') AS topics, min(tenant_id), min(stream_id::text), count(*)
         FROM factory_journalentry GROUP BY 1, 2, 3, 4, 5
         """
     )
@@ -220,7 +224,8 @@ def inbox_events_exist() -> str:
     return """
         SELECT i.tenant_id, i.operation || ':' || i.key, 'handled an event that nobody told'
         FROM factory_idempotencyrecord i WHERE i.operation LIKE '%.%'
-        AND NOT EXISTS (SELECT 1 FROM factory_outboxevent o WHERE o.id::text = i.key AND o.tenant_id = i.tenant_id)
+        AND NOT EXISTS (SELECT 1 FROM factory_outboxevent o
+                        WHERE o.id::text = i.key AND o.tenant_id = i.tenant_id)
     """
 
 
