@@ -112,7 +112,8 @@ def transitions_declared(cursor: CursorWrapper) -> Rows:
         """
         SELECT entity, from_state, to_state, cause,
                coalesce((SELECT array_agg(e->>'topic' ORDER BY e->>'topic')
-                         FROM jsonb_array_elements(events) e), '{}') AS topics, min(tenant_id), min(stream_id::text), count(*)
+                         FROM jsonb_array_elements(events) e), '{}') AS topics,
+               min(tenant_id), min(stream_id::text), count(*)
         FROM factory_journalentry GROUP BY 1, 2, 3, 4, 5
         """
     )
