@@ -1,0 +1,128 @@
+"""The refusals of approvals, each a fact. All that a decision can meet are evidence, and audited."""
+
+from typing import ClassVar
+
+from factory.errors import Conflict, Forbidden, Gone, InvalidInput, NotFound, Unprocessable, VersionMismatch
+
+
+class ApprovalNotFound(NotFound):
+    """No such request in the caller's tenant and project."""
+
+    title = "There is no such approval here"
+    audited = True
+
+
+class NotEligible(Forbidden):
+    """The approver rule names other people."""
+
+    code = "insufficient-role"
+    title = "The approver rule does not name the caller"
+    audited = True
+
+
+class SeparationOfDuties(Forbidden):
+    """The caller asked for it, or wrote it. No role and no path lifts this."""
+
+    code = "separation-of-duties"
+    title = "Nobody decides on their own request"
+    audited = True
+
+
+class AlreadyDecided(Conflict):
+    """Somebody was faster; `extra` carries the decision that stands."""
+
+    code = "already-decided"
+    title = "The request is already decided"
+    audited = True
+
+
+class ApprovalOver(Gone):
+    """Expired, Stale or Cancelled: there is nothing left to decide."""
+
+    code = "approval-over"
+    title = "The request is over"
+    audited = True
+
+
+class ApprovalExpired(ApprovalOver):
+    """The decision came at or after `expiresAt`."""
+
+    code = "approval-expired"
+    title = "The request has expired"
+
+
+class ProposalMoved(VersionMismatch):
+    """What was on the screen is not what is stored now."""
+
+    audited = True
+
+
+class ReasonMissing(InvalidInput):
+    code = "reason-missing"
+    title = "A reason is required"
+
+
+class ProposalCorrupted(Conflict):
+    """The stored proposal no longer has the hash that was asked about: nothing may rest on it."""
+
+    code = "proposal-corrupted"
+    title = "The stored proposal does not match its hash"
+    audited = True
+
+
+class ProposalHashMismatch(Unprocessable):
+    code = "proposal-hash-mismatch"
+    title = "The hash is not that of the proposal"
+
+
+class PolicyDenied(Forbidden):
+    """The policy says no; asking again changes nothing."""
+
+    code = "policy-denied"
+    title = "The policy denies this action"
+    audited = True
+
+
+class ApprovalNotNeeded(Unprocessable):
+    """An autonomous action has nothing to decide about."""
+
+    code = "approval-not-needed"
+    title = "The policy allows this action by itself"
+
+
+class NotAuthorized(Conflict):
+    """The approval does not stand for this action: not approved, another step's, or another proposal's."""
+
+    code = "not-authorized"
+    title = "The approval does not cover this action"
+    audited = True
+
+
+class AuthorizationUsed(Conflict):
+    """An approval is good for one act, and it has happened."""
+
+    code = "authorization-used"
+    title = "The approval is used"
+    audited = True
+
+
+class ApprovalLapsed(Gone):
+    """Approved, but its validity has ended unused."""
+
+    code = "approval-lapsed"
+    title = "The approval's validity has ended"
+    audited = True
+
+
+class PolicyMissing(Unprocessable):
+    """Silence is never a yes: without a revision nothing is evaluated."""
+
+    code = "policy-missing"
+    title = "No policy revision is published"
+
+
+class PolicyInvalid(InvalidInput):
+    """The document is not one of ours, or goes below the platform floor; `errors` points at each fault."""
+
+    code: ClassVar[str] = "policy-invalid"
+    title = "The policy document is not valid"

@@ -1,0 +1,45 @@
+"""What approvals tell the rest of the house."""
+
+from datetime import datetime
+from uuid import UUID
+
+from factory.events import Event, event
+
+
+@event("run-control.approvals.v1.approval-requested")
+class ApprovalRequested(Event):
+    """Somebody is waited for. A publication has neither run nor step; `subject` says what it is about."""
+
+    approval_id: UUID
+    run_id: UUID | None
+    step_id: UUID | None
+    tenant_id: str
+    action_class: str
+    proposal_hash: str
+    approver_rule: str
+    expires_at: datetime
+    subject: str | None = None
+
+
+@event("run-control.approvals.v1.approval-decided")
+class ApprovalDecided(Event):
+    """A request is closed: by a person's decision, by its expiry, or because what it was about has moved."""
+
+    approval_id: UUID
+    run_id: UUID | None
+    tenant_id: str
+    state: str
+    decided_by: str | None = None
+    reason: str | None = None
+    subject: str | None = None
+
+
+@event("governance.policies.v1.policy-revision-published")
+class PolicyRevisionPublished(Event):
+    """From now on, new runs pin this revision."""
+
+    tenant_id: str
+    policy_id: str
+    revision: str
+    document_hash: str
+    published_by: str

@@ -1,0 +1,282 @@
+"""The tables of approvals: proposals, requests, authorizations and policy revisions."""
+
+from datetime import datetime
+from typing import ClassVar
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from django.db import models
+from django.db.models import F, Q
+from django_fsm import FSMField, transition
+
+from approvals.states import APPROVAL, GATED, POLICY, ApprovalState, Decision, SubjectType
+from factory.lifecycle import Lifecycle
+from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+
+MAX_PROPOSAL_BYTES = 1024 * 1024
+MAX_SUMMARY = 500
+MAX_REASON = 2000
+
+HASH_LENGTH = 71  # "sha256:" and 64 hex digits
+
+
+class PolicyRevision(Journaled):
+    """One immutable revision of a tenant's policy. Numbers start at 1 and have no gap."""
+
+    lifecycle: ClassVar[Lifecycle] = POLICY
+
+    policy_id = models.CharField(max_length=64, default="default")
+    number = models.PositiveIntegerField()
+    document = models.JSONField()
+    document_hash = models.CharField(max_length=HASH_LENGTH)
+    note = models.CharField(max_length=500, blank=True)
+    warnings = models.JSONField(default=list)
+    published_by = models.CharField(max_length=255)
+    published_at = models.DateTimeField()
+    state = FSMField(default="Published", protected=True, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint("tenant_id", "policy_id", "number", name="policy_number_once"),
+            models.CheckConstraint(condition=Q(number__gte=1), name="policy_number_from_1"),
+            models.CheckConstraint(condition=Q(state="Published"), name="policy_is_published"),
+        ]
+
+    def __str__(self) -> str:
+        return self.revision
+
+    @property
+    def revision(self) -> str:
+        """The word that runs pin."""
+        return f"r{self.number}"
+
+    @property
+    def stream(self) -> UUID:
+        """All revisions of one policy are one chain."""
+        return uuid5(NAMESPACE_URL, f"factory:policy:{self.tenant_id}:{self.policy_id}")
+
+
+class Proposal(TenantModel):
+    """The exact thing that is decided about, as canonical bytes; append-only.
+
+    The database itself recomputes the hash in a CHECK, so that no row can lie about its content.
+    """
+
+    id = uuid_key()
+    content = models.BinaryField()
+    hash = models.CharField(max_length=HASH_LENGTH)
+    size = models.PositiveIntegerField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(size__gte=2, size__lte=MAX_PROPOSAL_BYTES), name="proposal_size_bounded"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.hash
+
+
+class ApprovalRequest(Journaled):
+    """One question to people: may exactly this happen? Everything but its answer is fixed when it is asked."""
+
+    lifecycle: ClassVar[Lifecycle] = APPROVAL
+
+    project = TenantForeignKey("projects.Project", null=True, related_name="+")
+    subject_type = models.CharField(max_length=16, choices=SubjectType.choices)
+    subject_id = models.UUIDField()
+    run_id = models.UUIDField(null=True)
+    step_id = models.UUIDField(null=True)
+    attempt_id = models.UUIDField(null=True)
+    release_id = models.UUIDField(null=True)
+    environment = TenantForeignKey("projects.Environment", null=True, related_name="+")
+    action_class = models.CharField(max_length=16)
+    summary = models.CharField(max_length=MAX_SUMMARY)
+    proposal = TenantForeignKey(Proposal, related_name="+")
+    proposal_hash = models.CharField(max_length=HASH_LENGTH)
+
+    policy = TenantForeignKey(PolicyRevision, related_name="+")
+    policy_revision = models.CharField(max_length=16)
+    approver_rule = models.CharField(max_length=1000)
+    approver_roles = models.JSONField()
+    valid_for = models.DurationField()
+    nobody_eligible = models.BooleanField(default=False)
+
+    requested_by = models.CharField(max_length=255)
+    requester_person = models.CharField(max_length=255)
+    author_person = models.CharField(max_length=255, blank=True)
+    requested_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    state = FSMField(default="", protected=True, editable=False)
+    version = models.BigIntegerField(default=0)
+    decision = models.CharField(max_length=16, blank=True)
+    decided_by = models.CharField(max_length=255, blank=True)
+    decided_person = models.CharField(max_length=255, blank=True)
+    decided_at = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=MAX_REASON, blank=True)
+    closed_at = models.DateTimeField(null=True)
+    valid_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=in_check("state", ApprovalState.values), name="approval_state_known"),
+            models.CheckConstraint(condition=in_check("action_class", list(GATED)), name="approval_class_gated"),
+            models.CheckConstraint(
+                condition=Q(
+                    subject_type=SubjectType.RUN,
+                    run_id__isnull=False,
+                    step_id__isnull=False,
+                    attempt_id__isnull=False,
+                    project_id__isnull=False,
+                )
+                | Q(
+                    subject_type=SubjectType.PUBLICATION,
+                    run_id__isnull=True,
+                    step_id__isnull=True,
+                    attempt_id__isnull=True,
+                    action_class="publication",
+                ),
+                name="approval_subject_whole",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=ApprovalState.PENDING, closed_at__isnull=True)
+                | (~Q(state=ApprovalState.PENDING) & Q(closed_at__isnull=False)),
+                name="approval_closed_at_its_end",
+            ),
+            models.CheckConstraint(
+                condition=(
+                    Q(state=ApprovalState.APPROVED, decision=Decision.APPROVE)
+                    | Q(state=ApprovalState.REJECTED, decision=Decision.REJECT)
+                    | (Q(state=ApprovalState.STALE, decision=Decision.REQUEST_CHANGES) & ~Q(reason=""))
+                    | (
+                        ~Q(state__in=[ApprovalState.APPROVED, ApprovalState.REJECTED])
+                        & Q(decision="", decided_by="", decided_person="", decided_at__isnull=True)
+                    )
+                ),
+                name="approval_decision_fits_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(decision="")
+                | (~Q(decided_by="") & ~Q(decided_person="") & Q(decided_at__isnull=False)),
+                name="approval_decided_by_somebody",
+            ),
+            models.CheckConstraint(
+                condition=Q(decided_person="")
+                | (~Q(decided_person=F("requester_person")) & ~Q(decided_person=F("author_person"))),
+                name="approval_duties_separate",
+            ),
+            models.CheckConstraint(
+                condition=Q(decided_at__isnull=True)
+                | Q(decided_at__gte=F("requested_at"), decided_at__lt=F("expires_at")),
+                name="approval_decided_in_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(valid_until__isnull=True) | Q(state=ApprovalState.APPROVED),
+                name="approval_validity_of_approved",
+            ),
+            models.UniqueConstraint("proposal", name="approval_has_its_own_proposal"),
+            models.UniqueConstraint(
+                "step_id",
+                condition=Q(state=ApprovalState.PENDING, subject_type=SubjectType.RUN),
+                name="approval_one_pending_per_step",
+            ),
+            models.UniqueConstraint(
+                "subject_id",
+                condition=Q(state=ApprovalState.PENDING, subject_type=SubjectType.PUBLICATION),
+                name="approval_one_pending_per_publication",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["tenant_id", "state", "expires_at"], name="approval_inbox"),
+            models.Index(fields=["tenant_id", "requested_at", "id"], name="approval_by_time"),
+            models.Index(fields=["run_id", "step_id"], name="approval_by_run"),
+            models.Index(fields=["subject_id", "requested_at"], name="approval_by_subject"),
+            models.Index(
+                fields=["expires_at", "id"], condition=Q(state=ApprovalState.PENDING), name="approval_due"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action_class} {self.id}"
+
+    @property
+    def stream(self) -> UUID:
+        """A run's requests stand in its chain, a publication's in its release's."""
+        return self.run_id or self.subject_id
+
+    @property
+    def sent_back(self) -> bool:
+        """Stale because a reviewer asked for changes, not because another proposal came."""
+        return self.decision == Decision.REQUEST_CHANGES
+
+    @transition(field="state", source="", target=ApprovalState.PENDING)
+    def open(self, *, at: datetime, expires_at: datetime) -> None:
+        self.requested_at = at
+        self.expires_at = expires_at
+
+    @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.APPROVED)
+    def approve(self, *, by: str, person: str, reason: str, at: datetime) -> None:
+        self._decide(Decision.APPROVE, by, person, reason, at)
+
+    @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.REJECTED)
+    def reject(self, *, by: str, person: str, reason: str, at: datetime) -> None:
+        self._decide(Decision.REJECT, by, person, reason, at)
+
+    @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.STALE)
+    def request_changes(self, *, by: str, person: str, reason: str, at: datetime) -> None:
+        self._decide(Decision.REQUEST_CHANGES, by, person, reason, at)
+
+    @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.STALE)
+    def supersede(self, *, at: datetime) -> None:
+        self.closed_at = at
+
+    @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.EXPIRED)
+    def expire(self, *, at: datetime) -> None:
+        self.closed_at = at
+
+    @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.CANCELLED)
+    def cancel(self, *, at: datetime) -> None:
+        self.closed_at = at
+
+    @transition(field="state", source=ApprovalState.APPROVED, target=ApprovalState.APPROVED)
+    def start_validity(self, *, at: datetime) -> None:
+        self.valid_until = at + self.valid_for
+
+    @transition(field="state", source=ApprovalState.APPROVED, target=ApprovalState.APPROVED)
+    def authorize(self, *, at: datetime) -> None:
+        """Used: the authorization row itself says when and by whom."""
+
+    def _decide(self, decision: Decision, by: str, person: str, reason: str, at: datetime) -> None:
+        self.decision = decision.value
+        self.decided_by = by
+        self.decided_person = person
+        self.reason = reason
+        self.decided_at = self.closed_at = at
+
+
+class Authorization(TenantModel):
+    """The approval's one use: who took it, under which lease and token; append-only.
+
+    From this moment an effect may have happened.
+    """
+
+    id = uuid_key()
+    approval = TenantForeignKey(ApprovalRequest, related_name="authorizations")
+    run_id = models.UUIDField()
+    step_id = models.UUIDField()
+    attempt_id = models.UUIDField()
+    lease_id = models.UUIDField()
+    fencing_token = models.BigIntegerField()
+    proposal_hash = models.CharField(max_length=HASH_LENGTH)
+    authorized_by = models.CharField(max_length=255)
+    authorized_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint("approval", name="authorization_once")]
+        indexes: ClassVar = [models.Index(fields=["attempt_id"], name="authorization_by_attempt")]
+
+    def __str__(self) -> str:
+        return f"{self.approval_id} under {self.fencing_token}"

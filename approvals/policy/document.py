@@ -1,0 +1,98 @@
+"""Policy documents: their shape, and the mistakes that a shape cannot forbid."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from approvals.errors import PolicyInvalid
+from approvals.policy import floor
+from approvals.policy.patterns import ANYWHERE, overlap
+from approvals.states import ActionClass, Effect
+from factory.errors import FieldError
+
+HERE = Path(__file__).parent
+_ASKING_WORDS = ("roles", "expiryHours", "validHours", "onExpiry")
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a policy document."""
+    loaded: dict[str, Any] = json.loads((HERE / "schema.json").read_text())
+    return loaded
+
+
+def platform_default() -> dict[str, Any]:
+    """The document that a tenant starts with."""
+    loaded: dict[str, Any] = yaml.safe_load((HERE / "default.yaml").read_text())
+    return loaded
+
+
+def check(document: Any) -> None:
+    """Refuse what is no policy document, or goes below the platform floor.
+
+    Raises `PolicyInvalid` with a JSON Pointer for every fault.
+    """
+    faults = list(_shape_faults(document)) or list(_meaning_faults(document["rules"]))
+    if faults:
+        raise PolicyInvalid("The policy document is not valid.", errors=faults)
+
+
+def clamped(document: Mapping[str, Any]) -> list[str]:
+    """What is kept as written, yet not followed: an expiry longer than the platform's."""
+    longest = int(floor.LONGEST_EXPIRY.total_seconds() // 3600)
+    return [
+        f"Rule {number} asks for an expiry of {rule['expiryHours']} h; requests expire after {longest} h."
+        for number, rule in enumerate(document["rules"], start=1)
+        if rule.get("expiryHours", 0) > longest
+    ]
+
+
+def _shape_faults(document: Any) -> Iterator[FieldError]:
+    for fault in Draft202012Validator(schema()).iter_errors(document):
+        yield FieldError(_pointer(fault.absolute_path), fault.message[:300])
+
+
+def _pointer(path: Sequence[str | int]) -> str:
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def _meaning_faults(rules: Sequence[Mapping[str, Any]]) -> Iterator[FieldError]:
+    for index, rule in enumerate(rules):
+        yield from _rule_faults(f"/rules/{index}", rule)
+    yield from _quarrels(rules)
+
+
+def _rule_faults(at: str, rule: Mapping[str, Any]) -> Iterator[FieldError]:
+    action_class, effect = ActionClass(rule["actionClass"]), Effect(rule["effect"])
+    if effect is Effect.ALLOW and action_class.gated:
+        yield FieldError(f"{at}/effect", f"{action_class} always needs a decision: the platform floor.")
+    if effect is Effect.REQUIRE_APPROVAL and not action_class.gated:
+        yield FieldError(f"{at}/effect", f"{action_class} is autonomous: it can be allowed or denied.")
+    if effect is not Effect.REQUIRE_APPROVAL:
+        for word in _ASKING_WORDS:
+            if word in rule:
+                yield FieldError(f"{at}/{word}", f"It means nothing where the effect is {effect}.")
+    for position, role in enumerate(rule.get("roles", ())):
+        if role not in floor.roles(action_class):
+            yield FieldError(f"{at}/roles/{position}", f"A {role} may not decide about {action_class}.")
+
+
+def _quarrels(rules: Sequence[Mapping[str, Any]]) -> Iterator[FieldError]:
+    """Two rules that hold at once and agree on no approver leave a gate that nobody can open."""
+    asking = [(i, rule) for i, rule in enumerate(rules) if rule["effect"] == Effect.REQUIRE_APPROVAL]
+    for (one, first), (other, second) in combinations(asking, 2):
+        widest = floor.roles(ActionClass(first["actionClass"]))
+        apart = set(first.get("roles", widest)).isdisjoint(second.get("roles", widest))
+        if first["actionClass"] == second["actionClass"] and apart and _both_hold(first, second):
+            detail = f"It and rule {one + 1} can hold at once, and name no role in common."
+            yield FieldError(f"/rules/{other}/roles", detail)
+
+
+def _both_hold(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    return overlap(first.get("environment", ANYWHERE), second.get("environment", ANYWHERE))

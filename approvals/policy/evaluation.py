@@ -1,0 +1,74 @@
+"""What the policy answers about an action: the strictest of the platform floor and every matching rule."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from approvals.policy import floor
+from approvals.policy.patterns import ANYWHERE, matches
+from approvals.states import ActionClass, Effect
+
+FLOOR_RULE = "the platform floor"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer: its effect, who may decide, how long it waits and holds, and which rules said so."""
+
+    effect: Effect
+    roles: tuple[str, ...]
+    expires_in: timedelta
+    valid_for: timedelta
+    rule: str
+
+    @property
+    def approver_rule(self) -> str:
+        """The rule in words, as it is frozen into a request and shown to people."""
+        return f"{' or '.join(self.roles)} of the project, never who asked for it ({self.rule})"
+
+
+def evaluate(
+    document: Mapping[str, Any],
+    action_class: ActionClass,
+    environment: str | None,
+    *,
+    longest_expiry: timedelta = floor.LONGEST_EXPIRY,
+) -> Verdict:
+    """The verdict on one action. `environment` is a slug, or None for an action in no environment.
+
+    Strictest wins: the strictest effect, the roles that all rules agree on, the shortest times.
+    No matching rule leaves the platform floor, which is never `allow` for a gated class.
+    """
+    found = [
+        (number, rule)
+        for number, rule in enumerate(document["rules"], start=1)
+        if rule["actionClass"] == action_class and matches(rule.get("environment", ANYWHERE), environment)
+    ]
+    effects = [floor.effect(action_class), *(Effect(rule["effect"]) for _, rule in found)]
+    effect = max(effects, key=lambda e: e.strictness)
+    asking = [rule for _, rule in found if rule["effect"] == Effect.REQUIRE_APPROVAL]
+    return Verdict(
+        effect=effect,
+        roles=_common_roles(action_class, asking) if effect is Effect.REQUIRE_APPROVAL else (),
+        expires_in=_shortest(asking, "expiryHours", longest_expiry),
+        valid_for=_shortest(asking, "validHours", floor.DEFAULT_VALIDITY, bounded=False),
+        rule=_named([(n, rule) for n, rule in found if rule["effect"] == effect]),
+    )
+
+
+def _common_roles(action_class: ActionClass, rules: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    widest = floor.roles(action_class)
+    return tuple(role for role in widest if all(role in rule.get("roles", widest) for rule in rules))
+
+
+def _shortest(
+    rules: Sequence[Mapping[str, Any]], key: str, default: timedelta, *, bounded: bool = True
+) -> timedelta:
+    given = [timedelta(hours=rule[key]) for rule in rules if key in rule]
+    return min([*given, default]) if bounded else min(given, default=default)
+
+
+def _named(rules: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
+    words = [f"rule {n}: {rule['actionClass']} in {rule.get('environment', ANYWHERE)}" for n, rule in rules]
+    return "; ".join(words) or FLOOR_RULE
