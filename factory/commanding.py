@@ -64,9 +64,11 @@ class Command(Generic[P, R]):
     the transaction of the effect. A refusal leaves none, because the world may change.
     """
 
-    def __init__(self, name: str, body: Callable[Concatenate[Context, P], R], *, audited: bool) -> None:
+    def __init__(
+        self, name: str, body: Callable[Concatenate[Context, P], R], *, audited: bool, strict: bool
+    ) -> None:
         functools.update_wrapper(self, body)
-        self.name, self.body, self.audited = name, body, audited
+        self.name, self.body, self.audited, self.strict = name, body, audited, strict
 
     def __call__(self, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._run(None, ctx, *args, **kwargs)
@@ -84,12 +86,12 @@ class Command(Generic[P, R]):
         return call
 
     def _run(self, once: Once | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
-        authorize(ctx, self.name)
         with command_span(self.name, ctx):
             try:
+                authorize(ctx, self.name)
                 return _retrying(lambda: self._transact(once, ctx, *args, **kwargs))
             except DomainError as refusal:
-                if refusal.audited:
+                if refusal.audited or (self.strict and not refusal.retryable):
                     self._audit_refusal(ctx, refusal)
                 raise
 
@@ -125,17 +127,18 @@ class Command(Generic[P, R]):
 
 
 def command(
-    name: str, *, audited: bool = True
+    name: str, *, audited: bool = True, strict: bool = False
 ) -> Callable[[Callable[Concatenate[Context, P], R]], Command[P, R]]:
     """Declare a command. `name` is its operation in the permission table and in the audit log.
 
     `audited=False` is for what happens by the thousand and is no act of a person: a heartbeat.
+    `strict` is for acts whose every refusal is evidence, whichever error says no.
     """
 
     def declare(body: Callable[Concatenate[Context, P], R]) -> Command[P, R]:
         if name in _commands:
             raise ValueError(f"There is already a command {name}.")
-        made = Command(name, body, audited=audited)
+        made = Command(name, body, audited=audited, strict=strict)
         _commands[name] = made
         return made
 
