@@ -3,10 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
+from approvals.states import DECIDED, POLICY_PUBLISHED, REQUESTED
 from factory.events import Event, event
 
 
-@event("run-control.approvals.v1.approval-requested")
+@event(REQUESTED)
 class ApprovalRequested(Event):
     """Somebody is waited for. A publication has neither run nor step; `subject` says what it is about."""
 
@@ -21,7 +22,7 @@ class ApprovalRequested(Event):
     subject: str | None = None
 
 
-@event("run-control.approvals.v1.approval-decided")
+@event(DECIDED)
 class ApprovalDecided(Event):
     """A request is closed: by a person's decision, by its expiry, or because what it was about has moved."""
 
@@ -34,7 +35,7 @@ class ApprovalDecided(Event):
     subject: str | None = None
 
 
-@event("governance.policies.v1.policy-revision-published")
+@event(POLICY_PUBLISHED)
 class PolicyRevisionPublished(Event):
     """From now on, new runs pin this revision."""
 

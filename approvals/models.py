@@ -80,7 +80,7 @@ class Proposal(TenantModel):
 
 
 class ApprovalRequest(Journaled):
-    """One question to people: may exactly this happen? Everything but its answer is fixed when it is asked."""
+    """One question to people: may exactly this happen? All but its answer is fixed when it is asked."""
 
     lifecycle: ClassVar[Lifecycle] = APPROVAL
 
@@ -122,8 +122,12 @@ class ApprovalRequest(Journaled):
 
     class Meta:
         constraints: ClassVar = [
-            models.CheckConstraint(condition=in_check("state", ApprovalState.values), name="approval_state_known"),
-            models.CheckConstraint(condition=in_check("action_class", list(GATED)), name="approval_class_gated"),
+            models.CheckConstraint(
+                condition=in_check("state", ApprovalState.values), name="approval_state_known"
+            ),
+            models.CheckConstraint(
+                condition=in_check("action_class", list(GATED)), name="approval_class_gated"
+            ),
             models.CheckConstraint(
                 condition=Q(
                     subject_type=SubjectType.RUN,

@@ -1,9 +1,14 @@
 """The words of approvals: which there are, and which of them end a request."""
 
+from typing import Final
+
 from django.db.models import TextChoices
 
-from approvals.events import ApprovalDecided, ApprovalRequested, PolicyRevisionPublished
 from factory.lifecycle import Edge, Lifecycle
+
+REQUESTED: Final = "run-control.approvals.v1.approval-requested"
+DECIDED: Final = "run-control.approvals.v1.approval-decided"
+POLICY_PUBLISHED: Final = "governance.policies.v1.policy-revision-published"
 
 
 class ApprovalState(TextChoices):
@@ -15,8 +20,8 @@ class ApprovalState(TextChoices):
     CANCELLED = "Cancelled"
 
 
-ACTIVE = frozenset({ApprovalState.PENDING})
-TERMINAL = frozenset(ApprovalState) - ACTIVE
+ACTIVE: Final = frozenset({ApprovalState.PENDING})
+TERMINAL: Final = frozenset(ApprovalState) - ACTIVE
 
 
 class Decision(TextChoices):
@@ -55,7 +60,7 @@ class ActionClass(TextChoices):
         return self.rank >= ActionClass.SHARED_WRITE.rank
 
 
-GATED = frozenset(c for c in ActionClass if c.gated)
+GATED: Final = frozenset(c for c in ActionClass if c.gated)
 
 
 class Effect(TextChoices):
@@ -71,22 +76,25 @@ class Effect(TextChoices):
         return list(Effect).index(self)
 
 
-_DECIDED = (ApprovalDecided.topic,)
-
-APPROVAL = Lifecycle(
+APPROVAL: Final = Lifecycle(
     "approval",
     edges=(
-        Edge("", "Pending", causes=("ApprovalRequested",), events=(ApprovalRequested.topic,)),
-        Edge("Pending", "Approved", causes=("Approve",), events=_DECIDED),
-        Edge("Pending", "Rejected", causes=("Reject",), events=_DECIDED),
-        Edge("Pending", "Expired", causes=("ExpiresAtPassed",), events=_DECIDED),
-        Edge("Pending", "Stale", causes=("ChangesRequested", "ProposalChanged"), events=_DECIDED),
-        Edge("Pending", "Cancelled", causes=("RunCancelled", "RunEnded", "SubjectWithdrawn"), events=_DECIDED),
+        Edge("", "Pending", causes=("ApprovalRequested",), events=(REQUESTED,)),
+        Edge("Pending", "Approved", causes=("Approve",), events=(DECIDED,)),
+        Edge("Pending", "Rejected", causes=("Reject",), events=(DECIDED,)),
+        Edge("Pending", "Expired", causes=("ExpiresAtPassed",), events=(DECIDED,)),
+        Edge("Pending", "Stale", causes=("ChangesRequested", "ProposalChanged"), events=(DECIDED,)),
+        Edge(
+            "Pending",
+            "Cancelled",
+            causes=("RunCancelled", "RunEnded", "SubjectWithdrawn"),
+            events=(DECIDED,),
+        ),
         Edge("Approved", "Approved", causes=("ValidityStarted", "Authorized")),
     ),
 )
 
-POLICY = Lifecycle(
+POLICY: Final = Lifecycle(
     "policy-revision",
-    edges=(Edge("", "Published", causes=("Published",), events=(PolicyRevisionPublished.topic,)),),
+    edges=(Edge("", "Published", causes=("Published",), events=(POLICY_PUBLISHED,)),),
 )
