@@ -5,3 +5,10 @@ from factory.apps import HouseConfig
 
 class ProjectsConfig(HouseConfig):
     name = "projects"
+
+    def ready(self) -> None:
+        super().ready()
+        from factory.identity.directory import register_directory
+        from projects.directory import Memberships
+
+        register_directory(Memberships())

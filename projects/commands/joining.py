@@ -1,0 +1,71 @@
+"""How a subject becomes a member: one step that onboarding, members and service accounts share."""
+
+from datetime import datetime
+from uuid import UUID
+
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput
+from factory.locking import lock
+from factory.recording import record
+from projects.errors import MemberExists, OwnerNotMember
+from projects.inputs import RESERVED_PREFIXES, NewMember, ordered
+from projects.models import Membership, ServiceAccount
+from projects.selectors import reaches, service_account
+from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
+
+
+def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime, pointer: str) -> Membership:
+    """Record the membership. The caller holds the lock of the scope, and has checked the input."""
+    _refuse_second(project_id, new.subject, pointer)
+    kind, person = _identity(project_id, new.subject, pointer)
+    member = Membership(
+        tenant_id=ctx.tenant_id,
+        project_id=project_id,
+        subject=new.subject,
+        person=person,
+        kind=kind,
+        email=new.email.strip().lower(),
+        display_name=new.display_name.strip(),
+        roles=ordered(new.roles, ROLES),
+        grants=ordered(new.grants, GRANTS),
+        created_at=at,
+        updated_at=at,
+    )
+    record(ctx, member, "MemberAdded", detail={"roles": member.roles, "grants": member.grants})
+    return member
+
+
+def _refuse_second(project_id: UUID | None, subject: str, pointer: str) -> None:
+    rows = Membership.objects.filter(project_id=project_id, subject=subject, state=MembershipState.ACTIVE)
+    if rows.exists():
+        raise MemberExists(
+            f"{subject} is a member here already.",
+            errors=[FieldError(f"{pointer}/subject", "Change the membership that there is.")],
+        )
+
+
+def _identity(project_id: UUID | None, subject: str, pointer: str) -> tuple[SubjectKind, str]:
+    """What kind of subject it is, and the person who answers for it."""
+    if not subject.startswith(RESERVED_PREFIXES):
+        return SubjectKind.PERSON, subject
+    account = _lock_account(subject)
+    if account is None:
+        raise InvalidInput(
+            f"{subject} is nobody who can be a member.",
+            errors=[FieldError(f"{pointer}/subject", "There is no such service account; register it first.")],
+        )
+    if not reaches(account.owner, project_id):
+        raise OwnerNotMember(
+            f"{account.owner}, who answers for {subject}, is no member here.",
+            errors=[FieldError(f"{pointer}/subject", "Make its owner a member first.")],
+        )
+    return SubjectKind.SERVICE, account.owner
+
+
+def _lock_account(subject: str) -> ServiceAccount | None:
+    """The active account, held so that nobody revokes it meanwhile."""
+    seen = service_account(subject)
+    if seen is None:
+        return None
+    account = lock(ServiceAccount, seen.pk, shared=True)
+    return account if account.state == ServiceAccountState.ACTIVE else None

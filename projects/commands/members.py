@@ -1,0 +1,103 @@
+"""Who is what in a project. A membership ends and another begins; nothing is rewritten."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import NotFound, VersionMismatch
+from factory.locking import lock, lock_many
+from factory.recording import audit, record
+from projects.commands.joining import join
+from projects.commands.reach import lock_scope, require_may_give
+from projects.errors import MemberRemoved
+from projects.inputs import NewMember, member_faults, ordered, refuse, scope_faults, standing_faults
+from projects.models import Membership, ServiceAccount
+from projects.selectors import is_member_anywhere, reaches
+from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
+
+
+@command("AddMember")
+def add_member(ctx: Context, *, project_id: UUID | None, member: NewMember) -> str:
+    """Make somebody a member of a project, or of the whole tenant where `project_id` is None.
+
+    Guards: an admin of that scope; only a PlatformAdmin makes another. Emits: nothing. Errors:
+    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberExists`. Answers with the membership's id.
+    """
+    refuse(member_faults(member, tenant_wide=project_id is None, pointer=""), "The member is not valid.")
+    lock_scope(ctx, project_id)
+    require_may_give(ctx, member.roles)
+    return str(join(ctx, project_id, member, at=now(), pointer="").id)
+
+
+@command("ChangeMember")
+def change_member(
+    ctx: Context, *, membership_id: UUID, version: int, roles: Sequence[str], grants: Sequence[str]
+) -> None:
+    """Give a member other roles and grants; they hold from this commit on.
+
+    Guards: as for adding; `version` is the one that the caller saw. Emits: nothing. Errors:
+    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberRemoved`, `VersionMismatch`.
+    """
+    row = _lock_member(ctx, membership_id)
+    faults = standing_faults(roles, grants, "")
+    faults += scope_faults(roles, tenant_wide=row.project_id is None, pointer="")
+    refuse(faults, "A member cannot be that.")
+    require_may_give(ctx, (*roles, *row.roles))
+    if row.version != version:
+        raise VersionMismatch(f"The membership is at version {row.version}, not {version}.")
+    before = {"rolesBefore": list(row.roles), "grantsBefore": list(row.grants)}
+    row.change(at=now(), roles=ordered(roles, ROLES), grants=ordered(grants, GRANTS))
+    record(ctx, row, "MemberChanged", detail={"roles": row.roles, "grants": row.grants, **before})
+
+
+@command("RemoveMember")
+def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> None:
+    """End a membership. What the member did stays theirs.
+
+    Where a person is no member any more they answer for nothing: the memberships of their service
+    accounts there end too, and when none is left of the person's own, the accounts are revoked.
+    Guards: as for adding. Emits: nothing. Errors: `NotFound`, `RoleOutOfReach`, `MemberRemoved`.
+    """
+    row = _lock_member(ctx, membership_id)
+    require_may_give(ctx, tuple(row.roles))
+    at = now()
+    row.remove(at=at)
+    record(ctx, row, "MemberRemoved")
+    audit(ctx, "RemoveMember", subject=f"membership:{row.id}", reason=reason.strip(), stream=row.id)
+    if row.kind == SubjectKind.PERSON:
+        _withdraw_accounts_of(ctx, row.person, at)
+
+
+def _lock_member(ctx: Context, membership_id: UUID) -> Membership:
+    """The active membership, locked after its scope; another scope's looks like none."""
+    missing = NotFound("There is no such member here.")
+    seen = Membership.objects.filter(pk=membership_id).first()
+    if seen is None or ctx.project_id not in (None, seen.project_id):
+        raise missing
+    lock_scope(ctx, seen.project_id)
+    row = lock(Membership, membership_id, missing=missing)
+    if row.state != MembershipState.ACTIVE:
+        raise MemberRemoved(f"{row} is no member any more, since {row.removed_at:%Y-%m-%d %H:%M} UTC.")
+    return row
+
+
+def _withdraw_accounts_of(ctx: Context, owner: str, at: datetime) -> None:
+    accounts = lock_many(ServiceAccount.objects.filter(owner=owner, state=ServiceAccountState.ACTIVE))
+    gone = not is_member_anywhere(owner)
+    for account in accounts:
+        _end_unanswered(ctx, account, at)
+        if gone:
+            account.revoke(at=at)
+            record(ctx, account, "OwnerRemoved")
+
+
+def _end_unanswered(ctx: Context, account: ServiceAccount, at: datetime) -> None:
+    """End the account's memberships in scopes that its owner no longer reaches."""
+    rows = Membership.objects.filter(subject=account.subject, state=MembershipState.ACTIVE)
+    for member in lock_many(rows):
+        if not reaches(account.owner, member.project_id):
+            member.remove(at=at)
+            record(ctx, member, "OwnerRemoved")

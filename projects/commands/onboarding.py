@@ -1,0 +1,121 @@
+"""The beginning of a tenant, and of a project in it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypedDict
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError
+from factory.recording import audit, record, save
+from projects.commands.joining import join
+from projects.commands.reach import lock_tenant, require_tenant_wide_admin
+from projects.errors import ProjectExists, TenantExists
+from projects.events import ProjectStateChanged
+from projects.inputs import (
+    NewEnvironment,
+    NewMember,
+    member_faults,
+    refuse,
+    repeated,
+    slug_faults,
+    text_faults,
+)
+from projects.models import Environment, Project, Tenant
+
+
+class Onboarded(TypedDict):
+    """What onboarding made: the project's id, and ids by slug and by subject."""
+
+    projectId: str
+    environments: dict[str, str]
+    members: dict[str, str]
+
+
+@command("OnboardTenant")
+def onboard_tenant(ctx: Context, *, name: str) -> str:
+    """Make the tenant of the context, and nothing in it yet.
+
+    Guards: only the house itself (command line, start-up), because no member exists who could.
+    Emits: nothing. Errors: `InvalidInput`, `TenantExists`.
+    """
+    slug = ctx.tenant_id
+    refuse(slug_faults(slug, "/id") + text_faults(name, "/name", limit=200), "The tenant is not valid.")
+    if Tenant.objects.filter(pk=slug).exists():
+        raise TenantExists(f"There is a tenant {slug} already.", errors=[FieldError("/id", "It is taken.")])
+    save(Tenant(id=slug, tenant_id=slug, name=name.strip(), created_at=now()))
+    audit(ctx, "OnboardTenant", subject=f"tenant:{slug}")
+    return slug
+
+
+@command("OnboardProject")
+def onboard_project(
+    ctx: Context,
+    *,
+    slug: str,
+    name: str,
+    environments: Sequence[NewEnvironment],
+    members: Sequence[NewMember],
+) -> Onboarded:
+    """Make a project with its environments and members: all of it, or nothing.
+
+    Guards: a WorkspaceAdmin or PlatformAdmin of the whole tenant. Emits: `ProjectStateChanged`.
+    Errors: `InvalidInput` with a pointer at every fault, `RoleOutOfReach`, `ProjectExists`,
+    `NotFound` for a tenant that was never onboarded.
+    """
+    _check(slug, name, environments, members)
+    lock_tenant(ctx)
+    require_tenant_wide_admin(ctx)
+    if Project.objects.filter(slug=slug).exists():
+        raise ProjectExists(
+            f"There is a project {slug} already.", errors=[FieldError("/slug", "It is taken.")]
+        )
+    at = now()
+    project = _project(ctx, slug, name.strip(), at)
+    return Onboarded(
+        projectId=str(project.id),
+        environments={one.slug: _environment(project, one, at) for one in environments},
+        members={
+            one.subject: str(join(ctx, project.id, one, at=at, pointer=f"/members/{index}").id)
+            for index, one in enumerate(members)
+        },
+    )
+
+
+def _check(
+    slug: str, name: str, environments: Sequence[NewEnvironment], members: Sequence[NewMember]
+) -> None:
+    faults = slug_faults(slug, "/slug") + text_faults(name, "/name", limit=200)
+    for index, one in enumerate(environments):
+        faults += slug_faults(one.slug, f"/environments/{index}/slug")
+    faults += repeated([one.slug for one in environments], lambda index: f"/environments/{index}/slug")
+    for index, member in enumerate(members):
+        faults += member_faults(member, tenant_wide=False, pointer=f"/members/{index}")
+    faults += repeated([one.subject for one in members], lambda index: f"/members/{index}/subject")
+    refuse(faults, "The project cannot be onboarded like this.")
+
+
+def _project(ctx: Context, slug: str, name: str, at: datetime) -> Project:
+    project = Project(tenant_id=ctx.tenant_id, slug=slug, name=name, created_at=at, updated_at=at)
+    told = ProjectStateChanged(
+        project_id=project.id,
+        tenant_id=ctx.tenant_id,
+        from_state=None,
+        to_state=str(project.state),
+        cause="Onboarded",
+    )
+    record(ctx, project, "Onboarded", told)
+    return project
+
+
+def _environment(project: Project, new: NewEnvironment, at: datetime) -> str:
+    row = Environment(
+        tenant_id=project.tenant_id,
+        project_id=project.id,
+        slug=new.slug,
+        name=new.name.strip() or new.slug,
+        created_at=at,
+    )
+    save(row)
+    return str(row.id)

@@ -1,0 +1,75 @@
+"""Machines that act in a project, and the people who answer for them."""
+
+from uuid import UUID
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError
+from factory.recording import record
+from projects.commands.joining import join
+from projects.commands.reach import lock_scope, lock_tenant, require_may_give
+from projects.errors import OwnerNotMember, ServiceAccountExists
+from projects.inputs import SERVICE_PREFIX, NewMember, member_faults, refuse, slug_faults
+from projects.models import ServiceAccount
+from projects.selectors import reaches
+
+
+@command("RegisterServiceAccount")
+def register_service_account(
+    ctx: Context,
+    *,
+    project_id: UUID | None,
+    slug: str,
+    owner: str,
+    roles: tuple[str, ...],
+    grants: tuple[str, ...] = (),
+    name: str = "",
+) -> str:
+    """Make a machine's identity, with its first membership. Answers with its subject.
+
+    What it requests counts as requested by `owner` too, who must be a member of the same scope.
+    Guards: an admin of that scope. Emits: nothing. Errors: `NotFound`, `InvalidInput`,
+    `RoleOutOfReach`, `OwnerNotMember`, `ServiceAccountExists`.
+    """
+    new = NewMember(f"{SERVICE_PREFIX}{ctx.tenant_id}:{slug}", roles, grants, display_name=name or slug)
+    faults = slug_faults(slug, "/slug") + member_faults(new, tenant_wide=project_id is None, pointer="")
+    refuse(faults, "The service account is not valid.")
+    _lock(ctx, project_id)
+    require_may_give(ctx, roles)
+    _check_owner(project_id, owner)
+    _register(ctx, slug, new, owner)
+    join(ctx, project_id, new, at=now(), pointer="")
+    return new.subject
+
+
+def _lock(ctx: Context, project_id: UUID | None) -> None:
+    """The tenant first: the account's name is unique in it."""
+    lock_tenant(ctx)
+    lock_scope(ctx, project_id)
+
+
+def _check_owner(project_id: UUID | None, owner: str) -> None:
+    if not reaches(owner, project_id):
+        raise OwnerNotMember(
+            f"{owner} is no member here, so they cannot answer for a service account.",
+            errors=[FieldError("/owner", "Name an active member who is a person.")],
+        )
+
+
+def _register(ctx: Context, slug: str, new: NewMember, owner: str) -> None:
+    if ServiceAccount.objects.filter(slug=slug).exists():
+        raise ServiceAccountExists(
+            f"There is a service account {slug} already.", errors=[FieldError("/slug", "It is taken.")]
+        )
+    at = now()
+    account = ServiceAccount(
+        tenant_id=ctx.tenant_id,
+        slug=slug,
+        name=new.display_name,
+        subject=new.subject,
+        owner=owner,
+        created_at=at,
+        updated_at=at,
+    )
+    record(ctx, account, "ServiceAccountRegistered", detail={"owner": owner})

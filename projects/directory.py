@@ -1,0 +1,34 @@
+"""Who somebody is, answered from memberships at this moment: nothing is remembered in a token."""
+
+from uuid import UUID
+
+from factory.identity.directory import Standing
+from projects.models import Membership
+from projects.selectors import has_project, memberships_of, service_account
+from projects.states import SubjectKind
+
+
+class Memberships:
+    """The house's directory. It only queries; the caller reads in the tenant's scope."""
+
+    def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
+        """The roles and grants of a subject in a project, those of the whole tenant included."""
+        own = memberships_of(subject, project_id)
+        if not own or (project_id is not None and not has_project(project_id)):
+            return None
+        person = _answerable(own[0])
+        if person is None:
+            return None
+        return Standing(
+            person=person,
+            roles=frozenset(role for one in own for role in one.roles),
+            grants=frozenset(grant for one in own for grant in one.grants),
+        )
+
+
+def _answerable(membership: Membership) -> str | None:
+    """The person behind a membership; None for a machine that is revoked."""
+    if membership.kind == SubjectKind.PERSON:
+        return membership.person
+    account = service_account(membership.subject)
+    return None if account is None else account.owner

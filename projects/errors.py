@@ -1,0 +1,54 @@
+"""What this app refuses, as facts."""
+
+from factory.errors import Conflict, Forbidden, TransitionRefused, Unprocessable
+
+
+class ProjectNotActive(Unprocessable):
+    """A suspended project accepts no run and has nothing new dispatched."""
+
+    code = "project-not-active"
+    title = "The project is not active"
+
+
+class TenantExists(Conflict):
+    code = "tenant-exists"
+    title = "The tenant is there already"
+
+
+class ProjectExists(Conflict):
+    code = "project-exists"
+    title = "The tenant has a project of that name"
+
+
+class EnvironmentExists(Conflict):
+    code = "environment-exists"
+    title = "The project has an environment of that name"
+
+
+class MemberExists(Conflict):
+    code = "member-exists"
+    title = "The subject is a member already"
+
+
+class MemberRemoved(TransitionRefused):
+    code = "member-removed"
+    title = "The membership has ended"
+
+
+class ServiceAccountExists(Conflict):
+    code = "service-account-exists"
+    title = "The tenant has a service account of that name"
+
+
+class OwnerNotMember(Unprocessable):
+    """A service account needs a person who answers for it, in the same scope."""
+
+    code = "owner-not-a-member"
+    title = "The owner is not a member"
+
+
+class RoleOutOfReach(Forbidden):
+    """Nobody gives a role, or a scope, above their own."""
+
+    code = "role-out-of-reach"
+    title = "The caller may not give this role"

@@ -1,0 +1,91 @@
+"""What may be asked for, and where a fault of it is: every refusal points at the member at fault."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from factory.errors import FieldError, InvalidInput
+from projects.models import SLUG, SLUG_WORDS
+from projects.states import GRANTS, ROLES, Role
+
+SERVICE_PREFIX = "service:"
+RESERVED_PREFIXES = (SERVICE_PREFIX, "system:", "worker:", "policy:")
+_SLUG = re.compile(SLUG)
+
+
+@dataclass(frozen=True, slots=True)
+class NewEnvironment:
+    slug: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMember:
+    """A subject and what it shall be. `subject` is the `sub` of its tokens."""
+
+    subject: str
+    roles: tuple[str, ...]
+    grants: tuple[str, ...] = ()
+    email: str = ""
+    display_name: str = ""
+
+
+def refuse(faults: Sequence[FieldError], what: str) -> None:
+    """Raise `InvalidInput` with every fault, if there is one."""
+    if faults:
+        raise InvalidInput(what, errors=faults)
+
+
+def slug_faults(slug: str, pointer: str) -> list[FieldError]:
+    return [] if _SLUG.fullmatch(slug) else [FieldError(pointer, f"A slug is {SLUG_WORDS}.")]
+
+
+def text_faults(text: str, pointer: str, *, limit: int) -> list[FieldError]:
+    if not text.strip():
+        return [FieldError(pointer, "It may not be empty.")]
+    return [FieldError(pointer, f"At most {limit} characters.")] if len(text) > limit else []
+
+
+def repeated(values: Sequence[str], pointer: Callable[[int], str]) -> list[FieldError]:
+    """A fault for each value that was named before."""
+    firsts: dict[str, int] = {}
+    faults = []
+    for index, value in enumerate(values):
+        first = firsts.setdefault(value, index)
+        if first != index:
+            faults.append(FieldError(pointer(index), f"{value} is named already, at {pointer(first)}."))
+    return faults
+
+
+def unknown(values: Iterable[str], known: Sequence[str], pointer: str) -> list[FieldError]:
+    return [
+        FieldError(f"{pointer}/{index}", f"There is no {value}; there is {', '.join(known)}.")
+        for index, value in enumerate(values)
+        if value not in known
+    ]
+
+
+def standing_faults(roles: Sequence[str], grants: Sequence[str], pointer: str) -> list[FieldError]:
+    """The faults of a set of roles and grants."""
+    faults = [] if roles else [FieldError(f"{pointer}/roles", "A member has at least one role.")]
+    faults += unknown(roles, ROLES, f"{pointer}/roles")
+    return faults + unknown(grants, GRANTS, f"{pointer}/grants")
+
+
+def scope_faults(roles: Sequence[str], *, tenant_wide: bool, pointer: str) -> list[FieldError]:
+    if tenant_wide or Role.PLATFORM_ADMIN not in roles:
+        return []
+    detail = "PlatformAdmin is a role in the whole tenant, not in one project."
+    return [FieldError(f"{pointer}/roles/{list(roles).index(Role.PLATFORM_ADMIN)}", detail)]
+
+
+def member_faults(member: NewMember, *, tenant_wide: bool, pointer: str) -> list[FieldError]:
+    faults = text_faults(member.subject, f"{pointer}/subject", limit=255)
+    faults += standing_faults(member.roles, member.grants, pointer)
+    return faults + scope_faults(member.roles, tenant_wide=tenant_wide, pointer=pointer)
+
+
+def ordered(values: Iterable[str], known: Sequence[str]) -> list[str]:
+    """The values once each, in the order in which the house names them."""
+    wanted = set(values)
+    return [value for value in known if value in wanted]

@@ -1,0 +1,54 @@
+"""What the auditor checks here; each query answers with what is wrong."""
+
+from factory.auditing import invariant
+from projects.states import GRANTS, ROLES
+
+
+def _array(values: tuple[str, ...]) -> str:
+    return "ARRAY[" + ", ".join(f"'{value}'" for value in values) + "]::varchar[]"
+
+
+@invariant("P1", "A membership carries roles and grants that the house knows, and at least one role")
+def roles_known() -> str:
+    return f"""
+        SELECT tenant_id, 'membership:' || id AS subject,
+               'roles ' || roles::text || ', grants ' || grants::text AS detail
+        FROM projects_membership
+        WHERE NOT roles <@ {_array(ROLES)} OR cardinality(roles) = 0 OR NOT grants <@ {_array(GRANTS)}
+    """
+
+
+@invariant("P2", "A subject has at most one active membership in a project, and one in the whole tenant")
+def one_active_membership() -> str:
+    return """
+        SELECT tenant_id, subject, count(*) || ' active memberships of one scope' AS detail
+        FROM projects_membership WHERE state = 'Active'
+        GROUP BY tenant_id, project_id, subject HAVING count(*) > 1
+    """
+
+
+@invariant("P3", "An active service account has an owner who is an active member of the tenant")
+def owner_is_member() -> str:
+    return """
+        SELECT a.tenant_id, a.subject, 'owner ' || a.owner || ' is no active member' AS detail
+        FROM projects_serviceaccount a
+        WHERE a.state = 'Active' AND NOT EXISTS (
+            SELECT 1 FROM projects_membership m
+            WHERE m.tenant_id = a.tenant_id AND m.subject = a.owner
+              AND m.kind = 'person' AND m.state = 'Active')
+    """
+
+
+@invariant("P4", "A service account is a member only where its owner is one, and names that person")
+def service_memberships_are_answered_for() -> str:
+    return """
+        SELECT m.tenant_id, 'membership:' || m.id AS subject,
+               coalesce('the account is ' || a.state || ', owned by ' || a.owner, 'no such account') AS detail
+        FROM projects_membership m
+        LEFT JOIN projects_serviceaccount a ON a.tenant_id = m.tenant_id AND a.subject = m.subject
+        WHERE m.kind = 'service' AND m.state = 'Active'
+          AND (a.id IS NULL OR a.state <> 'Active' OR a.owner <> m.person OR NOT EXISTS (
+              SELECT 1 FROM projects_membership o
+              WHERE o.tenant_id = m.tenant_id AND o.subject = m.person AND o.kind = 'person'
+                AND o.state = 'Active' AND (o.project_id IS NULL OR o.project_id = m.project_id)))
+    """

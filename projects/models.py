@@ -1,0 +1,214 @@
+"""Tenants, projects, environments, and who is what in them."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django_fsm import FSMField, transition
+
+from factory.lifecycle import Lifecycle
+from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+from projects.states import (
+    GRANTS,
+    MEMBERSHIP,
+    PROJECT,
+    ROLES,
+    SERVICE_ACCOUNT,
+    MembershipState,
+    ProjectState,
+    ServiceAccountState,
+    SubjectKind,
+)
+
+SLUG = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+SLUG_WORDS = "lower-case letters, digits and inner hyphens, at most 63"
+
+
+class Tenant(TenantModel):
+    """A customer. Its id is the scope of everything that it owns, this row included."""
+
+    id = models.CharField(primary_key=True, max_length=64)
+    name = models.CharField(max_length=200)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.CheckConstraint(condition=models.Q(id=models.F("tenant_id")), name="tenant_owns_itself"),
+            models.CheckConstraint(condition=models.Q(id__regex=SLUG), name="tenant_id_is_a_slug"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Project(Journaled):
+    """Where runs are requested and decided on. Suspending it stops new work, and nothing else."""
+
+    lifecycle: ClassVar[Lifecycle] = PROJECT
+
+    slug = models.CharField(max_length=63)
+    name = models.CharField(max_length=200)
+    state = FSMField(choices=ProjectState.choices, default=ProjectState.ACTIVE, protected=True)
+    suspended_at = models.DateTimeField(null=True)
+    suspension_reason = models.TextField(blank=True, default="")
+    version = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(fields=["tenant_id", "slug"], name="project_slug_once_a_tenant"),
+            models.CheckConstraint(condition=models.Q(slug__regex=SLUG), name="project_slug_is_a_slug"),
+            models.CheckConstraint(
+                condition=in_check("state", ProjectState.values), name="project_state_known"
+            ),
+            models.CheckConstraint(
+                condition=(
+                    models.Q(state="Suspended", suspended_at__isnull=False) & ~models.Q(suspension_reason="")
+                )
+                | (~models.Q(state="Suspended") & models.Q(suspended_at__isnull=True, suspension_reason="")),
+                name="project_suspended_since_and_why",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def project_id(self) -> Any:
+        """Itself: for the references of its events."""
+        return self.id
+
+    @transition(field=state, source=ProjectState.ACTIVE, target=ProjectState.SUSPENDED)
+    def suspend(self, *, at: datetime, reason: str) -> None:
+        self.suspended_at = self.updated_at = at
+        self.suspension_reason = reason
+
+    @transition(field=state, source=ProjectState.SUSPENDED, target=ProjectState.ACTIVE)
+    def resume(self, *, at: datetime) -> None:
+        self.suspended_at, self.updated_at = None, at
+        self.suspension_reason = ""
+
+
+class Environment(TenantModel):
+    """A place that a run may target. Policies name environments by their slug."""
+
+    id = uuid_key()
+    project = TenantForeignKey("projects.Project", related_name="environments")
+    slug = models.CharField(max_length=63)
+    name = models.CharField(max_length=200)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "project", "slug"], name="environment_slug_once_a_project"
+            ),
+            models.CheckConstraint(condition=models.Q(slug__regex=SLUG), name="environment_slug_is_a_slug"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(Journaled):
+    """What one subject is in one project, or in the whole tenant where it names no project.
+
+    `person` answers for the subject: for a person that is the subject itself, for a service
+    account its owner. Roles and grants change by a recorded command; the row only ever ends.
+    """
+
+    lifecycle: ClassVar[Lifecycle] = MEMBERSHIP
+
+    project = TenantForeignKey("projects.Project", null=True, related_name="memberships")
+    subject = models.CharField(max_length=255)
+    person = models.CharField(max_length=255)
+    kind = models.CharField(max_length=16, choices=SubjectKind.choices)
+    email = models.EmailField(blank=True, default="")
+    display_name = models.CharField(max_length=200, blank=True, default="")
+    roles = ArrayField(models.CharField(max_length=32))
+    grants = ArrayField(models.CharField(max_length=32), default=list, blank=True)
+    state = FSMField(choices=MembershipState.choices, default=MembershipState.ACTIVE, protected=True)
+    removed_at = models.DateTimeField(null=True)
+    version = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "project", "subject"],
+                condition=models.Q(state="Active"),
+                nulls_distinct=False,
+                name="membership_once_a_scope",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(roles__contained_by=list(ROLES), roles__len__gt=0),
+                name="membership_roles_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(grants__contained_by=list(GRANTS)), name="membership_grants_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind="person", person=models.F("subject"))
+                | (models.Q(kind="service") & ~models.Q(person=models.F("subject"))),
+                name="membership_person_by_kind",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="Active", removed_at__isnull=True)
+                | models.Q(state="Removed", removed_at__isnull=False),
+                name="membership_removed_since",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["subject"], condition=models.Q(state="Active"), name="membership_by_subject")
+        ]
+
+    def __str__(self) -> str:
+        return self.display_name or self.subject
+
+    @transition(field=state, source=MembershipState.ACTIVE, target=MembershipState.ACTIVE)
+    def change(self, *, at: datetime, roles: list[str], grants: list[str]) -> None:
+        self.roles, self.grants, self.updated_at = roles, grants, at
+
+    @transition(field=state, source=MembershipState.ACTIVE, target=MembershipState.REMOVED)
+    def remove(self, *, at: datetime) -> None:
+        self.removed_at = self.updated_at = at
+
+
+class ServiceAccount(Journaled):
+    """A machine's identity with a person who answers for it: what it requests, its owner requested."""
+
+    lifecycle: ClassVar[Lifecycle] = SERVICE_ACCOUNT
+
+    slug = models.CharField(max_length=63)
+    name = models.CharField(max_length=200)
+    subject = models.CharField(max_length=255)
+    owner = models.CharField(max_length=255)
+    state = FSMField(choices=ServiceAccountState.choices, default=ServiceAccountState.ACTIVE, protected=True)
+    revoked_at = models.DateTimeField(null=True)
+    version = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(fields=["tenant_id", "slug"], name="service_account_slug_once_a_tenant"),
+            models.UniqueConstraint(fields=["subject"], name="service_account_subject_once"),
+            models.CheckConstraint(
+                condition=models.Q(slug__regex=SLUG), name="service_account_slug_is_a_slug"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="Active", revoked_at__isnull=True)
+                | models.Q(state="Revoked", revoked_at__isnull=False),
+                name="service_account_revoked_since",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @transition(field=state, source=ServiceAccountState.ACTIVE, target=ServiceAccountState.REVOKED)
+    def revoke(self, *, at: datetime) -> None:
+        self.revoked_at = self.updated_at = at

@@ -1,0 +1,26 @@
+"""Who may call what here.
+
+A WorkspaceAdmin of a project manages that project; one of the whole tenant also onboards. Whether
+the caller's roles reach the whole tenant is judged by the command, under its locks.
+"""
+
+from factory.identity.permissions import permit
+from projects.states import ROLES, Role
+
+ADMINS = (Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN)
+
+permit("OnboardTenant", scope=None, roles=(), kinds=("system",), level="tenant")
+permit("OnboardProject", scope="projects.write", roles=ADMINS, level="tenant")
+permit("SuspendProject", scope="projects.write", roles=ADMINS, level="tenant")
+permit("ResumeProject", scope="projects.write", roles=ADMINS, level="tenant")
+permit("AddEnvironment", scope="projects.write", roles=ADMINS, level="tenant")
+permit("AddMember", scope="projects.write", roles=ADMINS, level="tenant")
+permit("ChangeMember", scope="projects.write", roles=ADMINS, level="tenant")
+permit("RemoveMember", scope="projects.write", roles=ADMINS, level="tenant")
+permit("RegisterServiceAccount", scope="projects.write", roles=ADMINS, level="tenant")
+
+permit("ListProjects", scope="projects.read", roles=ROLES, level="tenant")
+permit("ReadProject", scope="projects.read", roles=ROLES, level="tenant")
+permit("ListEnvironments", scope="projects.read", roles=ROLES, level="tenant")
+permit("ListMembers", scope="projects.read", roles=ROLES, level="tenant")
+permit("ListServiceAccounts", scope="projects.read", roles=ADMINS, level="tenant")

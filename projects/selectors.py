@@ -1,0 +1,215 @@
+"""Reads. To the other apps they hand frozen views, never rows."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from factory.context import system
+from factory.tenancy import reading, scanning
+from projects.models import Environment, Membership, Project, ServiceAccount, Tenant
+from projects.states import MembershipState, ServiceAccountState, SubjectKind
+
+
+@dataclass(frozen=True, slots=True)
+class TenantView:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectView:
+    id: UUID
+    tenant_id: str
+    slug: str
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentView:
+    id: UUID
+    project_id: UUID
+    slug: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A member as the other apps see one. `role` is the one that a question by role found."""
+
+    subject: str
+    person: str
+    email: str
+    role: str
+    roles: tuple[str, ...]
+    grants: tuple[str, ...]
+    kind: str
+    display_name: str
+    project_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Somewhere that a person may work: a project, or the tenant as a whole (`project_id` None)."""
+
+    tenant_id: str
+    tenant_name: str
+    project_id: UUID | None
+    project_slug: str
+    project_name: str
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """A membership as the scan role may see it, across tenants."""
+
+    tenant_id: str
+    project_id: UUID | None
+    roles: tuple[str, ...]
+
+
+def tenant(tenant_id: str) -> TenantView | None:
+    """The tenant in scope, or None if it is another's or was never onboarded."""
+    row = Tenant.objects.filter(pk=tenant_id).first()
+    return None if row is None else TenantView(row.id, row.name)
+
+
+def project_view(row: Project) -> ProjectView:
+    return ProjectView(row.id, row.tenant_id, row.slug, row.name, row.state)
+
+
+def project(project_id: UUID | None) -> ProjectView | None:
+    """A project of the tenant in scope."""
+    row = Project.objects.filter(pk=project_id).first()
+    return None if row is None else project_view(row)
+
+
+def project_by_slug(slug: str) -> ProjectView | None:
+    """A project of the tenant in scope, by the name that people type."""
+    row = Project.objects.filter(slug=slug).first()
+    return None if row is None else project_view(row)
+
+
+def environment(project_id: UUID | None, environment_id: UUID | None) -> EnvironmentView | None:
+    """An environment, if it is one of that project."""
+    row = Environment.objects.filter(pk=environment_id, project_id=project_id).first()
+    return None if row is None else EnvironmentView(row.id, row.project_id, row.slug, row.name)
+
+
+def environments(project_id: UUID | None) -> list[EnvironmentView]:
+    """A project's environments by name; with no project, every one of the tenant."""
+    rows = Environment.objects.order_by("slug", "id")
+    if project_id is not None:
+        rows = rows.filter(project_id=project_id)
+    return [EnvironmentView(r.id, r.project_id, r.slug, r.name) for r in rows]
+
+
+def active_memberships(project_id: UUID | None) -> QuerySet[Membership]:
+    """The active memberships that reach a project: its own, and those of the whole tenant."""
+    rows: QuerySet[Membership] = Membership.objects.filter(state=MembershipState.ACTIVE)
+    reach = Q(project__isnull=True)
+    return rows.filter(reach if project_id is None else reach | Q(project_id=project_id))
+
+
+def _member_view(row: Membership, wanted: Sequence[str]) -> MemberView:
+    found = next((role for role in row.roles if role in wanted), row.roles[0])
+    return MemberView(
+        subject=row.subject,
+        person=row.person,
+        email=row.email,
+        role=found,
+        roles=tuple(row.roles),
+        grants=tuple(row.grants),
+        kind=row.kind,
+        display_name=row.display_name,
+        project_id=row.project_id,
+    )
+
+
+def members(project_id: UUID | None, roles: Iterable[str] = ()) -> list[MemberView]:
+    """Who is in a project at this moment, tenant-wide members included.
+
+    With `roles`, only those who hold one of them. Somebody with a membership of each kind appears
+    once for each.
+    """
+    wanted = tuple(map(str, roles))
+    rows = active_memberships(project_id).order_by("subject", "id")
+    if wanted:
+        rows = rows.filter(roles__overlap=list(wanted))
+    return [_member_view(row, wanted) for row in rows]
+
+
+def person_of(subject: str) -> str:
+    """The human who answers for a subject: a service account's owner, else the subject itself."""
+    owner = ServiceAccount.objects.filter(subject=subject).values_list("owner", flat=True).first()
+    return owner or subject
+
+
+def has_project(project_id: UUID) -> bool:
+    return bool(Project.objects.filter(pk=project_id).exists())
+
+
+def memberships_of(subject: str, project_id: UUID | None) -> list[Membership]:
+    """The active memberships of one subject that reach a project (or the whole tenant)."""
+    return list(active_memberships(project_id).filter(subject=subject))
+
+
+def service_account(subject: str) -> ServiceAccount | None:
+    """An active service account by its subject."""
+    return ServiceAccount.objects.filter(subject=subject, state=ServiceAccountState.ACTIVE).first()
+
+
+def reaches(person: str, project_id: UUID | None) -> bool:
+    """Whether a person is an active member of a scope, by themselves or tenant-wide."""
+    return bool(active_memberships(project_id).filter(subject=person, kind=SubjectKind.PERSON).exists())
+
+
+def is_member_anywhere(person: str) -> bool:
+    """Whether a person has any active membership of their own left in the tenant."""
+    rows = Membership.objects.filter(subject=person, kind=SubjectKind.PERSON, state=MembershipState.ACTIVE)
+    return bool(rows.exists())
+
+
+def memberships_of_user(subject: str) -> list[Belonging]:
+    """Every active membership of a subject, in whatever tenant: for a session that has none yet.
+
+    Read as the scan role, which sees the membership's scope and roles and nothing else.
+    """
+    with scanning() as cursor:
+        cursor.execute(
+            "SELECT tenant_id, project_id, roles FROM projects_membership"
+            " WHERE subject = %s AND state = 'Active' ORDER BY tenant_id, project_id NULLS FIRST",
+            [subject],
+        )
+        return [Belonging(tenant, project, tuple(roles)) for tenant, project, roles in cursor.fetchall()]
+
+
+def places_of_user(subject: str) -> list[Place]:
+    """Where a person may work, with names, for a switcher. Call it outside any tenant's scope."""
+    found: dict[str, list[Belonging]] = {}
+    for belonging in memberships_of_user(subject):
+        found.setdefault(belonging.tenant_id, []).append(belonging)
+    return [place for tenant_id, own in found.items() for place in _places_in(tenant_id, own)]
+
+
+def _places_in(tenant_id: str, own: Sequence[Belonging]) -> list[Place]:
+    wide = tuple(role for one in own if one.project_id is None for role in one.roles)
+    by_project = {one.project_id: one.roles for one in own if one.project_id is not None}
+    with reading(system(tenant_id, "places")):
+        home = tenant(tenant_id)
+        rows = Project.objects.order_by("slug")
+        if not wide:
+            rows = rows.filter(pk__in=list(by_project))
+        name = home.name if home else tenant_id
+        places = [Place(tenant_id, name, None, "", "", wide)] if wide else []
+        return places + [
+            Place(tenant_id, name, row.id, row.slug, row.name, _union(wide, by_project.get(row.id, ())))
+            for row in rows
+        ]
+
+
+def _union(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second)))

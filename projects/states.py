@@ -1,0 +1,86 @@
+"""The words of this app: states, roles, grants, and the edges between the states."""
+
+from typing import Final
+
+from django.db.models import TextChoices
+
+from factory.lifecycle import Edge, Lifecycle
+
+STATE_CHANGED: Final = "projects.projects.v1.project-state-changed"
+
+
+class ProjectState(TextChoices):
+    """Only an Active project accepts runs and has work dispatched."""
+
+    ACTIVE = "Active"
+    SUSPENDED = "Suspended"
+
+
+class MembershipState(TextChoices):
+    """A membership ends, it is never deleted: who could decide at the time stays readable."""
+
+    ACTIVE = "Active"
+    REMOVED = "Removed"
+
+
+class ServiceAccountState(TextChoices):
+    """A revoked account has no standing anywhere."""
+
+    ACTIVE = "Active"
+    REVOKED = "Revoked"
+
+
+class Role(TextChoices):
+    """What a person or a service account is in a project, or in the whole tenant."""
+
+    REQUESTER = "Requester"
+    REVIEWER = "Reviewer"
+    OPERATOR = "Operator"
+    WORKSPACE_ADMIN = "WorkspaceAdmin", "WorkspaceAdmin"
+    PLATFORM_ADMIN = "PlatformAdmin", "PlatformAdmin"
+    OBSERVER = "Observer"
+
+
+class Grant(TextChoices):
+    """What a membership opens beside its roles."""
+
+    FINANCE = "finance", "finance"
+    AUDIT = "audit", "audit"
+    PAYLOADS = "payloads", "payloads"
+
+
+class SubjectKind(TextChoices):
+    """Whom a membership is of."""
+
+    PERSON = "person", "person"
+    SERVICE = "service", "service account"
+
+
+ROLES: Final = tuple(Role.values)
+GRANTS: Final = tuple(Grant.values)
+
+PROJECT: Final = Lifecycle(
+    "project",
+    (
+        Edge("", "Active", causes=("Onboarded",), events=(STATE_CHANGED,)),
+        Edge("Active", "Suspended", causes=("SuspendRequested",), events=(STATE_CHANGED,)),
+        Edge("Suspended", "Active", causes=("ResumeRequested",), events=(STATE_CHANGED,)),
+    ),
+)
+
+MEMBERSHIP: Final = Lifecycle(
+    "membership",
+    (
+        Edge("", "Active", causes=("MemberAdded",)),
+        Edge("Active", "Active", causes=("MemberChanged",)),
+        Edge("Active", "Removed", causes=("MemberRemoved", "OwnerRemoved")),
+    ),
+)
+
+SERVICE_ACCOUNT: Final = Lifecycle(
+    "service-account",
+    (
+        Edge("", "Active", causes=("ServiceAccountRegistered",)),
+        Edge("Active", "Revoked", causes=("OwnerRemoved",)),
+    ),
+)
