@@ -6,7 +6,7 @@ from factory.database import JournalRequired, MutableColumns, TenantWalls
 
 
 class Migration(migrations.Migration):
-    dependencies = [("projects", "0001_initial")]
+    dependencies = [("factory", "0002_walls"), ("projects", "0001_initial")]
     operations = [
         TenantWalls("Tenant"),
         MutableColumns("Tenant", columns=("name",)),

@@ -25,12 +25,12 @@ class Report:
     """What there is after the command, as it is printed."""
 
     tenant: str
-    projectId: str = ""  # noqa: N815 - the names of the wire
+    projectId: str = ""
     project: str = ""
     created: bool = True
     environments: dict[str, str] = field(default_factory=dict)
     members: list[dict[str, Any]] = field(default_factory=list)
-    serviceAccounts: dict[str, str] = field(default_factory=dict)  # noqa: N815
+    serviceAccounts: dict[str, str] = field(default_factory=dict)
 
 
 class Command(BaseCommand):
