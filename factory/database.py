@@ -44,7 +44,7 @@ class _Statements(Operation):
     ) -> None:
         model = to_state.apps.get_model(app_label, self.model_name)
         for statement in self.statements(model):
-            schema_editor.execute(statement)
+            schema_editor.execute(statement, params=None)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
@@ -171,13 +171,13 @@ class KernelFunctions(Operation):
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
     ) -> None:
         for statement in (REFUSE_CHANGE, REQUIRE_JOURNAL, *_default_grants()):
-            schema_editor.execute(statement)
+            schema_editor.execute(statement, params=None)
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
     ) -> None:
         for name in ("factory_refuse_change", "factory_require_journal"):
-            schema_editor.execute(f"DROP FUNCTION IF EXISTS {name}() CASCADE")
+            schema_editor.execute(f"DROP FUNCTION IF EXISTS {name}() CASCADE", params=None)
 
     def describe(self) -> str:
         return "The kernel's trigger functions and default grants"
