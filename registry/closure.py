@@ -3,7 +3,7 @@
 import hashlib
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from factory.hashing import canonical, digest, digest_bytes
@@ -112,15 +112,9 @@ def _root(nodes: Sequence[bytes]) -> bytes:
     level = list(nodes)
     while len(level) > 1:
         pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
-        level = [hashlib.sha256(b"\1" + b"".join(pair)).digest() if len(pair) == 2 else pair[0] for pair in pairs]
+        level = [pair[0] if len(pair) == 1 else _node(*pair) for pair in pairs]
     return level[0]
 
 
-def entry_from(values: Mapping[str, Any]) -> Entry:
-    """An entry from the stored row's fields."""
-    return Entry(**{name: values[name] for name in Entry.__dataclass_fields__})
-
-
-def fields_of(entry: Entry) -> dict[str, Any]:
-    """The fields of the stored row."""
-    return asdict(entry)
+def _node(left: bytes, right: bytes) -> bytes:
+    return hashlib.sha256(b"\1" + left + right).digest()

@@ -1,0 +1,66 @@
+"""States and lifecycles of releases and aliases."""
+
+from django.db.models import TextChoices
+from factory.lifecycle import Edge, Lifecycle
+
+from registry.events import (
+    AliasMoved,
+    AssetReleaseDeprecated,
+    AssetReleasePublished,
+    AssetReleaseRevoked,
+    AssetReleaseSubmitted,
+)
+
+
+class ReleaseState(TextChoices):
+    DRAFT = "Draft"
+    IN_REVIEW = "InReview"
+    PUBLISHED = "Published"
+    DEPRECATED = "Deprecated"
+    REVOKED = "Revoked"
+
+
+LOADABLE = frozenset({ReleaseState.PUBLISHED, ReleaseState.DEPRECATED})
+"""What a worker may load: Deprecated ones still load for the runs that pinned them."""
+TERMINAL = frozenset({ReleaseState.REVOKED})
+HOLDS_VERSION = frozenset(ReleaseState) - {ReleaseState.DRAFT}
+"""States in which a release alone owns its version; there may be several Draft candidates for one."""
+
+
+class AliasState(TextChoices):
+    SET = "Set"
+
+
+class InFlight(TextChoices):
+    """What happens to runs that already pinned a release which is taken out of use."""
+
+    DRAIN = "drain"
+
+
+class Verdict(TextChoices):
+    PASS = "pass"
+    FAIL = "fail"
+
+
+RELEASE = Lifecycle(
+    "release",
+    edges=(
+        Edge("", "Draft", causes=("Submitted",), events=(AssetReleaseSubmitted.topic,)),
+        Edge("Draft", "Draft", causes=("Resubmitted",), events=(AssetReleaseSubmitted.topic,)),
+        Edge("Draft", "Draft", causes=("ClosureResolved", "ClosureFailed", "EvaluationRecorded")),
+        Edge("Draft", "InReview", causes=("ReviewRequested",)),
+        Edge("InReview", "Published", causes=("ApprovalGranted",), events=(AssetReleasePublished.topic,)),
+        Edge("InReview", "Draft", causes=("ApprovalRejected", "ApprovalExpired", "ChangesRequested")),
+        Edge("Published", "Deprecated", causes=("Deprecated",), events=(AssetReleaseDeprecated.topic,)),
+        Edge("InReview", "Revoked", causes=("Revoked",), events=(AssetReleaseRevoked.topic,)),
+        Edge("Published", "Revoked", causes=("Revoked",), events=(AssetReleaseRevoked.topic,)),
+        Edge("Deprecated", "Revoked", causes=("Revoked",), events=(AssetReleaseRevoked.topic,)),
+    ),
+)
+ALIAS = Lifecycle(
+    "alias",
+    edges=(
+        Edge("", "Set", causes=("AliasCreated",), events=(AliasMoved.topic,)),
+        Edge("Set", "Set", causes=("AliasMoved",), events=(AliasMoved.topic,)),
+    ),
+)
