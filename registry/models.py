@@ -67,6 +67,7 @@ class Release(Journaled):
                 condition=Q(state__in=sorted(HOLDS_VERSION)),
                 name="one_release_per_version",
             ),
+            models.UniqueConstraint(fields=["tenant_id", "closure"], name="one_release_per_closure"),
             models.CheckConstraint(
                 condition=in_check("state", ReleaseState.values), name="release_state_known"
             ),
@@ -153,14 +154,12 @@ class Closure(TenantModel):
     """What a candidate's commit says, resolved once and never again. Append-only."""
 
     id = uuid_key()
-    release = TenantForeignKey("registry.Release", related_name="+")
     hash = models.CharField(max_length=71)
     definition = models.JSONField()
     resolved_at = models.DateTimeField()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant_id", "release"], name="one_closure_per_release"),
             models.CheckConstraint(condition=Q(hash__regex=HASH), name="closure_hash_form"),
         ]
 
@@ -228,7 +227,7 @@ class EvaluationRecord(TenantModel):
     """What a suite said about exactly one release hash. Append-only."""
 
     id = uuid_key()
-    release = TenantForeignKey("registry.Release", related_name="evaluations")
+    closure = TenantForeignKey("registry.Closure", related_name="evaluations")
     release_hash = models.CharField(max_length=71)
     suite = models.CharField(max_length=63)
     suite_version = models.CharField(max_length=64)
@@ -246,7 +245,7 @@ class EvaluationRecord(TenantModel):
                 condition=Q(release_hash__regex=HASH, evidence_hash__regex=HASH), name="evaluation_hash_form"
             ),
         ]
-        indexes = [models.Index(fields=["tenant_id", "release", "-id"], name="evaluations_newest")]
+        indexes = [models.Index(fields=["tenant_id", "closure", "-id"], name="evaluations_newest")]
 
     def __str__(self) -> str:
         return f"{self.suite}@{self.suite_version}: {self.verdict}"
