@@ -1,8 +1,8 @@
 """States and lifecycles of releases and aliases."""
 
 from django.db.models import TextChoices
-from factory.lifecycle import Edge, Lifecycle
 
+from factory.lifecycle import Edge, Lifecycle
 from registry.events import (
     AliasMoved,
     AssetReleaseDeprecated,
