@@ -4,12 +4,21 @@
 import os
 import sys
 
+if sys.version_info < (3, 11):  # noqa: UP036  this is the message for those who have an older one
+    sys.exit("Factory Control Plane needs Python 3.11 or newer; this one is " + sys.version.split()[0] + ".")
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from django.core.management import execute_from_command_line
-
-    execute_from_command_line(sys.argv)
+    try:
+        from django.core.exceptions import ImproperlyConfigured
+        from django.core.management import execute_from_command_line
+    except ImportError:
+        sys.exit("The packages are not installed in this Python: run `make venv`, then use .venv/bin/python.")
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"{error}")
 
 
 if __name__ == "__main__":

@@ -4,26 +4,27 @@ import os
 from pathlib import Path
 from typing import Any
 
-from environs import Env
+from config.environment import document, flag, integer, text
 
-env = Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 IDENTITY: dict[str, Any] = {
     # [{"issuer": …, "jwks_url" or "jwks_file": …, "tenants": […]?}]
-    "issuers": env.json("FACTORY_TRUSTED_ISSUERS", []),
+    "issuers": document("FACTORY_TRUSTED_ISSUERS", []),
     # On where the database is our own private one, off elsewhere unless somebody switches it on.
-    "embedded": env.bool("FACTORY_EMBEDDED_ISSUER", "DATABASE_URL" not in os.environ),
-    "embedded_issuer": env.str("FACTORY_EMBEDDED_ISSUER_NAME", "urn:factory:embedded"),
-    "secrets_dir": env.str("FACTORY_SECRETS_DIR", str(BASE_DIR / "var" / "secrets")),
-    "person_audience": env.str("FACTORY_TOKEN_AUDIENCE", "factory-api"),
-    "worker_audience": env.str("FACTORY_WORKER_TOKEN_AUDIENCE", "factory-workers"),
+    "embedded": flag("FACTORY_EMBEDDED_ISSUER", "DATABASE_URL" not in os.environ),
+    "embedded_issuer": text("FACTORY_EMBEDDED_ISSUER_NAME", "urn:factory:embedded"),
+    "secrets_dir": text(
+        "FACTORY_SECRETS_DIR", str(Path(text("FACTORY_HOME", str(BASE_DIR / "var"))) / "secrets")
+    ),
+    "person_audience": text("FACTORY_TOKEN_AUDIENCE", "factory-api"),
+    "worker_audience": text("FACTORY_WORKER_TOKEN_AUDIENCE", "factory-workers"),
     "claims": {
-        "tenant": env.str("FACTORY_CLAIM_TENANT", "tenant_id"),
-        "project": env.str("FACTORY_CLAIM_PROJECT", "project_id"),
-        "scope": env.str("FACTORY_CLAIM_SCOPE", "scope"),
-        "roles": env.str("FACTORY_CLAIM_ROLES", "roles"),
-        "pool": env.str("FACTORY_CLAIM_POOL", "pool"),
+        "tenant": text("FACTORY_CLAIM_TENANT", "tenant_id"),
+        "project": text("FACTORY_CLAIM_PROJECT", "project_id"),
+        "scope": text("FACTORY_CLAIM_SCOPE", "scope"),
+        "roles": text("FACTORY_CLAIM_ROLES", "roles"),
+        "pool": text("FACTORY_CLAIM_POOL", "pool"),
     },
-    "leeway_seconds": env.int("FACTORY_TOKEN_LEEWAY_SECONDS", 5),
+    "leeway_seconds": integer("FACTORY_TOKEN_LEEWAY_SECONDS", 5, least=0, most=120),
 }

@@ -3,21 +3,26 @@
 from pathlib import Path
 from typing import Any
 
-from environs import Env
+from config import celery_settings, logs, security, servers
+from config.edge import IDENTITY  # noqa: F401
+from config.environment import choice, flag, integer, refuse_unknown, text
 
-env = Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
+HOME = Path(text("FACTORY_HOME", str(BASE_DIR / "var"))).resolve()
+SECRETS_DIR = HOME / "secrets"
 
-SECRET_KEY = env.str("SECRET_KEY", "not-for-production")
-DEBUG = env.bool("DEBUG", False)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"])
+# What kind of process this is: it decides pools and time-outs. A shell command is a "command".
+PROCESS = choice("FACTORY_PROCESS", "command", ("web", "job", "beat", "relay", "stream", "command"))
+
+SECRET_KEY = security.secret_key(SECRETS_DIR)
+DEBUG = flag("DEBUG", False)
 TIME_ZONE = "UTC"
 USE_TZ = True
+LANGUAGE_CODE = "en-gb"
 AUTH_USER_MODEL = "factory.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
-STATIC_URL = "/static/"
 
 INSTALLED_APPS = [
     "unfold",
@@ -26,7 +31,9 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "csp",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -39,11 +46,15 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -59,19 +70,49 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 
-import dj_database_url  # noqa: E402
+# --- servers -------------------------------------------------------------------------------------
+WEB_WORKERS = integer("FACTORY_WEB_WORKERS", 2, least=1, most=64)
+WEB_THREADS = integer("FACTORY_WEB_THREADS", 8, least=1, most=128)
+_urls = servers.urls(SECRETS_DIR, PROCESS)
+DATABASES = servers.databases(_urls, process=PROCESS, threads=WEB_THREADS)
+REDIS_URL = _urls["REDIS_URL"]
+FACTORY_ROLE_PREFIX = text("FACTORY_ROLE_PREFIX", "factory")
 
-from config.edge import IDENTITY  # noqa: E402, F401
+# --- run control ---------------------------------------------------------------------------------
+FACTORY_LEASES_DURATION_SECONDS = integer("FACTORY_LEASES_DURATION_SECONDS", 120, least=1, most=3600)
+FACTORY_LEASES_RENEWAL_GRACE_SECONDS = integer("FACTORY_LEASES_RENEWAL_GRACE_SECONDS", 30, least=0, most=600)
+FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS = integer("FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS", 3, least=1, most=20)
+FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = integer(
+    "FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS", 72, least=1, most=720
+)
+FACTORY_JOURNAL_RETENTION_DAYS = integer("FACTORY_JOURNAL_RETENTION_DAYS", 365, least=1, most=36500)
+FACTORY_STREAM_LENGTH = integer("FACTORY_STREAM_LENGTH", 100_000, least=1000, most=100_000_000)
 
-DATABASES = {
-    "default": dj_database_url.parse(env.str("DATABASE_URL", "postgresql://factory_app@127.0.0.1:1/factory")),
-    "owner": dj_database_url.parse(
-        env.str("DATABASE_OWNER_URL", "postgresql://factory_owner@127.0.0.1:1/factory")
-    ),
-    "auditor": dj_database_url.parse(
-        env.str("DATABASE_AUDITOR_URL", "postgresql://factory_auditor@127.0.0.1:1/factory")
-    ),
-}
-REDIS_URL = env.str("REDIS_URL", "redis://127.0.0.1:1/0")
-FACTORY_ROLE_PREFIX = env.str("FACTORY_ROLE_PREFIX", "factory")
-FACTORY_STREAM_LENGTH = env.int("FACTORY_STREAM_LENGTH", 100_000)
+# --- browsers ------------------------------------------------------------------------------------
+globals().update(security.browser_settings())
+CONTENT_SECURITY_POLICY = security.content_security_policy()
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = integer("FACTORY_SESSION_HOURS", 8, least=1, most=168) * 3600
+CSRF_COOKIE_SAMESITE = "Lax"
+STATIC_URL = "/static/"
+STATIC_ROOT = HOME / "static"
+WHITENOISE_USE_FINDERS = True  # straight from the packages: nothing to collect, nothing to forget
+WHITENOISE_AUTOREFRESH = False
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# --- background and logs -------------------------------------------------------------------------
+globals().update(celery_settings.settings_for(REDIS_URL))
+LOG_LEVEL = choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+LOGGING = logs.logging_settings(LOG_LEVEL, PROCESS)
+logs.configure()
+
+refuse_unknown()

@@ -1,0 +1,76 @@
+"""The environment, read by type and within bounds: a wrong value refuses to start, in a sentence.
+
+Every variable is read through these functions; that is also how a misspelt one is found out.
+"""
+
+import difflib
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env, EnvError, validate
+
+PREFIX = "FACTORY_"
+READ_ELSEWHERE = (
+    "FACTORY_TEST_*",  # tests/databases.py
+    "FACTORY_WORKER_*",  # the reference worker, which knows no Django
+    "FACTORY_PG_USER",  # the embedded PostgreSQL, when root starts it
+    "FACTORY_CHECK_ONLY",
+)
+
+_env = Env()
+_known: set[str] = set(READ_ELSEWHERE)
+
+
+def text(name: str, default: str) -> str:
+    return str(_read(name, lambda: _env.str(name, default), "a text"))
+
+
+def flag(name: str, default: bool) -> bool:
+    return bool(_read(name, lambda: _env.bool(name, default), "true or false"))
+
+
+def integer(name: str, default: int, *, least: int, most: int) -> int:
+    within = validate.Range(min=least, max=most)
+    read: Callable[[], Any] = lambda: _env.int(name, default, validate=within)  # noqa: E731
+    return int(_read(name, read, f"a whole number from {least} to {most}"))
+
+
+def words(name: str, default: Iterable[str]) -> list[str]:
+    found = _read(name, lambda: _env.list(name, list(default)), "a list, separated by commas")
+    return [str(word).strip() for word in found]
+
+
+def document(name: str, default: Any) -> Any:
+    return _read(name, lambda: _env.json(name, default), "JSON")
+
+
+def choice(name: str, default: str, options: Iterable[str]) -> str:
+    allowed = sorted(options)
+    read: Callable[[], Any] = lambda: _env.str(name, default, validate=validate.OneOf(allowed))  # noqa: E731
+    return str(_read(name, read, "one of " + ", ".join(allowed)))
+
+
+def refuse_unknown() -> None:
+    """Call when everything has been read: a variable that nobody knows is a misspelt one."""
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and not _is_known(name):
+            near = difflib.get_close_matches(name, _known, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise ImproperlyConfigured(f"{name} is not a setting of this product.{hint}")
+
+
+def _is_known(name: str) -> bool:
+    return name in _known or any(
+        known.endswith("*") and name.startswith(known[:-1]) for known in READ_ELSEWHERE
+    )
+
+
+def _read(name: str, read: Callable[[], Any], expected: str) -> Any:
+    _known.add(name)
+    try:
+        return read()
+    except (EnvError, ValueError) as error:
+        # The value may be a secret that went into the wrong variable: it is not repeated.
+        raise ImproperlyConfigured(f"{name} must be {expected}. Correct it or unset it.") from error

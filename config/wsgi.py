@@ -1,0 +1,10 @@
+"""The web process: API and admin."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+os.environ.setdefault("FACTORY_PROCESS", "web")
+
+application = get_wsgi_application()
