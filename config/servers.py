@@ -26,7 +26,7 @@ NOWHERE = {
 }
 POOL_SECONDS = 3
 """A request that finds no free connection for so long answers 503 rather than queue up."""
-STATEMENT_TIMEOUTS = {"job": "30s", "relay": "30s", "command": "0"}
+STATEMENT_TIMEOUTS = {"job": "30s", "relay": "30s", "command": "30s"}
 """Web and stream keep the five seconds of their role."""
 
 

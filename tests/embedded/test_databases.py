@@ -30,4 +30,4 @@ def test_the_application_may_put_on_the_scan_role_for_a_transaction() -> None:
 def test_time_outs_keep_one_stuck_client_from_stopping_all() -> None:
     with connections["default"].cursor() as cursor:
         cursor.execute("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
-        assert cursor.fetchone() == ("2s", "5s")
+        assert cursor.fetchone() == ("2s", "30s")
