@@ -1,0 +1,45 @@
+"""The walls of approvals: what is decided about, and what was decided, cannot be changed afterwards."""
+
+from django.db import migrations
+
+from factory.database import AppendOnly, JournalRequired, MutableColumns, TenantWalls
+
+PROPOSALS = "approvals_proposal"
+
+
+class Migration(migrations.Migration):
+    dependencies = [("approvals", "0001_initial"), ("projects", "0002_walls"), ("factory", "0002_walls")]
+
+    operations = [
+        TenantWalls("PolicyRevision"),
+        AppendOnly("PolicyRevision"),
+        JournalRequired("PolicyRevision"),
+        TenantWalls("Proposal"),
+        AppendOnly("Proposal"),
+        migrations.RunSQL(
+            f"ALTER TABLE {PROPOSALS} ADD CONSTRAINT proposal_hash_is_of_content "
+            "CHECK (hash = 'sha256:' || encode(sha256(content), 'hex')); "
+            f"ALTER TABLE {PROPOSALS} ADD CONSTRAINT proposal_size_is_of_content "
+            "CHECK (size = octet_length(content))",
+            f"ALTER TABLE {PROPOSALS} DROP CONSTRAINT proposal_hash_is_of_content; "
+            f"ALTER TABLE {PROPOSALS} DROP CONSTRAINT proposal_size_is_of_content",
+        ),
+        TenantWalls("ApprovalRequest", scan=("id", "tenant_id", "state", "version", "expires_at")),
+        MutableColumns(
+            "ApprovalRequest",
+            columns=(
+                "state",
+                "version",
+                "decision",
+                "decided_by",
+                "decided_person",
+                "decided_at",
+                "reason",
+                "closed_at",
+                "valid_until",
+            ),
+        ),
+        JournalRequired("ApprovalRequest"),
+        TenantWalls("Authorization"),
+        AppendOnly("Authorization"),
+    ]
