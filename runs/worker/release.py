@@ -5,6 +5,7 @@ verified, never from a file that somebody could change in between. Each release 
 (`factory_release_<hash>`), so that two releases can run side by side in one worker.
 """
 
+import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -17,6 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
+
+import rfc8785
+import yaml
 
 from runs.worker.client import WorkerClient
 from runs.worker.context import Skill
@@ -65,24 +69,46 @@ class ReleaseStore:
     def load(self, release: Release) -> LoadedRelease:
         """LoadRelease: asked each time, because a release may have been revoked since."""
         told = self._client.manifest(release.manifest_url)
-        if told["hash"] != release.hash:
+        if told["hash"] != release.hash or merkle_root(told) != release.hash:
             raise SkillFailed("permanent", "the manifest is not that of the pinned release")
         with self._lock:
             if release.hash not in self._loaded:
-                files = {item["path"]: self._file(release, item) for item in told["files"]}
-                self._loaded[release.hash] = LoadedRelease(release.hash, told["manifest"], files)
+                self._loaded[release.hash] = self._fetch(release, told["entries"])
             return self._loaded[release.hash]
 
-    def _file(self, release: Release, item: Mapping[str, Any]) -> bytes:
-        wanted = "sha256:" + str(item["sha256"]).removeprefix("sha256:")
+    def _fetch(self, release: Release, entries: Sequence[Mapping[str, Any]]) -> LoadedRelease:
+        needed = [entry for entry in entries if entry["kind"] in ("agent", "skill")]
+        files = {entry["path"]: self._file(release, entry["sha256"]) for entry in needed}
+        manifest = next(entry["sha256"] for entry in entries if entry["kind"] == "manifest")
+        return LoadedRelease(release.hash, yaml.safe_load(self._file(release, manifest)), files)
+
+    def _file(self, release: Release, wanted: str) -> bytes:
         cached = self._cache / wanted.removeprefix("sha256:")
         if cached.is_file() and digest_bytes(content := cached.read_bytes()) == wanted:
             return content
         content = self._client.download(f"{release.manifest_url.rsplit('/', 1)[0]}/files/{cached.name}")
         if digest_bytes(content) != wanted:
-            raise SkillFailed("permanent", f"{item['path']} does not have the published hash")
+            raise SkillFailed(
+                "permanent", f"a released file does not have its published hash, {wanted[:19]}…"
+            )
         _keep(cached, content)
         return content
+
+
+def merkle_root(told: Mapping[str, Any]) -> str:
+    """The release's hash, computed anew: RFC 6962's tree over its name and its sorted entries."""
+    members = ("kind", "id", "path", "sha256", "size", "sideEffectClass")
+    name = {key: told[key] for key in ("asset", "version", "sourceCommit")}
+    entries = [{key: entry[key] for key in members} for entry in told["entries"]]
+    entries.sort(key=lambda entry: tuple(entry[key] for key in members))
+    level = [hashlib.sha256(b"\0" + rfc8785.dumps(leaf)).digest() for leaf in (name, *entries)]
+    while len(level) > 1:
+        pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
+        level = [
+            pair[0] if len(pair) == 1 else hashlib.sha256(b"\1" + pair[0] + pair[1]).digest()
+            for pair in pairs
+        ]
+    return "sha256:" + level[0].hex()
 
 
 def _keep(path: Path, content: bytes) -> None:
