@@ -1,10 +1,38 @@
 """What every test has: a migrated database on a real server, and a tenant of its own."""
 
+import os
+import shutil
 from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever stands in tests/browser needs a browser, and is told so here once."""
+    missing = pytest.mark.skip(reason="NO BROWSER: install chromium (as root: apt-get install chromium)")
+    for item in items:
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.browser)
+            if not find_chromium() and not os.environ.get("CI"):
+                item.add_marker(missing)
+
+
+def find_chromium() -> str | None:
+    """The browser of this machine. In CI there must be one: the tests then fail instead of being skipped."""
+    named = os.environ.get("FACTORY_TEST_CHROMIUM")
+    return named or next((path for name in CHROMIUMS if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of the browser, for playwright's `executable_path`."""
+    found = find_chromium()
+    assert found, "These tests need a Chromium: apt-get install chromium"
+    return found
 
 
 @pytest.fixture(scope="session")

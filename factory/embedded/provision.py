@@ -121,7 +121,7 @@ def _make_role(connection: psycopg.Connection, name: str, options: str, password
     # Only a superuser may say NOSUPERUSER or NOBYPASSRLS; for everybody else it is the default anyway.
     if not _is_superuser(connection):
         options = options.replace("NOSUPERUSER", "").replace("NOBYPASSRLS", "")
-    connection.execute(verb.format(sql.Identifier(name), sql.SQL(options)))  # type: ignore[arg-type]
+    connection.execute(verb.format(sql.Identifier(name), sql.SQL(options)))
     if password is not None:
         _alter(connection, name, sql.SQL("PASSWORD {}"), password)
 
