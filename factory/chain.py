@@ -73,8 +73,8 @@ def write(work: Work, *, audited: bool) -> bool:
     Says whether there are events for the relay.
     """
     notes = list(work.notes)
-    if audited and work.entries:
-        notes.insert(0, _own_note(work))
+    if audited and work.entries and all(note.action != work.operation for note in notes):
+        notes.insert(0, _own_note(work))  # unless the command wrote its own, with a reason
     if not work.entries and not notes:
         return False
     main = work.entries[0].stream if work.entries else scope_stream(work.ctx)

@@ -52,3 +52,4 @@ class RoleOutOfReach(Forbidden):
 
     code = "role-out-of-reach"
     title = "The caller may not give this role"
+    audited = True

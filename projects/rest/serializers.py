@@ -1,0 +1,123 @@
+"""What goes over the wire about projects, and what is accepted."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
+from projects.inputs import NewEnvironment, NewMember
+from projects.states import GRANTS, ROLES, MembershipState, ProjectState, SubjectKind
+
+
+class ProjectBody(StrictSerializer):
+    """A project."""
+
+    projectId = Identifier(source="id")
+    slug = Text()
+    name = Text()
+    state = Choice(choices=ProjectState.choices)
+    suspendedAt = Moment(source="suspended_at", allow_null=True)
+    suspensionReason = Text(source="suspension_reason", max_length=2000)
+    version = Whole()
+    createdAt = Moment(source="created_at")
+    updatedAt = Moment(source="updated_at")
+
+
+class EnvironmentBody(StrictSerializer):
+    """An environment of a project."""
+
+    environmentId = Identifier(source="id")
+    slug = Text()
+    name = Text()
+    createdAt = Moment(source="created_at")
+
+
+class MemberBody(StrictSerializer):
+    """A membership; one of the whole tenant has no `projectId`."""
+
+    memberId = Identifier(source="id")
+    projectId = Identifier(source="project_id", allow_null=True)
+    subject = Text()
+    person = Text()
+    kind = Choice(choices=SubjectKind.choices)
+    email = Text()
+    displayName = Text(source="display_name")
+    roles = serializers.ListField(child=Choice(choices=ROLES))
+    grants = serializers.ListField(child=Choice(choices=GRANTS))
+    state = Choice(choices=MembershipState.choices)
+    version = Whole()
+    createdAt = Moment(source="created_at")
+    updatedAt = Moment(source="updated_at")
+    removedAt = Moment(source="removed_at", allow_null=True)
+
+
+class NewEnvironmentBody(StrictSerializer):
+    """An environment to add."""
+
+    slug = Text(max_length=63)
+    name = Text(max_length=200, required=False, default="")
+
+
+class StandingBody(StrictSerializer):
+    """Roles and grants."""
+
+    roles = serializers.ListField(child=Choice(choices=ROLES), max_length=len(ROLES))
+    grants = serializers.ListField(
+        child=Choice(choices=GRANTS), max_length=len(GRANTS), required=False, default=list
+    )
+
+
+class NewMemberBody(StandingBody):
+    """A member to add; `subject` is the `sub` of their tokens."""
+
+    subject = Text()
+    email = serializers.EmailField(required=False, default="", allow_blank=True, max_length=254)
+    displayName = Text(source="display_name", max_length=200, required=False, default="", allow_blank=True)
+
+
+class ChangedMemberBody(StandingBody):
+    """What a member shall be from now on, and the version on which that was decided."""
+
+    version = Whole()
+
+
+class OnboardingBody(StrictSerializer):
+    """A project with its environments and members."""
+
+    slug = Text(max_length=63)
+    name = Text(max_length=200)
+    environments = NewEnvironmentBody(many=True, required=False, default=list, max_length=50)
+    members = NewMemberBody(many=True, required=False, default=list, max_length=200)
+
+
+class OnboardedBody(ProjectBody):
+    """The new project; environments by slug and members by subject, with their ids."""
+
+    environments = serializers.DictField(child=Identifier())
+    members = serializers.DictField(child=Identifier())
+
+
+class ReasonBody(StrictSerializer):
+    """Why."""
+
+    reason = Text(max_length=2000)
+
+
+class MemberFilter(StrictSerializer):
+    """Which memberships to list."""
+
+    state = Choice(choices=MembershipState.choices, required=False, default=MembershipState.ACTIVE.value)
+
+
+def new_member(values: dict[str, Any]) -> NewMember:
+    return NewMember(
+        subject=values["subject"],
+        roles=tuple(values["roles"]),
+        grants=tuple(values["grants"]),
+        email=values["email"],
+        display_name=values["display_name"],
+    )
+
+
+def new_environment(values: dict[str, Any]) -> NewEnvironment:
+    return NewEnvironment(values["slug"], values["name"])

@@ -1,0 +1,205 @@
+"""Projects over HTTP: parse, call one command, translate."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from factory.commanding import AlreadyDone, Command, Once
+from factory.errors import NotFound
+from factory.hashing import digest
+from factory.rest.etags import with_etag
+from factory.rest.idempotency import REPLAYED, key_of
+from factory.rest.pages import page
+from factory.rest.views import HouseView
+from projects.commands import (
+    add_environment,
+    add_member,
+    change_member,
+    onboard_project,
+    remove_member,
+    resume_project,
+    suspend_project,
+)
+from projects.models import Environment, Membership, Project
+from projects.rest.serializers import (
+    ChangedMemberBody,
+    EnvironmentBody,
+    MemberBody,
+    MemberFilter,
+    NewEnvironmentBody,
+    NewMemberBody,
+    OnboardedBody,
+    OnboardingBody,
+    ProjectBody,
+    ReasonBody,
+    new_environment,
+    new_member,
+)
+
+
+class ProjectsView(HouseView):
+    """Base: finds what the caller's scope includes."""
+
+    def own(self, project_id: UUID) -> Project:
+        """The project, or `NotFound` where the token is another project's."""
+        row = None
+        if self.ctx.project_id in (None, project_id):
+            row = Project.objects.filter(pk=project_id).first()
+        if row is None:
+            raise NotFound("There is no such project here.")
+        return row
+
+    def do(self, request: Request, command: Command[Any, Any], **values: Any) -> tuple[Any, dict[str, str]]:
+        """Run a command, once where the caller gave a key; with the headers that tell a replay."""
+        run: Callable[..., Any] = command
+        if request.headers.get("Idempotency-Key"):
+            run = command.under(Once(key_of(request), digest([request.path, request.data])))
+        try:
+            return run(self.ctx, **values), {}
+        except AlreadyDone as done:
+            return done.result, {REPLAYED: "true"}
+
+
+class ProjectList(ProjectsView):
+    operation = {"GET": "ListProjects", "POST": "OnboardProject"}
+
+    @extend_schema(summary="List projects", responses=ProjectBody(many=True))
+    def get(self, request: Request) -> Response:
+        """The projects of the tenant; a project's token sees that one alone."""
+        with self.reading():
+            rows: QuerySet[Project] = Project.objects.all()
+            if self.ctx.project_id is not None:
+                rows = rows.filter(pk=self.ctx.project_id)
+            return Response(page(rows, request, render=lambda row: ProjectBody(row).data))
+
+    @extend_schema(summary="Onboard a project", request=OnboardingBody, responses={201: OnboardedBody})
+    def post(self, request: Request) -> Response:
+        """Make a project with its environments and members: all of it, or nothing."""
+        body = OnboardingBody.parse(request.data)
+        made, headers = self.do(
+            request,
+            onboard_project,
+            slug=body["slug"],
+            name=body["name"],
+            environments=[new_environment(one) for one in body["environments"]],
+            members=[new_member(one) for one in body["members"]],
+        )
+        with self.reading():
+            row = Project.objects.get(pk=made["projectId"])
+        answer = {**ProjectBody(row).data, "environments": made["environments"], "members": made["members"]}
+        return Response(answer, 201, headers={"Location": f"{request.path}/{row.id}", **headers})
+
+
+class ProjectDetail(ProjectsView):
+    operation = {"GET": "ReadProject"}
+
+    @extend_schema(summary="Read a project", responses=ProjectBody)
+    def get(self, request: Request, project_id: UUID) -> Response:
+        """One project, with an ETag of its version."""
+        with self.reading():
+            row = self.own(project_id)
+        return with_etag(request, ProjectBody(row).data, row.id, row.version)
+
+
+class ProjectSuspension(ProjectsView):
+    """Base of the two acts on a project's state."""
+
+    command: Command[Any, Any]
+
+    def post(self, request: Request, project_id: UUID) -> Response:
+        reason = ReasonBody.parse(request.data)["reason"]
+        _, headers = self.do(request, self.command, project_id=project_id, reason=reason)
+        with self.reading():
+            return Response(ProjectBody(self.own(project_id)).data, headers=headers)
+
+
+@extend_schema(summary="Suspend a project", request=ReasonBody, responses=ProjectBody)
+class ProjectSuspend(ProjectSuspension):
+    """No new runs and no new dispatch; what is leased may finish, decisions stay possible."""
+
+    operation = {"POST": "SuspendProject"}
+    command = suspend_project
+
+
+@extend_schema(summary="Resume a project", request=ReasonBody, responses=ProjectBody)
+class ProjectResume(ProjectSuspension):
+    """A suspended project takes work again."""
+
+    operation = {"POST": "ResumeProject"}
+    command = resume_project
+
+
+class EnvironmentList(ProjectsView):
+    operation = {"GET": "ListEnvironments", "POST": "AddEnvironment"}
+
+    @extend_schema(summary="List a project's environments", responses=EnvironmentBody(many=True))
+    def get(self, request: Request, project_id: UUID) -> Response:
+        """The environments that runs of the project may target."""
+        with self.reading():
+            rows: QuerySet[Environment] = Environment.objects.filter(project=self.own(project_id))
+            return Response(page(rows, request, render=lambda row: EnvironmentBody(row).data))
+
+    @extend_schema(summary="Add an environment", request=NewEnvironmentBody, responses={201: EnvironmentBody})
+    def post(self, request: Request, project_id: UUID) -> Response:
+        """Add an environment to the project."""
+        body = NewEnvironmentBody.parse(request.data)
+        made, headers = self.do(request, add_environment, project_id=project_id, **body)
+        with self.reading():
+            row = Environment.objects.get(pk=made)
+        return Response(EnvironmentBody(row).data, 201, headers=headers)
+
+
+class MemberList(ProjectsView):
+    operation = {"GET": "ListMembers", "POST": "AddMember"}
+
+    @extend_schema(
+        summary="List a project's members", parameters=[MemberFilter], responses=MemberBody(many=True)
+    )
+    def get(self, request: Request, project_id: UUID) -> Response:
+        """The project's memberships and those of the whole tenant; active ones, or those that ended."""
+        state = MemberFilter.parse_query(request)["state"]
+        with self.reading():
+            reach = Q(project=self.own(project_id)) | Q(project__isnull=True)
+            rows: QuerySet[Membership] = Membership.objects.filter(reach, state=state)
+            return Response(page(rows, request, render=lambda row: MemberBody(row).data))
+
+    @extend_schema(summary="Add a member", request=NewMemberBody, responses={201: MemberBody})
+    def post(self, request: Request, project_id: UUID) -> Response:
+        """Make somebody a member of the project."""
+        member = new_member(NewMemberBody.parse(request.data))
+        made, headers = self.do(request, add_member, project_id=project_id, member=member)
+        with self.reading():
+            row = Membership.objects.get(pk=made)
+        return Response(MemberBody(row).data, 201, headers=headers)
+
+
+class MemberDetail(ProjectsView):
+    operation = {"PATCH": "ChangeMember", "DELETE": "RemoveMember"}
+
+    @extend_schema(summary="Change a member", request=ChangedMemberBody, responses=MemberBody)
+    def patch(self, request: Request, project_id: UUID, member_id: UUID) -> Response:
+        """Give a member of the project other roles and grants."""
+        body = ChangedMemberBody.parse(request.data)
+        self._check(project_id, member_id)
+        change_member(self.ctx, membership_id=member_id, **body)
+        with self.reading():
+            return Response(MemberBody(Membership.objects.get(pk=member_id)).data)
+
+    @extend_schema(summary="Remove a member", request=None, responses={204: None})
+    def delete(self, request: Request, project_id: UUID, member_id: UUID) -> Response:
+        """End a membership of the project. What the member did stays theirs."""
+        self._check(project_id, member_id)
+        remove_member(self.ctx, membership_id=member_id)
+        return Response(status=204)
+
+    def _check(self, project_id: UUID, member_id: UUID) -> None:
+        """A membership is reached through its own project; the tenant's are not managed here."""
+        with self.reading():
+            found = Membership.objects.filter(pk=member_id, project=self.own(project_id))
+            if not found.exists():
+                raise NotFound("There is no such member here.")
