@@ -5,3 +5,4 @@ from factory.apps import HouseConfig
 
 class ApprovalsConfig(HouseConfig):
     name = "approvals"
+    default = True

@@ -6,7 +6,8 @@ from importlib.util import find_spec
 from django.apps import AppConfig
 
 ROOMS = ("permissions", "events", "handlers", "reconcilers", "invariants")
-"""Rooms that register something when they are imported."""
+"""Rooms that register something when they are imported. (Each app says `default = True`, because it also
+imports `HouseConfig`, and Django would not know which of the two to take.)"""
 
 
 class HouseConfig(AppConfig):
@@ -23,3 +24,4 @@ class HouseConfig(AppConfig):
 
 class FactoryConfig(HouseConfig):
     name = "factory"
+    default = True

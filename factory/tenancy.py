@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
+from psycopg.pq import TransactionStatus
 
 from factory.context import Context
 
@@ -90,8 +91,8 @@ def scanning() -> Iterator[CursorWrapper]:
             try:
                 yield cursor
             finally:
-                if not connection.needs_rollback:
-                    cursor.execute("RESET ROLE")
+                if connection.connection.info.transaction_status != TransactionStatus.INERROR:
+                    cursor.execute("RESET ROLE")  # a broken transaction gives it back by rolling back
         return
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL ROLE {role}; SET TRANSACTION READ ONLY")

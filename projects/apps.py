@@ -5,6 +5,7 @@ from factory.apps import HouseConfig
 
 class ProjectsConfig(HouseConfig):
     name = "projects"
+    default = True
 
     def ready(self) -> None:
         super().ready()

@@ -5,3 +5,4 @@ from factory.apps import HouseConfig
 
 class RegistryConfig(HouseConfig):
     name = "registry"
+    default = True

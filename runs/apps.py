@@ -5,3 +5,4 @@ from factory.apps import HouseConfig
 
 class RunsConfig(HouseConfig):
     name = "runs"
+    default = True

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "factory_test"
 SCHEMA_SOURCES = (
     "*/migrations/*.py",
+    "tests/*/*/migrations/*.py",
     "factory/database.py",
     "factory/database/*.py",
     "factory/embedded/provision.py",
@@ -90,6 +91,7 @@ class JoinedSession(Session):
 
 def base_environment(folder: Path) -> dict[str, str]:
     return {
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
         "FACTORY_ROLE_PREFIX": PREFIX,
         "FACTORY_HOME": str(folder),
         "SECRET_KEY": "only-for-tests-" + "x" * 40,

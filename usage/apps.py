@@ -5,3 +5,4 @@ from factory.apps import HouseConfig
 
 class UsageConfig(HouseConfig):
     name = "usage"
+    default = True

@@ -1,0 +1,5 @@
+from factory.identity.permissions import permit
+
+for operation in ("BuildDoor", "ShutDoor", "ShutAndOpenDoor", "PaintDoor", "BuildAndShutDoor", "Misbehave"):
+    permit(operation, scope="projects.write", roles=["Operator"])
+permit("HangDoor", scope="projects.write", roles=["Operator"])
