@@ -1,22 +1,38 @@
 """Hints: best-effort wake-ups through Redis. Whoever waits also looks by itself."""
 
+import time
 from functools import cache
 
 import redis
 import structlog
 from django.conf import settings
 from django.db import transaction
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 log = structlog.get_logger("factory.hints")
 
 OUTBOX, WORK = "outbox", "work"
 
+SECONDS_OF_SILENCE = 1.0
+"""After a failure no hint is tried for so long: a frozen broker must not slow every request down."""
+
+_silent_until = 0.0
+
 
 @cache
 def broker() -> "redis.Redis":
-    """The broker, with time-outs short enough that its absence is not felt in a request."""
+    """The broker, without retries and with time-outs so short that its absence is hardly felt."""
+    return connect(socket_timeout=0.25)
+
+
+def connect(socket_timeout: float | None) -> "redis.Redis":
+    """A client of the broker; retries are the caller's business."""
     return redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=0.25, socket_connect_timeout=0.25, health_check_interval=15
+        settings.REDIS_URL,
+        socket_timeout=socket_timeout,
+        socket_connect_timeout=0.25,
+        retry=Retry(NoBackoff(), 0),
     )
 
 
@@ -32,7 +48,11 @@ def wake(channel: str) -> None:
 
 def publish(channel: str) -> None:
     """Tell it now; a broker that is away is only noted."""
+    global _silent_until
+    if time.monotonic() < _silent_until:
+        return
     try:
         broker().publish(channel_name(channel), b"1")
     except (redis.RedisError, OSError) as fault:
+        _silent_until = time.monotonic() + SECONDS_OF_SILENCE
         log.debug("hint_lost", channel=channel, fault=type(fault).__name__)

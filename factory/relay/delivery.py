@@ -19,6 +19,7 @@ import structlog
 from django.db import connection
 
 from factory.context import Context, system
+from factory.errors import DomainError
 from factory.models import OutboxEvent
 from factory.tenancy import bound, reading, scanning
 
@@ -29,6 +30,10 @@ ATTEMPTS = 12
 LONGEST_DELAY_SECONDS = 120
 
 
+class DestinationAway(Exception):
+    """The destination itself cannot be reached: no event is to blame, so none is counted against."""
+
+
 class Destination(Protocol):
     """Where events go. `prefix` names its columns in the outbox: handle or stream."""
 
@@ -36,7 +41,7 @@ class Destination(Protocol):
     done_column: str
 
     def deliver(self, ctx: Context, event: OutboxEvent) -> None:
-        """Hand over one event; raise when it must be tried again."""
+        """Hand over one event; raise when it must be tried again, `DestinationAway` when all must."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +130,22 @@ def deliver_stream(destination: Destination, stream: Stream, limit: int = 200) -
         )
     delivered: list[UUID] = []
     failure: tuple[OutboxEvent, Exception] | None = None
+    away: DestinationAway | None = None
     for event in events:
         if getattr(event, f"{destination.prefix}_set_aside_at"):
             break
         try:
             destination.deliver(_context_of(event), event)
+        except DestinationAway as fault:
+            away = fault
+            break
         except Exception as fault:  # whatever a handler raises must not stop other streams
             failure = (event, fault)
             break
         delivered.append(event.id)
     _mark(destination, ctx, delivered, failure)
+    if away is not None:
+        raise away
     return len(delivered)
 
 
@@ -169,7 +180,8 @@ def _mark(
 
 
 def _mark_failure(cursor: Any, prefix: str, event: OutboxEvent, fault: Exception) -> None:
-    attempts = getattr(event, f"{prefix}_attempts") + 1
+    retryable = isinstance(fault, DomainError) and fault.retryable
+    attempts = getattr(event, f"{prefix}_attempts") + (0 if retryable else 1)
     delay = min(LONGEST_DELAY_SECONDS, 0.25 * 2**attempts)
     aside = "clock_timestamp()" if attempts >= ATTEMPTS else "NULL"
     cursor.execute(
@@ -179,13 +191,16 @@ def _mark_failure(cursor: Any, prefix: str, event: OutboxEvent, fault: Exception
         [attempts, f"{type(fault).__name__}: {fault}"[:500], delay, event.id],
     )
     log.warning(
-        "delivery_failed", destination=prefix, topic=event.topic, event=str(event.id), attempts=attempts,
+        "delivery_failed", destination=prefix, topic=event.topic, event_id=str(event.id), attempts=attempts,
         set_aside=attempts >= ATTEMPTS, fault=type(fault).__name__,
     )  # fmt: skip
 
 
 def deliver_due(destination: Destination, tenant_id: str | None = None) -> int:
-    """One round over every lane that no other relay holds; returns the number of events delivered."""
+    """One round over every lane that no other relay holds; returns the number of events delivered.
+
+    Raises `DestinationAway` at once: the rest of the round would meet it too.
+    """
     total = 0
     for number in busy_lanes(destination, tenant_id):
         with lane(number, destination) as ours:

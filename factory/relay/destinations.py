@@ -3,13 +3,16 @@
 import json
 from typing import Any
 
+import redis
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
 from factory.commanding import AlreadyDone
 from factory.context import Context
 from factory.events import wire
 from factory.hints import broker
 from factory.models import OutboxEvent
+from factory.relay.delivery import DestinationAway
 from factory.relay.handlers import Received, handlers
 
 
@@ -35,6 +38,8 @@ class Handlers:
                 handler.handle(ctx, received)
             except AlreadyDone:
                 continue
+            except (OperationalError, InterfaceError) as fault:
+                raise DestinationAway(str(fault)) from fault
 
 
 class Streams:
@@ -44,13 +49,16 @@ class Streams:
     done_column = "streamed_at"
 
     def deliver(self, ctx: Context, event: OutboxEvent) -> None:
-        """Append the event in its envelope; raises while the broker is away."""
-        broker().xadd(
-            f"factory:{event.topic}",
-            {"event": json.dumps(envelope(event), separators=(",", ":"))},
-            maxlen=settings.FACTORY_STREAM_LENGTH,
-            approximate=True,
-        )
+        """Append the event in its envelope; raises `DestinationAway` while the broker is."""
+        try:
+            broker().xadd(
+                f"factory:{event.topic}",
+                {"event": json.dumps(envelope(event), separators=(",", ":"))},
+                maxlen=settings.FACTORY_STREAM_LENGTH,
+                approximate=True,
+            )
+        except (redis.ConnectionError, redis.TimeoutError) as fault:
+            raise DestinationAway(str(fault)) from fault
 
 
 def envelope(event: OutboxEvent) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import time
 import psycopg
 import redis
 import structlog
-from django.db import OperationalError, connections
+from django.db import DatabaseError, connections
 
-from factory.hints import OUTBOX, broker, channel_name
-from factory.relay.delivery import Destination, deliver_due
+from factory.hints import OUTBOX, channel_name, connect
+from factory.relay.delivery import Destination, DestinationAway, deliver_due
 from factory.relay.destinations import Handlers, Streams
 
 log = structlog.get_logger("factory.relay")
@@ -46,8 +46,8 @@ class Relay:
         while not self.stopping.is_set():
             try:
                 delivered = deliver_due(destination)
-            except (OperationalError, psycopg.OperationalError) as fault:
-                log.warning("database_away", fault=str(fault)[:200])
+            except (DestinationAway, DatabaseError, psycopg.Error) as fault:
+                log.warning("delivery_waits", destination=destination.prefix, fault=str(fault)[:200])
                 connections.close_all()
                 delivered = 0
                 self.stopping.wait(1)
@@ -61,7 +61,7 @@ class Relay:
     def _listen(self) -> None:
         while not self.stopping.is_set():
             try:
-                with broker().pubsub(ignore_subscribe_messages=True) as hints:
+                with connect(socket_timeout=None).pubsub(ignore_subscribe_messages=True) as hints:
                     hints.subscribe(channel_name(OUTBOX))
                     while not self.stopping.is_set():
                         if hints.get_message(timeout=0.2) is not None:

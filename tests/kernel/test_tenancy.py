@@ -103,7 +103,7 @@ def test_the_scan_role_sees_ids_and_due_times_of_all_tenants_and_no_content(
         "SELECT count(*) FROM factory_journalentry WHERE tenant_id = %s",
         "UPDATE doors_door SET shut_at = NULL WHERE tenant_id = %s",
     ):
-        with pytest.raises(DatabaseError, match="permission denied|read-only"):
+        with pytest.raises(DatabaseError, match=r"permission denied|read-only"):
             scan(forbidden)
 
 

@@ -1,0 +1,84 @@
+"""A reconciler repairs each due item in its own tenant, and one faulty row stops no other."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from factory.context import Context
+from factory.locking import lock
+from factory.reconciling import Due, Reconciler, _reconcilers
+from factory.recording import record
+from factory.tenancy import reading
+
+from .conftest import operator
+from .doors.acts import build_door, misbehave, shut_door
+from .doors.models import Door
+
+
+class OpensDoors(Reconciler):
+    """Opens what is shut; refuses to touch one door of a test."""
+
+    name = "OpensDoors"
+    every = "* * * * *"
+    batch = 3
+    broken: UUID | None = None
+
+    def find_sql(self) -> str:
+        return "SELECT shut_at AS due_at, id, tenant_id, '' AS key FROM doors_door WHERE state = 'Shut'"
+
+    def repair(self, ctx: Context, due: Due) -> None:
+        if due.id == self.broken:
+            raise RuntimeError("this row is faulty")
+
+        def pull(inner: Context) -> None:
+            door = lock(Door, due.id)
+            door.pull()
+            record(inner, door, "Pulled")
+
+        misbehave(replace(ctx), act=pull)
+
+
+@pytest.fixture
+def reconciler() -> Iterator[OpensDoors]:
+    yield OpensDoors()
+    OpensDoors.broken = None
+
+
+def shut_doors(ctx: Context, count: int) -> list[UUID]:
+    doors = [UUID(build_door(ctx)["doorId"]) for _ in range(count)]
+    for door_id in doors:
+        shut_door(ctx, door_id=door_id)
+    return doors
+
+
+def test_repairs_everything_that_is_due_across_batches(ctx: Context, reconciler: OpensDoors) -> None:
+    shut_doors(ctx, 8)
+    counts = reconciler.run_once(ctx.tenant_id)
+    assert (counts.found, counts.repaired) == (8, 8)
+    assert reconciler.run_once(ctx.tenant_id).found == 0
+    with reading(ctx):
+        assert not Door.objects.filter(state="Shut").exists()
+
+
+@pytest.mark.requirement("JOB-15")
+def test_one_faulty_row_stops_no_other(ctx: Context, reconciler: OpensDoors) -> None:
+    doors = shut_doors(ctx, 5)
+    OpensDoors.broken = doors[1]
+    counts = reconciler.run_once(ctx.tenant_id)
+    assert (counts.found, counts.repaired, counts.failed) == (5, 4, 1)
+
+
+def test_works_each_item_in_its_own_tenant(ctx: Context, reconciler: OpensDoors) -> None:
+    other = operator(f"{ctx.tenant_id}-x")
+    shut_doors(ctx, 1)
+    shut_doors(other, 1)
+    reconciler.run_once()
+    for each in (ctx, other):
+        with reading(each):
+            assert [d.state for d in Door.objects.all()] == ["Open"]
+
+
+def test_is_registered_by_its_name() -> None:
+    assert isinstance(_reconcilers["OpensDoors"], OpensDoors)
