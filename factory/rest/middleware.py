@@ -1,0 +1,36 @@
+"""What every answer has: a correlation id, and under /factory/ a word against caching and problem+json."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from structlog.contextvars import bound_contextvars
+
+from factory.rest.correlation import correlation_of
+from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
+
+API = "/factory/"
+
+
+class EdgeMiddleware:
+    """Sets the request's correlation id, names it in the log's context and in the answer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        identifier = str(correlation_of(request))
+        with bound_contextvars(correlation_id=identifier):
+            response = self.get_response(request)
+        response["X-Request-ID"] = identifier
+        if request.path.startswith(API):
+            response.setdefault("Cache-Control", "no-store")
+        return response
+
+    def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
+        """A fault outside a REST view but under its paths is still told as a problem."""
+        return problem_response(request, problem_of(fault)) if request.path.startswith(API) else None
+
+
+def problem_response(request: HttpRequest, problem: Problem) -> HttpResponse:
+    body = problem.body(instance=request.path, trace_id=str(correlation_of(request)))
+    return JsonResponse(body, status=problem.status, content_type=CONTENT_TYPE, headers=dict(problem.headers))

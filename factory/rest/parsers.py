@@ -1,0 +1,42 @@
+"""JSON in, JSON out, and nothing else."""
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+from factory.rest.json import MAX_BODY, check_size, loads
+
+
+class StrictJSONParser(BaseParser):
+    """Reads a bounded body; what is larger is refused before it is parsed."""
+
+    media_type = "application/json"
+    limit = MAX_BODY
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        request = (parser_context or {}).get("request")
+        declared = str(request.META.get("CONTENT_LENGTH") or "") if request is not None else ""
+        if declared.isdecimal():
+            check_size(int(declared), self.limit)
+        body = stream.read(self.limit + 1)
+        check_size(len(body), self.limit)
+        return loads(body)
+
+
+class OneRepresentation(BaseContentNegotiation):
+    """Whatever Accept says, the answer is the view's first renderer: there is one representation."""
+
+    def select_parser(self, request: Request, parsers: list[BaseParser]) -> BaseParser | None:
+        kind = (request.content_type or "").partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == kind), None)
+
+    def select_renderer(
+        self, request: Request, renderers: list[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type or ""

@@ -1,0 +1,36 @@
+"""The base of every REST view: the permission table is asked before the view's own three lines run."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from factory.context import Context
+from factory.errors import Unauthenticated
+from factory.identity.permissions import authorize
+from factory.tenancy import reading
+
+
+class HouseView(APIView):
+    """Names the operation behind each method. `self.ctx` is who calls; reads run in `self.reading()`."""
+
+    operation: ClassVar[Mapping[str, str]] = {}
+    metadata_class = None
+
+    @property
+    def ctx(self) -> Context:
+        context: Context = self.request.context  # type: ignore[attr-defined]
+        return context
+
+    def reading(self) -> AbstractContextManager[None]:
+        return reading(self.ctx)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if getattr(request, "context", None) is None:
+            raise Unauthenticated("Send a bearer token in the Authorization header.")
+        operation = self.operation.get("GET" if request.method == "HEAD" else request.method or "")
+        if operation is not None:  # a method without an operation has no handler either: 405
+            authorize(self.ctx, operation)
