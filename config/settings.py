@@ -6,6 +6,7 @@ from typing import Any
 from config import celery_settings, logs, security, servers
 from config.edge import IDENTITY  # noqa: F401
 from config.environment import choice, flag, integer, refuse_unknown, text
+from config.rest import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = Path(text("FACTORY_HOME", str(BASE_DIR / "var"))).resolve()
@@ -45,6 +46,7 @@ INSTALLED_APPS = [
     "runs",
 ]
 MIDDLEWARE = [
+    "factory.rest.middleware.EdgeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -54,7 +56,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_structlog.middlewares.RequestMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {

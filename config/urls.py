@@ -1,5 +1,30 @@
 """Where every path of the product begins."""
 
-from django.urls import URLPattern, URLResolver
+from importlib.util import find_spec
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+
+from factory.rest import house
+
+APPS = ("projects", "approvals", "registry", "usage", "runs")
+
+
+def _has_rest(app: str) -> bool:
+    return find_spec(f"{app}.rest") is not None and find_spec(f"{app}.rest.urls") is not None
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", house.healthz),
+    path("readyz", house.readyz),
+    path("metrics", house.metrics),
+    path(".well-known/jwks.json", house.public_keys),
+    path("factory/schema", SpectacularJSONAPIView.as_view(), name="schema"),
+    path("factory/docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+    path("factory/problems/<slug:slug>", house.problem_page),
+    *(path("factory/", include(f"{app}.rest.urls")) for app in APPS if _has_rest(app)),
+]
+
+handler400 = house.malformed
+handler404 = house.not_found
+handler500 = house.broken

@@ -94,6 +94,7 @@ def base_environment(folder: Path) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "FACTORY_ROLE_PREFIX": PREFIX,
         "FACTORY_HOME": str(folder),
+        "FACTORY_EMBEDDED_ISSUER": "true",
         "SECRET_KEY": "only-for-tests-" + "x" * 40,
     }
 

@@ -1,7 +1,9 @@
 """What every answer has: a correlation id, and under /factory/ a word against caching and problem+json."""
 
+import time
 from collections.abc import Callable
 
+import structlog
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from structlog.contextvars import bound_contextvars
 
@@ -9,6 +11,8 @@ from factory.rest.correlation import correlation_of
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
 
 API = "/factory/"
+
+log = structlog.get_logger("factory.rest")
 
 
 class EdgeMiddleware:
@@ -19,8 +23,10 @@ class EdgeMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         identifier = str(correlation_of(request))
+        started = time.perf_counter()
         with bound_contextvars(correlation_id=identifier):
             response = self.get_response(request)
+            _log(request, response, time.perf_counter() - started)
         response["X-Request-ID"] = identifier
         if request.path.startswith(API):
             response.setdefault("Cache-Control", "no-store")
@@ -29,6 +35,18 @@ class EdgeMiddleware:
     def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
         """A fault outside a REST view but under its paths is still told as a problem."""
         return problem_response(request, problem_of(fault)) if request.path.startswith(API) else None
+
+
+def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    """One line a request: its path, but neither its query nor its body."""
+    level = log.warning if response.status_code >= 500 else log.info
+    level(
+        "request",
+        method=request.method,
+        path=request.path,
+        status=response.status_code,
+        ms=round(seconds * 1000, 1),
+    )
 
 
 def problem_response(request: HttpRequest, problem: Problem) -> HttpResponse:

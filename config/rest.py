@@ -1,0 +1,29 @@
+"""How REST behaves, and what its schema says about itself."""
+
+from typing import Any
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["factory.rest.authentication.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["factory.rest.parsers.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "factory.rest.parsers.OneRepresentation",
+    "DEFAULT_SCHEMA_CLASS": "factory.rest.schema.HouseSchema",
+    "EXCEPTION_HANDLER": "factory.rest.exceptions.handle",
+    "UNAUTHENTICATED_USER": None,
+    "COERCE_DECIMAL_TO_STRING": True,
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Factory Control Plane",
+    "DESCRIPTION": "Runs of agent workflows: pinned, leased, approved by people, and journaled.",
+    "VERSION": "1.0.0",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "POSTPROCESSING_HOOKS": ["factory.rest.schema.add_problems"],
+    "SCHEMA_PATH_PREFIX": "/factory",
+    "COMPONENT_SPLIT_REQUEST": True,
+}

@@ -1,0 +1,124 @@
+"""What the house says about itself: alive, ready, its figures, its public keys, its problems."""
+
+from collections.abc import Callable
+
+import structlog
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+from redis import RedisError
+
+from factory.errors import NotFound
+from factory.hints import broker
+from factory.identity.issuer import jwks
+from factory.rest.middleware import problem_response
+from factory.rest.problems import catalogue, problem_of
+from factory.telemetry.setup import exposition
+
+log = structlog.get_logger(__name__)
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """The process answers."""
+    return JsonResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
+
+
+def _database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return "ok"
+
+
+_migrated = False
+
+
+def _migrations() -> str:
+    """Asked until it is so: a process never sees its own migrations undone."""
+    global _migrated
+    if not _migrated:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        _migrated = not missing
+    return "ok" if _migrated else "not all applied"
+
+
+def _broker() -> str:
+    broker().ping()
+    return "ok"
+
+
+CHECKS: dict[str, Callable[[], str]] = {
+    "database": _database,
+    "migrations": _migrations,
+    "broker": _broker,
+}
+
+
+def readiness() -> dict[str, str]:
+    """Each thing that requests need, and how it is."""
+    found = {}
+    for name, check in CHECKS.items():
+        try:
+            found[name] = check()
+        except (DatabaseError, RedisError, OSError) as fault:
+            log.warning("not_ready", check=name, fault=type(fault).__name__)
+            found[name] = "unreachable"
+    return found
+
+
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 when the process can do its work; 503 with what is missing."""
+    found = readiness()
+    ready = all(state == "ok" for state in found.values())
+    body = {"status": "ready" if ready else "not ready", "checks": found}
+    headers = {"Cache-Control": "no-store"} | ({} if ready else {"Retry-After": "2"})
+    return JsonResponse(body, status=200 if ready else 503, headers=headers)
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    body, content_type = exposition()
+    return HttpResponse(body, content_type=content_type, headers={"Cache-Control": "no-store"})
+
+
+@require_safe
+@cache_control(public=True, max_age=300)
+def public_keys(request: HttpRequest) -> HttpResponse:
+    return JsonResponse(jwks(), content_type="application/jwk-set+json")
+
+
+@require_safe
+def problem_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """What a problem's type means."""
+    known = catalogue()
+    if slug not in known:
+        raise Http404
+    status, title, meaning = known[slug]
+    page = {"slug": slug, "status": status, "title": title, "meaning": meaning}
+    return render(request, "factory/problem.html", page)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Of a path that leads nowhere: a problem, or a plain sentence for a browser in the admin."""
+    fault = NotFound("There is no such path.")
+    if request.path.startswith("/admin"):
+        return HttpResponse("There is no such page.", status=404, content_type="text/plain")
+    return problem_response(request, problem_of(fault))
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    if request.path.startswith("/admin"):
+        text = "Something went wrong on our side. It was logged."
+        return HttpResponse(text, status=500, content_type="text/plain")
+    return problem_response(request, problem_of(RuntimeError("an error outside any view")))
+
+
+def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    from django.core.exceptions import SuspiciousOperation
+
+    return problem_response(request, problem_of(SuspiciousOperation()))
