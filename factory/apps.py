@@ -14,6 +14,10 @@ class HouseConfig(AppConfig):
     """An app of this house: importing its rooms is what registers their contents."""
 
     default_auto_field = "django.db.models.BigAutoField"
+    default = False  # not an app itself: where it is imported, Django must choose the app's own config
+
+    def __init_subclass__(cls) -> None:
+        cls.default = True
 
     def ready(self) -> None:
         for room in ROOMS:
