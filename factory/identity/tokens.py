@@ -20,6 +20,7 @@ from factory.identity.keys import ALGORITHMS, FileKeys, KeySource, KeysUnavailab
 MAX_TOKEN_LENGTH = 8192
 REQUIRED = ["exp", "iat", "aud", "iss", "sub"]
 SUBJECT = re.compile(r"[!-~]{1,255}")
+OUR_OWN = ("system:", "policy:")
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -125,6 +126,8 @@ class Verifier:
             raise Refused("two audiences of ours")
         if not isinstance(claims["sub"], str) or not SUBJECT.fullmatch(claims["sub"]):
             raise Refused("malformed subject")
+        if claims["sub"].startswith(OUR_OWN):
+            raise Refused("a subject that only the house itself may be")
         common: dict[str, Any] = {
             "issuer": claims["iss"],
             "subject": claims["sub"],
@@ -156,8 +159,7 @@ class Verifier:
             raise Refused("this issuer does not speak for the tenant")
         asserted = claims.get(names.roles)
         return Token(
-            # RFC 9068: a client that acts for itself has its own id as the subject.
-            kind="service" if claims.get("client_id") == claims["sub"] else "person",
+            kind="service" if _is_service(claims) else "person",
             tenant_id=tenant,
             project_id=_project(claims.get(names.project)),
             roles=None if asserted is None else _words(asserted, "roles"),
@@ -171,6 +173,12 @@ class Verifier:
 
             sources[self._config.embedded_issuer] = EmbeddedKeys(self._config)
         return sources
+
+
+def _is_service(claims: Mapping[str, Any]) -> bool:
+    """RFC 9068: a client that acts for itself has its own id as the subject; ours are named so as well."""
+    subject: str = claims["sub"]
+    return subject.startswith("service:") or claims.get("client_id") == subject
 
 
 def _source(entry: TrustedIssuer) -> KeySource:

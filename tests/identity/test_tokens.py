@@ -134,6 +134,7 @@ def test_refuses_a_token_that_leaves_out(verifier, missing):
         {"sub": ""},
         {"sub": "a\nb"},
         {"sub": 7},
+        {"sub": "system:Relay"},
         {"tenant_id": "' or 1=1"},
         {"tenant_id": ["a"]},
         {"project_id": "not-a-uuid"},

@@ -8,13 +8,14 @@ from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from config.urls import handler400, handler404, handler500, urlpatterns as product
+from config.urls import handler400, handler404, handler500
+from config.urls import urlpatterns as product
 from factory.errors import FieldError, NotFound, Unprocessable
 from factory.identity.permissions import permit
-from factory.models import JournalEntry
+from factory.models import AuditEntry, JournalEntry
 from factory.rest.idempotency import key_of
 from factory.rest.pages import page
-from factory.rest.serializers import Amount, Flag, Identifier, Moment, StrictSerializer, Text, Whole
+from factory.rest.serializers import Amount, Choice, Flag, Identifier, Moment, StrictSerializer, Text, Whole
 from factory.rest.views import HouseView
 
 permit("TestRead", scope="runs.read", roles={"Observer", "Requester"})
@@ -39,11 +40,29 @@ class Things(HouseView):
 
     def get(self, request: Request) -> Response:
         with self.reading():
-            return Response(page(JournalEntry.objects.all(), request, key=("occurred_at", "id"), render=_entry))
+            return Response(
+                page(JournalEntry.objects.all(), request, key=("occurred_at", "id"), render=_entry)
+            )
 
     def post(self, request: Request) -> Response:
         values = Thing.parse(request.data)
         return Response({"key": key_of(request), **{k: str(v) for k, v in values.items()}}, status=202)
+
+
+class Order(StrictSerializer):
+    order = Choice(["oldest", "newest"], default="newest")
+
+
+class Audit(HouseView):
+    operation = {"GET": "TestRead"}
+
+    def get(self, request: Request) -> Response:
+        oldest = Order.parse_query(request)["order"] == "oldest"
+        with self.reading():
+            rows = AuditEntry.objects.all()
+            return Response(
+                page(rows, request, key=("occurred_at", "id"), render=_entry, oldest_first=oldest)
+            )
 
 
 class One(HouseView):
@@ -85,13 +104,14 @@ FAULTS: dict[str, Exception] = {
 }
 
 
-def _entry(row: JournalEntry) -> dict[str, Any]:
+def _entry(row: JournalEntry | AuditEntry) -> dict[str, Any]:
     return {"id": row.id, "sequence": row.sequence, "occurredAt": row.occurred_at}
 
 
 urlpatterns = [
     *product,
     path("factory/test/things", Things.as_view()),
+    path("factory/test/audit", Audit.as_view()),
     path("factory/test/things/<uuid:thing>", One.as_view()),
     path("factory/test/faults/<slug:kind>", Faulty.as_view()),
 ]
