@@ -126,3 +126,10 @@ class PolicyInvalid(InvalidInput):
 
     code: ClassVar[str] = "policy-invalid"
     title = "The policy document is not valid"
+
+
+class NotDueYet(Conflict):
+    """There is still time to answer."""
+
+    code = "not-due-yet"
+    title = "The request has not expired"

@@ -1,0 +1,184 @@
+"""DecideApproval: a person's answer, with every refusal in the one order that the house promises."""
+
+from datetime import datetime
+from uuid import UUID
+
+from approvals.commands.expire import expire_approval
+from approvals.errors import (
+    AlreadyDecided,
+    ApprovalExpired,
+    ApprovalNotFound,
+    ApprovalOver,
+    ProposalMoved,
+    ReasonMissing,
+)
+from approvals.models import MAX_REASON, ApprovalRequest
+from approvals.operations import close
+from approvals.selectors import ApprovalView, approval, approval_view, genuine, reachable, refusal_for
+from approvals.states import ApprovalState, Decision
+from approvals.subjects import subject_of
+from factory import clock
+from factory.commanding import command
+from factory.context import Context, system
+from factory.errors import DomainError, FieldError, InvalidInput
+from factory.identity.directory import directory
+from factory.locking import lock
+
+CAUSES = {
+    Decision.APPROVE: "Approve",
+    Decision.REJECT: "Reject",
+    Decision.REQUEST_CHANGES: "ChangesRequested",
+}
+
+
+def decide_approval(
+    ctx: Context, *, approval_id: UUID, decision: str, version: int, proposal_hash: str, reason: str = ""
+) -> ApprovalView:
+    """Answer a request: approve, reject, or request_changes (with a reason).
+
+    `version` and `proposal_hash` are those that were on the screen. The subject moves in the same
+    transaction; `ApprovalDecided`. The first of these that holds refuses, is audited and changes nothing
+    else: scope (403) → not in the caller's tenant and project (404) → not named by the approver rule
+    (403), or asked for it or wrote it (403 separation-of-duties) → already answered (409, with the
+    decision) → Expired, Stale or Cancelled (410) → past `expiresAt` (it becomes Expired in a command that
+    commits, then 410) → another version or hash (409) → the subject needs no answer any more (410).
+    """
+    try:
+        return decide(
+            ctx,
+            approval_id=approval_id,
+            decision=decision,
+            version=version,
+            proposal_hash=proposal_hash,
+            reason=reason,
+        )
+    except ApprovalExpired as late:
+        _expire(ctx, approval_id, late)
+        raise
+
+
+@command("DecideApproval", strict=True)
+def decide(
+    ctx: Context, *, approval_id: UUID, decision: str, version: int, proposal_hash: str, reason: str
+) -> ApprovalView:
+    """The decision itself, all in one transaction. Interfaces call `decide_approval`."""
+    answer = _answer(decision, reason)
+    row = _locked(ctx, approval_id)
+    try:
+        at = _require_open_to(ctx, row)
+        _require_same(row, version, proposal_hash)
+        genuine(row.proposal, row.proposal_hash)
+        subject = subject_of(row.subject_type)
+        outdated = subject.still_current(ctx, approval_view(row))
+        if outdated is not None:
+            raise outdated
+    except DomainError as refusal:
+        raise _about(refusal, row) from None
+    _apply(ctx, row, answer, reason, at)
+    subject.decided(ctx, approval_view(row))
+    return approval(row.id)
+
+
+def _answer(decision: str, reason: str) -> Decision:
+    """A word that nobody defined is refused: it never means yes."""
+    try:
+        answer = Decision(decision)
+    except ValueError as fault:
+        errors = [FieldError("/decision", f"One of {', '.join(Decision.values)}.")]
+        raise InvalidInput("There is no such decision.", errors=errors) from fault
+    if answer is Decision.REQUEST_CHANGES and not reason.strip():
+        errors = [FieldError("/reason", "Say what should change: it is what the worker gets.")]
+        raise ReasonMissing("Requesting changes needs a reason.", errors=errors)
+    if len(reason) > MAX_REASON:
+        raise InvalidInput(
+            "The reason is too long.", errors=[FieldError("/reason", f"At most {MAX_REASON}.")]
+        )
+    return answer
+
+
+def _locked(ctx: Context, approval_id: UUID) -> ApprovalRequest:
+    """The request with all that its answer moves, locked from the top."""
+    missing = ApprovalNotFound(
+        f"There is no approval {approval_id} here.", extra={"subject": f"approval:{approval_id}"}
+    )
+    found = reachable(ctx).filter(pk=approval_id).first()
+    if found is None:
+        raise missing
+    subject_of(found.subject_type).lock(ctx, found.subject_id, found.run_id)
+    return lock(ApprovalRequest, approval_id, missing=missing)
+
+
+def _require_open_to(ctx: Context, row: ApprovalRequest) -> datetime:
+    """The caller may decide, and there still is something to decide; the time of that verdict."""
+    refusal = refusal_for(ctx, row)
+    if refusal is not None:
+        raise refusal
+    if row.decision:
+        raise AlreadyDecided(f"{row.decided_by} has decided: {row.decision}.", extra=_decision_of(row))
+    if row.state != ApprovalState.PENDING:
+        raise ApprovalOver(f"The request is {row.state}: there is nothing left to decide.")
+    at = clock.now()
+    if at >= row.expires_at:
+        raise ApprovalExpired(
+            f"The request expired at {row.expires_at.isoformat()}; nothing was decided.",
+            extra={"evidence": {"version": row.version}},
+        )
+    return at
+
+
+def _decision_of(row: ApprovalRequest) -> dict[str, object]:
+    decided_at = row.decided_at.isoformat() if row.decided_at else None
+    return {
+        "decision": {
+            "approvalId": str(row.id),
+            "state": row.state,
+            "decision": row.decision,
+            "decidedBy": row.decided_by,
+            "decidedAt": decided_at,
+            "reason": row.reason,
+            "version": row.version,
+        }
+    }
+
+
+def _require_same(row: ApprovalRequest, version: int, proposal_hash: str) -> None:
+    """What was on the screen is what is stored: the version and the hash."""
+    if row.version != version or row.proposal_hash != proposal_hash:
+        raise ProposalMoved(
+            "The request is not the one that was on the screen. Nothing was decided; look at it again.",
+            extra={"currentVersion": row.version, "currentProposalHash": row.proposal_hash},
+        )
+
+
+def _about(refusal: DomainError, row: ApprovalRequest) -> DomainError:
+    """The refusal, with what it is about, for the audit log."""
+    refusal.extra.setdefault("subject", f"approval:{row.id}")
+    refusal.extra.setdefault("stream", row.stream)
+    return refusal
+
+
+def _apply(ctx: Context, row: ApprovalRequest, answer: Decision, reason: str, at: datetime) -> None:
+    standing = directory().grants_of(ctx.actor.subject, ctx.tenant_id, row.project_id)
+    person = standing.person if standing else ctx.actor.person
+    moves = {
+        Decision.APPROVE: row.approve,
+        Decision.REJECT: row.reject,
+        Decision.REQUEST_CHANGES: row.request_changes,
+    }
+    moves[answer](by=ctx.actor.subject, person=person, reason=reason, at=at)
+    close(ctx, row, CAUSES[answer])
+
+
+def _expire(ctx: Context, approval_id: UUID, late: ApprovalExpired) -> None:
+    """Make the expiry true that the decision has found; if somebody else was faster, it is true already."""
+    house = system(
+        ctx.tenant_id,
+        "ApprovalExpiry",
+        project_id=ctx.project_id,
+        correlation_id=ctx.correlation_id,
+        channel=ctx.channel,
+    )
+    try:
+        expire_approval(house, approval_id=approval_id, version=late.extra["evidence"]["version"])
+    except DomainError as refusal:
+        late.extra["evidence"]["expiry"] = refusal.code

@@ -1,0 +1,38 @@
+"""ExpireApproval: silence is never a yes. What nobody answered in time is over."""
+
+from uuid import UUID
+
+from approvals.errors import ApprovalNotFound, NotDueYet
+from approvals.models import ApprovalRequest
+from approvals.operations import close
+from approvals.selectors import approval_view
+from approvals.subjects import subject_of
+from factory import clock
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import VersionMismatch
+from factory.locking import lock
+
+
+@command("ExpireApproval")
+def expire_approval(ctx: Context, *, approval_id: UUID, version: int) -> None:
+    """Close a request at or past its `expiresAt`: Pending → Expired; the subject moves; `ApprovalDecided`.
+
+    Raises `ApprovalNotFound`, `VersionMismatch` when it has moved since it was found, `NotDueYet`, and
+    `TransitionRefused` when it is closed.
+    """
+    missing = ApprovalNotFound(f"There is no approval {approval_id} here.")
+    found = ApprovalRequest.objects.filter(pk=approval_id).first()
+    if found is None:
+        raise missing
+    subject = subject_of(found.subject_type)
+    subject.lock(ctx, found.subject_id, found.run_id)
+    row = lock(ApprovalRequest, approval_id, missing=missing)
+    if row.version != version:
+        raise VersionMismatch(f"It was found at version {version}, and is at {row.version} now.")
+    at = clock.now()
+    if at < row.expires_at:
+        raise NotDueYet(f"It can be answered until {row.expires_at.isoformat()}.")
+    row.expire(at=at)
+    close(ctx, row, "ExpiresAtPassed")
+    subject.decided(ctx, approval_view(row))

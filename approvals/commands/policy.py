@@ -1,0 +1,110 @@
+"""Publishing policy: a new revision stands beside the old ones, which their runs keep."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from django.db import connection
+
+from approvals.events import PolicyRevisionPublished
+from approvals.models import PolicyRevision
+from approvals.policy import document as documents
+from approvals.policy.evaluation import evaluate
+from approvals.selectors import PolicyView, policy_revisions, policy_view, somebody_eligible
+from approvals.states import GATED, Effect
+from factory import clock
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput
+from factory.hashing import digest
+from factory.recording import record
+from projects import selectors as projects
+
+log = structlog.get_logger("approvals.policy")
+
+MAX_NOTE = 500
+MOST_WARNINGS = 50
+
+
+@command("PublishPolicyRevision")
+def publish_policy_revision(ctx: Context, *, document: Mapping[str, Any], note: str = "") -> PolicyView:
+    """Publish the tenant's next policy revision; runs that are accepted from now on pin it.
+
+    A WorkspaceAdmin's act. `PolicyRevisionPublished`. What is doubtful but possible is published with
+    warnings: a gate that nobody could open as things are, an expiry that is cut to the platform's.
+    Raises `PolicyInvalid` with a JSON Pointer for each fault, also for going below the platform floor.
+    """
+    if len(note) > MAX_NOTE:
+        raise InvalidInput("The note is too long.", errors=[FieldError("/note", f"At most {MAX_NOTE}.")])
+    documents.check(document)
+    return policy_view(_publish(ctx, document, note))
+
+
+@command("AdoptPlatformPolicy")
+def adopt_platform_policy(ctx: Context) -> str:
+    """Give a tenant that has no policy the platform's, as its revision r1; answers the revision in force.
+
+    An act of the house, when a tenant is onboarded; doing it again changes nothing.
+    """
+    _one_at_a_time(ctx)
+    present = policy_revisions().first()
+    if present is None:
+        present = _publish(ctx, documents.platform_default(), "The platform's policy")
+    return str(present.revision)
+
+
+def _publish(ctx: Context, document: Mapping[str, Any], note: str) -> PolicyRevision:
+    _one_at_a_time(ctx)
+    newest = policy_revisions().first()
+    row = PolicyRevision(
+        tenant_id=ctx.tenant_id,
+        number=newest.number + 1 if newest else 1,
+        document=document,
+        document_hash=digest(document),
+        note=note,
+        warnings=_warnings(ctx, document),
+        published_by=ctx.actor.subject,
+        published_at=clock.now(),
+    )
+    published = PolicyRevisionPublished(
+        tenant_id=ctx.tenant_id,
+        policy_id=row.policy_id,
+        revision=row.revision,
+        document_hash=row.document_hash,
+        published_by=row.published_by,
+    )
+    record(ctx, row, "Published", published, detail={"revision": row.revision})
+    return row
+
+
+def _one_at_a_time(ctx: Context) -> None:
+    """Numbers have no gap: publications of one tenant queue up. Revisions themselves cannot be locked."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"factory.policy:{ctx.tenant_id}"]
+        )
+
+
+def _warnings(ctx: Context, document: Mapping[str, Any]) -> list[str]:
+    clamped = documents.clamped(document)
+    if clamped:
+        log.warning("policy_expiry_clamped", tenant=ctx.tenant_id, rules=len(clamped))
+    return [*clamped, *_gates_that_nobody_opens(ctx, document)][:MOST_WARNINGS]
+
+
+def _gates_that_nobody_opens(ctx: Context, document: Mapping[str, Any]) -> list[str]:
+    """Found now rather than by a run that waits for somebody who does not exist."""
+    places = [(one.project_id, one.slug) for one in projects.environments(None)]
+    own = [(project, None) for project in dict.fromkeys([ctx.project_id, *(p for p, _ in places)]) if project]
+    found: dict[str, None] = {}
+    for action_class in sorted(GATED, key=lambda c: c.rank):
+        for project_id, environment in [*own, *places]:
+            verdict = evaluate(document, action_class, environment)
+            if verdict.effect is Effect.REQUIRE_APPROVAL and not somebody_eligible(
+                project_id, verdict.roles, ()
+            ):
+                home = projects.project(project_id)
+                name = home.slug if home else str(project_id)
+                roles = " or ".join(verdict.roles)
+                found[f"Nobody in {name} could decide about {action_class}: no member is a {roles}."] = None
+    return list(found)

@@ -1,0 +1,20 @@
+"""What approvals do about events of the apps below."""
+
+from approvals.commands import adopt_platform_policy
+from factory.commanding import AlreadyDone
+from factory.context import Context
+from factory.relay import Received, on
+from projects.states import STATE_CHANGED
+
+ADOPT = "approvals.adopt_platform_policy"
+
+
+@on(STATE_CHANGED, name=ADOPT)
+def adopt_policy_when_onboarded(ctx: Context, event: Received) -> None:
+    """A tenant's first project brings it the platform's policy, unless it has one of its own."""
+    if event.payload["fromState"] is not None:
+        return
+    try:
+        adopt_platform_policy.under(event.once(ADOPT))(ctx)
+    except AlreadyDone:
+        return

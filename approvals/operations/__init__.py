@@ -1,0 +1,20 @@
+"""Steps for the commands of the apps above, inside their transaction.
+
+The caller holds the locks of its own rows (release, project, run, step, attempt, lease) before it comes
+here: a request is locked below them.
+"""
+
+from approvals.operations.asking import open_request
+from approvals.operations.closing import cancel_pending, close, supersede
+from approvals.operations.using import consume, start_validity
+from approvals.selectors import unused_approved
+
+__all__ = [
+    "cancel_pending",
+    "close",
+    "consume",
+    "open_request",
+    "start_validity",
+    "supersede",
+    "unused_approved",
+]

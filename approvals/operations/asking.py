@@ -1,0 +1,245 @@
+"""Opening a request: what is asked, by whom, and who may answer, all of it fixed from here on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch
+from approvals.events import ApprovalRequested
+from approvals.models import MAX_PROPOSAL_BYTES, MAX_SUMMARY, ApprovalRequest, Proposal
+from approvals.operations.closing import supersede
+from approvals.selectors import (
+    ApprovalView,
+    PolicyView,
+    Verdict,
+    approval_view,
+    evaluate,
+    genuine,
+    requests,
+    somebody_eligible,
+)
+from approvals.states import ApprovalState, Effect, SubjectType
+from factory import clock
+from factory.commanding import operation
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput, TooLarge, Unprocessable
+from factory.hashing import canonical, digest_bytes
+from factory.recording import audit, record, save
+from projects import selectors as projects
+
+log = structlog.get_logger("approvals")
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked, as it will be stored."""
+
+    project_id: UUID | None
+    subject_type: SubjectType
+    subject_id: UUID
+    run_id: UUID | None
+    step_id: UUID | None
+    attempt_id: UUID | None
+    release_id: UUID | None
+    environment_id: UUID | None
+    action_class: str
+    summary: str
+    proposal_hash: str
+    requested_by: str
+    requester_person: str
+    author_person: str
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What makes two questions be about the same thing."""
+        if self.subject_type is SubjectType.RUN:
+            return {"subject_type": self.subject_type, "step_id": self.step_id}
+        return {"subject_type": self.subject_type, "subject_id": self.subject_id}
+
+    @property
+    def involved(self) -> set[str]:
+        """Who can never answer it."""
+        named = {self.requested_by, self.requester_person, self.author_person} - {""}
+        return named | {projects.person_of(subject) for subject in named}
+
+
+@operation
+def open_request(
+    ctx: Context,
+    *,
+    subject_type: str,
+    subject_id: UUID,
+    run_id: UUID | None,
+    step_id: UUID | None,
+    attempt_id: UUID | None,
+    action_class: str,
+    environment_id: UUID | None,
+    proposal: Any,
+    summary: str,
+    requested_by: str,
+    requester_person: str,
+    release_id: UUID | None,
+    policy: PolicyView,
+    author_person: str = "",
+    project_id: UUID | None = None,
+    proposal_hash: str | None = None,
+) -> ApprovalView:
+    """Ask for a decision about exactly this proposal; `ApprovalRequested`.
+
+    The same question again gives the same request while it is Pending, and its answer once there is one
+    that still counts. Another proposal of the same step makes the pending one Stale first. Whoever is
+    named by `requested_by`, `requester_person` or `author_person` can never decide.
+
+    Raises `PolicyDenied`, `ApprovalNotNeeded` (the policy allows it), `TooLarge` past 1 MiB,
+    `ProposalHashMismatch` when `proposal_hash` is given and is another, `InvalidInput`, `Unprocessable`.
+    """
+    content = _bounded(proposal, proposal_hash)
+    question = _Question(
+        project_id=project_id or ctx.project_id,
+        subject_type=SubjectType(subject_type),
+        subject_id=subject_id,
+        run_id=run_id,
+        step_id=step_id,
+        attempt_id=attempt_id,
+        release_id=release_id,
+        environment_id=environment_id,
+        action_class=action_class,
+        summary=_worded(summary),
+        proposal_hash=digest_bytes(content),
+        requested_by=requested_by,
+        requester_person=requester_person,
+        author_person=author_person,
+    )
+    return _standing_answer(question) or _ask(ctx, question, content, policy)
+
+
+def _bounded(proposal: Any, claimed: str | None) -> bytes:
+    content = canonical(proposal)
+    if len(content) > MAX_PROPOSAL_BYTES:
+        raise TooLarge(f"A proposal may have {MAX_PROPOSAL_BYTES} bytes; this one has {len(content)}.")
+    if claimed is not None and claimed != digest_bytes(content):
+        raise ProposalHashMismatch(f"The proposal's hash is {digest_bytes(content)}, not {claimed[:80]}.")
+    return content
+
+
+def _worded(summary: str) -> str:
+    if not summary.strip() or len(summary) > MAX_SUMMARY:
+        errors = [FieldError("/summary", f"From 1 to {MAX_SUMMARY} characters.")]
+        raise InvalidInput("The summary says in one sentence what will happen.", errors=errors)
+    return summary
+
+
+def _standing_answer(question: _Question) -> ApprovalView | None:
+    """The newest request that already answers this question, or will."""
+    same = requests().filter(
+        **question.about,
+        proposal_hash=question.proposal_hash,
+        action_class=question.action_class,
+        environment_id=question.environment_id,
+    )
+    views, at = [approval_view(row) for row in same.order_by("-requested_at", "-id")], clock.now()
+    return next((view for view in views if _still_answers(view, question, at)), None)
+
+
+def _still_answers(view: ApprovalView, question: _Question, at: datetime) -> bool:
+    if view.is_pending:
+        return True
+    if question.subject_type is SubjectType.PUBLICATION:
+        return False  # a release that was rejected is reviewed anew, whatever has changed around it
+    if view.authorization is not None:
+        return view.authorization.attempt_id == question.attempt_id
+    return view.use(at) == "not-yet-used" or view.state == ApprovalState.REJECTED or view.sent_back
+
+
+def _ask(ctx: Context, question: _Question, content: bytes, policy: PolicyView) -> ApprovalView:
+    verdict = _gate(question, policy)
+    for older in ApprovalRequest.objects.filter(**question.about, state=ApprovalState.PENDING):
+        supersede(ctx, older.id)
+    at = clock.now()
+    proposal = Proposal(content=content, hash=question.proposal_hash, size=len(content), created_at=at)
+    save(proposal)
+    row = _request(question, proposal, policy, verdict)
+    row.tenant_id = ctx.tenant_id
+    row.open(at=at, expires_at=at + verdict.expires_in)
+    genuine(proposal, row.proposal_hash)
+    record(ctx, row, "ApprovalRequested", _requested(row))
+    if row.nobody_eligible:
+        _flag(ctx, row)
+    return approval_view(row)
+
+
+def _gate(question: _Question, policy: PolicyView) -> Verdict:
+    """The pinned revision's answer, which must be that somebody decides."""
+    environment = None
+    if question.environment_id is not None:
+        found = projects.environment(question.project_id, question.environment_id)
+        if found is None:
+            raise Unprocessable(f"The project has no environment {question.environment_id}.")
+        environment = found.slug
+    verdict = evaluate(policy, question.action_class, environment)
+    if verdict.effect is Effect.DENY:
+        raise PolicyDenied(f"Policy {policy.revision} denies {question.action_class} here ({verdict.rule}).")
+    if verdict.effect is Effect.ALLOW:
+        raise ApprovalNotNeeded(f"Policy {policy.revision} allows {question.action_class} by itself.")
+    return verdict
+
+
+def _request(
+    question: _Question, proposal: Proposal, policy: PolicyView, verdict: Verdict
+) -> ApprovalRequest:
+    return ApprovalRequest(
+        project_id=question.project_id,
+        subject_type=question.subject_type,
+        subject_id=question.subject_id,
+        run_id=question.run_id,
+        step_id=question.step_id,
+        attempt_id=question.attempt_id,
+        release_id=question.release_id,
+        environment_id=question.environment_id,
+        action_class=question.action_class,
+        summary=question.summary,
+        proposal=proposal,
+        proposal_hash=question.proposal_hash,
+        policy_id=policy.id,
+        policy_revision=policy.revision,
+        approver_rule=verdict.approver_rule[:1000],
+        approver_roles=list(verdict.roles),
+        valid_for=verdict.valid_for,
+        nobody_eligible=not somebody_eligible(question.project_id, verdict.roles, question.involved),
+        requested_by=question.requested_by,
+        requester_person=question.requester_person,
+        author_person=question.author_person,
+    )
+
+
+def _requested(row: ApprovalRequest) -> ApprovalRequested:
+    return ApprovalRequested(
+        approval_id=row.id,
+        run_id=row.run_id,
+        step_id=row.step_id,
+        tenant_id=row.tenant_id,
+        action_class=row.action_class,
+        proposal_hash=row.proposal_hash,
+        approver_rule=row.approver_rule,
+        expires_at=row.expires_at,
+        subject=None if row.subject_type == SubjectType.RUN else f"{row.subject_type}:{row.subject_id}",
+    )
+
+
+def _flag(ctx: Context, row: ApprovalRequest) -> None:
+    """A gate that nobody can open is said at once, not when it expires."""
+    log.warning("approval_without_approver", approval=str(row.id), roles=row.approver_roles)
+    evidence: Mapping[str, Any] = {"roles": row.approver_roles, "policyRevision": row.policy_revision}
+    audit(
+        ctx,
+        "ApprovalWithoutApprover",
+        subject=f"approval:{row.id}",
+        outcome="noted",
+        reason="No member of the project could decide on this request.",
+        detail=evidence,
+        stream=row.stream,
+    )

@@ -1,0 +1,58 @@
+"""Ending requests that nobody needs an answer to any more."""
+
+from uuid import UUID
+
+from approvals.errors import ApprovalNotFound
+from approvals.events import ApprovalDecided
+from approvals.models import ApprovalRequest
+from approvals.selectors import ApprovalView, approval_view
+from approvals.states import ApprovalState, SubjectType
+from factory import clock
+from factory.commanding import operation
+from factory.context import Context
+from factory.locking import lock, lock_many
+from factory.recording import record
+
+
+@operation
+def supersede(ctx: Context, approval_id: UUID) -> ApprovalView:
+    """The proposal changed: Pending → Stale, `ApprovalDecided`. The caller opens the next request.
+
+    Raises `ApprovalNotFound`, `TransitionRefused` when it is closed already.
+    """
+    row = lock(ApprovalRequest, approval_id, missing=ApprovalNotFound(f"There is no approval {approval_id}."))
+    row.supersede(at=clock.now())
+    close(ctx, row, "ProposalChanged")
+    return approval_view(row)
+
+
+@operation
+def cancel_pending(
+    ctx: Context, *, run_id: UUID | None = None, subject: UUID | None = None, cause: str = "RunCancelled"
+) -> list[ApprovalView]:
+    """Cancel whatever is Pending of a run, or about a subject; `ApprovalDecided` for each.
+
+    `cause` is RunCancelled, RunEnded (it failed meanwhile) or SubjectWithdrawn.
+    """
+    about = {"run_id": run_id} if run_id is not None else {"subject_id": subject}
+    rows = lock_many(ApprovalRequest.objects.filter(**about, state=ApprovalState.PENDING))
+    at = clock.now()
+    for row in rows:
+        row.cancel(at=at)
+        close(ctx, row, cause)
+    return [approval_view(row) for row in rows]
+
+
+def close(ctx: Context, row: ApprovalRequest, cause: str) -> None:
+    """Record that a request is closed, and tell it."""
+    decided = ApprovalDecided(
+        approval_id=row.id,
+        run_id=row.run_id,
+        tenant_id=row.tenant_id,
+        state=row.state,
+        decided_by=row.decided_by or None,
+        reason=row.reason or None,
+        subject=None if row.subject_type == SubjectType.RUN else f"{row.subject_type}:{row.subject_id}",
+    )
+    detail = {"decision": row.decision, "proposalHash": row.proposal_hash} if row.decision else {}
+    record(ctx, row, cause, decided, detail=detail)

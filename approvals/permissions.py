@@ -1,0 +1,15 @@
+"""Who may call what here. Who may decide is judged by the command, under its locks."""
+
+from factory.identity.permissions import permit
+from projects.states import ROLES, Role
+
+permit("DecideApproval", scope="approvals.decide", roles=None, level="tenant")
+permit("ExpireApproval", scope=None, roles=(), kinds=("system",), level="tenant")
+permit("ListApprovals", scope="approvals.read", roles=ROLES, level="tenant")
+permit("ReadApproval", scope="approvals.read", roles=ROLES, level="tenant")
+
+permit("PublishPolicyRevision", scope="projects.write", roles=(Role.WORKSPACE_ADMIN,), level="tenant")
+permit("AdoptPlatformPolicy", scope=None, roles=(), kinds=("system",), level="tenant")
+permit("ListPolicyRevisions", scope="projects.read", roles=ROLES, level="tenant")
+permit("ReadPolicyRevision", scope="projects.read", roles=ROLES, level="tenant")
+permit("EvaluatePolicy", scope="projects.read", roles=ROLES, level="tenant")

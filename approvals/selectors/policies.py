@@ -1,0 +1,75 @@
+"""Reads of the policy."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from approvals.errors import PolicyMissing
+from approvals.models import PolicyRevision
+from approvals.policy import evaluation, floor
+from approvals.policy.evaluation import Verdict
+from approvals.selectors.views import PolicyView, policy_view
+from approvals.states import ActionClass
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput, NotFound
+
+
+def policy_revisions() -> QuerySet[PolicyRevision]:
+    """Every revision of the tenant in scope, newest first."""
+    return PolicyRevision.objects.order_by("-number")
+
+
+def current_policy(ctx: Context) -> PolicyView:
+    """The revision in force. Raises `PolicyMissing` where none was published: that is never a yes."""
+    row = policy_revisions().first()
+    if row is None:
+        raise PolicyMissing(
+            "This tenant has no policy yet, so nothing can be asked for. Publish a policy revision first."
+        )
+    return policy_view(row)
+
+
+def policy_revision(revision_id: UUID) -> PolicyView:
+    """A revision that was pinned, by its id."""
+    row = PolicyRevision.objects.filter(pk=revision_id).first()
+    if row is None:
+        raise NotFound(f"There is no policy revision {revision_id} here.")
+    return policy_view(row)
+
+
+def policy_named(revision: str) -> PolicyView:
+    """A revision by its word, such as r1."""
+    number = revision.removeprefix("r")
+    known = number.isascii() and number.isdecimal() and len(number) < 9
+    row = PolicyRevision.objects.filter(number=int(number)).first() if known else None
+    if row is None:
+        raise NotFound(f"There is no policy revision {revision} here.")
+    return policy_view(row)
+
+
+def evaluate(policy: PolicyView, action_class: str, environment_slug: str | None) -> Verdict:
+    """What this revision answers about an action in an environment (None: in none).
+
+    Raises `InvalidInput` for a class that does not exist: an unknown word never means allow.
+    """
+    return evaluation.evaluate(
+        policy.document, known_class(action_class), environment_slug, longest_expiry=longest_expiry()
+    )
+
+
+def known_class(word: str) -> ActionClass:
+    """The action class of that name, or a refusal that lists those that there are."""
+    try:
+        return ActionClass(word)
+    except ValueError as fault:
+        known = ", ".join(ActionClass.values)
+        errors = [FieldError("/actionClass", f"One of {known}.")]
+        raise InvalidInput(f"There is no action class {word[:64]!r}.", errors=errors) from fault
+
+
+def longest_expiry() -> timedelta:
+    """How long a request may wait at most: the house's setting, which can only shorten the floor's."""
+    hours = getattr(settings, "FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS", None)
+    return floor.LONGEST_EXPIRY if hours is None else min(floor.LONGEST_EXPIRY, timedelta(hours=hours))

@@ -1,0 +1,102 @@
+"""Reads of requests, their proposals and their uses."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from approvals.errors import ApprovalNotFound, ProposalCorrupted
+from approvals.models import ApprovalRequest, Authorization, Proposal
+from approvals.selectors.views import ApprovalView, AuthorizationView, approval_view, authorization_view
+from approvals.states import ApprovalState
+from factory import clock
+from factory.hashing import digest_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalView:
+    """What is decided about, exactly as it was asked."""
+
+    hash: str
+    size: int
+    content: Any
+
+
+def requests() -> QuerySet[ApprovalRequest]:
+    """All requests of the tenant in scope, with what a view of them needs."""
+    return ApprovalRequest.objects.select_related("project", "environment").prefetch_related("authorizations")
+
+
+def approval(approval_id: UUID) -> ApprovalView:
+    """One request. Raises `ApprovalNotFound`."""
+    row = requests().filter(pk=approval_id).first()
+    if row is None:
+        raise ApprovalNotFound(f"There is no approval {approval_id} here.")
+    return approval_view(row)
+
+
+def pending_of_run(run_id: UUID) -> list[ApprovalView]:
+    """What a run waits for, oldest first."""
+    rows = requests().filter(run_id=run_id, state=ApprovalState.PENDING)
+    return [approval_view(row) for row in rows.order_by("requested_at", "id")]
+
+
+def approvals_of_run(run_id: UUID) -> list[ApprovalView]:
+    """All that a run asked, oldest first."""
+    return [approval_view(row) for row in requests().filter(run_id=run_id).order_by("requested_at", "id")]
+
+
+def approvals_of_step(step_id: UUID) -> list[ApprovalView]:
+    """All that a step asked, oldest first: its rounds."""
+    return [approval_view(row) for row in requests().filter(step_id=step_id).order_by("requested_at", "id")]
+
+
+def approvals_of_subject(subject_id: UUID) -> list[ApprovalView]:
+    """All that was asked about a subject, such as a release, oldest first."""
+    rows = requests().filter(subject_id=subject_id).order_by("requested_at", "id")
+    return [approval_view(row) for row in rows]
+
+
+def previous_of(view: ApprovalView) -> ApprovalView | None:
+    """The request that this one followed, for showing what changed since."""
+    about = {"step_id": view.step_id} if view.step_id else {"subject_id": view.subject_id}
+    row = requests().filter(**about, id__lt=view.id).order_by("-requested_at", "-id").first()
+    return None if row is None else approval_view(row)
+
+
+def proposal(approval_id: UUID) -> ProposalView:
+    """What a request is about, with its hash recomputed.
+
+    Raises `ProposalCorrupted` when the stored bytes are not what was asked about.
+    """
+    row = ApprovalRequest.objects.select_related("proposal").filter(pk=approval_id).first()
+    if row is None:
+        raise ApprovalNotFound(f"There is no approval {approval_id} here.")
+    content = genuine(row.proposal, row.proposal_hash)
+    return ProposalView(hash=row.proposal_hash, size=len(content), content=json.loads(content))
+
+
+def genuine(stored: Proposal, expected: str) -> bytes:
+    """The stored bytes, if they still have the hash that was asked about."""
+    content = bytes(stored.content)
+    if not digest_bytes(content) == stored.hash == expected:
+        raise ProposalCorrupted(
+            "The stored proposal is not the one that was asked about. Nothing may be decided or done with it."
+        )
+    return content
+
+
+def unused_approved(step_id: UUID, proposal_hash: str) -> ApprovalView | None:
+    """An approval of exactly this proposal that the step may still use: a later attempt needs no other."""
+    at = clock.now()
+    rows = requests().filter(step_id=step_id, proposal_hash=proposal_hash, state=ApprovalState.APPROVED)
+    views = (approval_view(row) for row in rows.order_by("-requested_at"))
+    return next((view for view in views if view.use(at) == "not-yet-used"), None)
+
+
+def authorizations_of_attempt(attempt_id: UUID) -> list[AuthorizationView]:
+    """What an attempt was authorized to do; empty means that no gated effect may have happened."""
+    rows = Authorization.objects.filter(attempt_id=attempt_id).order_by("authorized_at")
+    return [authorization_view(row) for row in rows]

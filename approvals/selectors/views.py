@@ -1,0 +1,180 @@
+"""Frozen views: what approvals hand to other apps and to interfaces, never rows."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+from approvals.models import ApprovalRequest, Authorization, PolicyRevision
+from approvals.states import ApprovalState, SubjectType
+
+Use = Literal["", "not-yet-used", "used", "ended-unused"]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyView:
+    """A policy revision: `policy_id` and `revision` are what runs pin."""
+
+    id: UUID
+    policy_id: str
+    revision: str
+    number: int
+    document: dict[str, Any]
+    document_hash: str
+    note: str
+    warnings: tuple[str, ...]
+    published_by: str
+    published_at: datetime
+
+
+def policy_view(row: PolicyRevision) -> PolicyView:
+    return PolicyView(
+        id=row.id,
+        policy_id=row.policy_id,
+        revision=row.revision,
+        number=row.number,
+        document=row.document,
+        document_hash=row.document_hash,
+        note=row.note,
+        warnings=tuple(row.warnings),
+        published_by=row.published_by,
+        published_at=row.published_at,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationView:
+    """The one use of an approval."""
+
+    id: UUID
+    approval_id: UUID
+    run_id: UUID
+    step_id: UUID
+    attempt_id: UUID
+    lease_id: UUID
+    fencing_token: int
+    proposal_hash: str
+    authorized_by: str
+    authorized_at: datetime
+
+
+def authorization_view(row: Authorization) -> AuthorizationView:
+    return AuthorizationView(
+        id=row.id,
+        approval_id=row.approval_id,
+        run_id=row.run_id,
+        step_id=row.step_id,
+        attempt_id=row.attempt_id,
+        lease_id=row.lease_id,
+        fencing_token=row.fencing_token,
+        proposal_hash=row.proposal_hash,
+        authorized_by=row.authorized_by,
+        authorized_at=row.authorized_at,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalView:
+    """A request and its answer, if it has one. `authorization` is its use, if it was used."""
+
+    id: UUID
+    tenant_id: str
+    project_id: UUID | None
+    project: str
+    subject_type: str
+    subject_id: UUID
+    run_id: UUID | None
+    step_id: UUID | None
+    attempt_id: UUID | None
+    release_id: UUID | None
+    environment_id: UUID | None
+    environment: str
+    action_class: str
+    summary: str
+    proposal_hash: str
+    policy_id: UUID
+    policy_revision: str
+    approver_rule: str
+    approver_roles: tuple[str, ...]
+    valid_for: timedelta
+    nobody_eligible: bool
+    requested_by: str
+    requester_person: str
+    author_person: str
+    requested_at: datetime
+    expires_at: datetime
+    state: str
+    version: int
+    decision: str
+    decided_by: str
+    decided_person: str
+    decided_at: datetime | None
+    reason: str
+    closed_at: datetime | None
+    valid_until: datetime | None
+    authorization: AuthorizationView | None
+
+    @property
+    def is_pending(self) -> bool:
+        return self.state == ApprovalState.PENDING
+
+    @property
+    def sent_back(self) -> bool:
+        """A reviewer asked for changes: the words are in `reason`."""
+        return self.decision == "request_changes"
+
+    @property
+    def subject(self) -> str | None:
+        """What it is about, where that is no run."""
+        return None if self.subject_type == SubjectType.RUN else f"{self.subject_type}:{self.subject_id}"
+
+    def use(self, at: datetime) -> Use:
+        """Approved is not done: whether the approval is used, can still be, or ended unused."""
+        if self.state != ApprovalState.APPROVED:
+            return ""
+        if self.authorization is not None:
+            return "used"
+        return "ended-unused" if self.valid_until is not None and at >= self.valid_until else "not-yet-used"
+
+
+def approval_view(row: ApprovalRequest) -> ApprovalView:
+    """The view of a row; its authorization, project and environment are read with it if not yet there."""
+    used = next(iter(row.authorizations.all()), None)
+    return ApprovalView(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        project_id=row.project_id,
+        project=row.project.slug if row.project else "",
+        subject_type=row.subject_type,
+        subject_id=row.subject_id,
+        run_id=row.run_id,
+        step_id=row.step_id,
+        attempt_id=row.attempt_id,
+        release_id=row.release_id,
+        environment_id=row.environment_id,
+        environment=row.environment.slug if row.environment else "",
+        action_class=row.action_class,
+        summary=row.summary,
+        proposal_hash=row.proposal_hash,
+        policy_id=row.policy_id,
+        policy_revision=row.policy_revision,
+        approver_rule=row.approver_rule,
+        approver_roles=tuple(row.approver_roles),
+        valid_for=row.valid_for,
+        nobody_eligible=row.nobody_eligible,
+        requested_by=row.requested_by,
+        requester_person=row.requester_person,
+        author_person=row.author_person,
+        requested_at=row.requested_at,
+        expires_at=row.expires_at,
+        state=row.state,
+        version=row.version,
+        decision=row.decision,
+        decided_by=row.decided_by,
+        decided_person=row.decided_person,
+        decided_at=row.decided_at,
+        reason=row.reason,
+        closed_at=row.closed_at,
+        valid_until=row.valid_until,
+        authorization=authorization_view(used) if used else None,
+    )

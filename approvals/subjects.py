@@ -1,0 +1,45 @@
+"""What a decision is about moves in the decision's own transaction: the one call that goes upwards.
+
+`approvals` knows no run and no release. The app that owns a subject registers how to lock it, how to
+tell whether the question still stands, and what an answer does to it.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+from factory.context import Context
+from factory.errors import DomainError
+
+if TYPE_CHECKING:
+    from approvals.selectors import ApprovalView
+
+
+class Subject(Protocol):
+    """One kind of thing that is decided about."""
+
+    def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
+        """Lock all that an answer may move, from the top: release, project, run, step, attempt, lease.
+
+        Called before the request itself is locked, with ids read unlocked.
+        """
+
+    def still_current(self, ctx: Context, view: "ApprovalView") -> DomainError | None:
+        """Under the locks: None, or why nobody needs an answer any more, such as a revoked release."""
+
+    def decided(self, ctx: Context, view: "ApprovalView") -> None:
+        """Move the subject: the request is Approved, Rejected, sent back (Stale) or Expired now."""
+
+
+_subjects: dict[str, Subject] = {}
+
+
+def register(subject_type: str, implementation: Subject) -> None:
+    """Called once for each kind, when the app that owns it is ready."""
+    _subjects[subject_type] = implementation
+
+
+def subject_of(subject_type: str) -> Subject:
+    """The registered implementation; without one nothing of the kind can be decided."""
+    if subject_type not in _subjects:
+        raise RuntimeError(f"No app has registered the subject {subject_type}.")
+    return _subjects[subject_type]
