@@ -1,0 +1,105 @@
+"""Alive, ready, measured, and described."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from factory.identity.issuer import jwks
+from factory.rest import house
+from factory.rest.problems import catalogue
+
+
+@pytest.fixture
+def browser() -> Client:
+    return Client(raise_request_exception=False)
+
+
+def test_is_alive_without_anything_else(browser):
+    assert browser.get("/healthz").json() == {"status": "ok"}
+
+
+def test_is_ready_with_database_migrations_and_broker(browser):
+    response = browser.get("/readyz")
+    assert (response.status_code, response.json()["checks"]) == (
+        200,
+        {"database": "ok", "migrations": "ok", "broker": "ok"},
+    )
+
+
+def test_says_what_it_lacks(browser, monkeypatch):
+    def away() -> str:
+        raise OSError("no route to 10.0.0.7")
+
+    monkeypatch.setitem(house.CHECKS, "broker", away)
+    response = browser.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["checks"]["broker"] == "unreachable"
+    assert b"10.0.0.7" not in response.content
+
+
+def test_shows_its_public_keys_and_no_private_one(browser):
+    keys = browser.get("/.well-known/jwks.json").json()
+    assert keys == jwks()
+    assert set(keys["keys"][0]) == {"kty", "crv", "x", "use", "alg", "kid"}
+
+
+def test_measures_in_openmetrics(browser):
+    from factory.telemetry import meters
+
+    meters.run_accepted("t", "p", "repository-assessment")
+    response = browser.get("/metrics")
+    assert response["Content-Type"].startswith("application/openmetrics-text")
+    assert response.content.endswith(b"# EOF\n")
+
+
+def test_explains_every_problem(browser):
+    assert {"not-found", "insufficient-scope", "idempotency-conflict", "invalid-token"} <= set(catalogue())
+    for slug, (status, title, meaning) in catalogue().items():
+        page = browser.get(f"/factory/problems/{slug}")
+        assert page.status_code == 200
+        assert title
+        assert meaning, slug
+        assert 400 <= status < 600
+    assert browser.get("/factory/problems/no-such-thing").status_code == 404
+
+
+def test_describes_itself_in_openapi(browser):
+    schema = browser.get("/factory/schema").json()
+    assert schema["openapi"].startswith("3.1")
+    assert schema["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    for path, methods in schema["paths"].items():
+        assert path.startswith("/factory/")
+        for operation in methods.values():
+            assert operation["responses"]["401"] == {"$ref": "#/components/responses/Problem"}
+    assert browser.get("/factory/docs").status_code == 200
+
+
+def test_an_operator_can_have_a_token(capsys):
+    from factory.identity.tokens import verifier
+
+    options = [
+        "--subject",
+        "u",
+        "--tenant",
+        "t",
+        "--scope",
+        "runs.read",
+        "--roles",
+        "Observer",
+        "--ttl",
+        "60",
+    ]
+    call_command("issue_token", *options)
+    token = verifier().verify(capsys.readouterr().out.strip())
+    assert (token.subject, token.tenant_id, token.roles) == ("u", "t", {"Observer"})
+    call_command("issue_token", "--subject", "w", "--worker-pool", "default")
+    assert verifier().verify(capsys.readouterr().out.strip()).pool == "default"
+    for wrong in (["--tenant", "t", "--scope", "nothing"], [], ["--worker-pool", "p", "--tenant", "t"]):
+        with pytest.raises(Exception, match=r"scope|tenant"):
+            call_command("issue_token", "--subject", "u", *wrong)
+
+
+def test_the_schema_is_json_that_anybody_can_read(browser):
+    assert json.loads(browser.get("/factory/schema").content)["info"]["title"] == "Factory Control Plane"

@@ -1,0 +1,52 @@
+"""The meters' names, units and dimensions are a promise."""
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from factory.errors import Conflict
+from factory.telemetry import hooks, meters
+from tests.support.world import world
+
+
+@pytest.mark.requirement("OBS-01", "OBS-03", "OBS-04", "OBS-05", "OBS-06")
+def test_the_meters_have_their_promised_names_units_and_dimensions():
+    reader = InMemoryMetricReader()
+    catalogue = meters.Meters(MeterProvider([reader]).get_meter("test"))
+    catalogue.run_accepted("t", "p", "w")
+    catalogue.attempt_settled(1.5, tenant="t", agent="a", outcome="Succeeded")
+    catalogue.lease_expired("t")
+    catalogue.approval_closed(3.0, tenant="t", action_class="shared-write")
+    catalogue.outbox_published(0.01, host="h")
+    data = reader.get_metrics_data()
+    assert data is not None
+    found = {
+        metric.name: (metric.unit, set(metric.data.data_points[0].attributes))
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics
+    }
+    assert found == {
+        "connectsoft.factory.runs.accepted": ("{run}", {"tenant", "project", "workflow"}),
+        "connectsoft.factory.attempts.duration": ("s", {"tenant", "agent", "outcome"}),
+        "connectsoft.factory.leases.expired": ("{lease}", {"tenant"}),
+        "connectsoft.factory.approvals.pending_age": ("s", {"tenant", "actionClass"}),
+        "connectsoft.factory.outbox.lag": ("s", {"host"}),
+    }
+
+
+@pytest.mark.requirement("OBS-07")
+def test_a_command_has_a_span_with_ids_and_no_content(tenant_id, monkeypatch):
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    monkeypatch.setattr(hooks, "_tracer", provider.get_tracer("test"))
+    home = world(tenant_id)
+    with pytest.raises(Conflict), hooks.command_span("TestSpan", home.requester):
+        raise Conflict("hunter2")
+    found = {span.name: span for span in spans.get_finished_spans()}
+    assert found["OnboardProject"].attributes["tenant.id"] == tenant_id
+    refused = found["TestSpan"]
+    assert refused.status.description == "conflict"
+    assert "hunter2" not in refused.to_json()
