@@ -59,7 +59,14 @@ class TenantModel(models.Model):
 
 
 if TYPE_CHECKING:
-    TenantForeignKey = models.ForeignKey
+    _ST = TypeVar("_ST")
+    _GT = TypeVar("_GT")
+
+    class TenantForeignKey(models.ForeignKey[_ST, _GT]):
+        """As below; this half tells the type checker what Django's plugin infers for a reference."""
+
+        def __init__(self, to: Any, on_delete: Any = ..., **options: Any) -> None: ...
+
 else:
 
     class TenantForeignKey(models.ForeignKey):

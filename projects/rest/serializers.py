@@ -86,8 +86,10 @@ class OnboardingBody(StrictSerializer):
 
     slug = Text(max_length=63)
     name = Text(max_length=200)
-    environments = NewEnvironmentBody(many=True, required=False, default=list, max_length=50)
-    members = NewMemberBody(many=True, required=False, default=list, max_length=200)
+    environments = serializers.ListField(
+        child=NewEnvironmentBody(), required=False, default=list, max_length=50
+    )
+    members = serializers.ListField(child=NewMemberBody(), required=False, default=list, max_length=200)
 
 
 class OnboardedBody(ProjectBody):

@@ -47,7 +47,7 @@ class ProjectsView(HouseView):
 
     def own(self, project_id: UUID) -> Project:
         """The project, or `NotFound` where the token is another project's."""
-        row = None
+        row: Project | None = None
         if self.ctx.project_id in (None, project_id):
             row = Project.objects.filter(pk=project_id).first()
         if row is None:
