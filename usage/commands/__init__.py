@@ -1,0 +1,14 @@
+"""Every act on money that is a command of its own."""
+
+from usage.commands.change_budget_amount import change_budget_amount
+from usage.commands.create_budget import create_budget
+from usage.commands.expire_reservation import expire_reservation
+from usage.commands.publish_pricing_revision import establish_pricing, publish_pricing_revision
+
+__all__ = [
+    "change_budget_amount",
+    "create_budget",
+    "establish_pricing",
+    "expire_reservation",
+    "publish_pricing_revision",
+]

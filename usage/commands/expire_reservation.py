@@ -1,0 +1,34 @@
+from datetime import datetime
+from uuid import UUID
+
+from factory import clock
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import NotFound
+from factory.locking import lock
+from projects.selectors import project
+from projects.states import ProjectState
+from usage.models import Reservation
+from usage.operations.closing import EXPIRED, close
+from usage.states import ReservationState
+
+
+@command("ExpireReservation")
+def expire_reservation(ctx: Context, *, reservation_id: UUID, expires_at: datetime) -> bool:
+    """Give back the money of a run that never dispatched; says whether it did.
+
+    Judged again under the reservation's lock, which dispatch takes as well: whoever comes first wins. What
+    has dispatched, is over, or does not expire at exactly `expires_at` is left alone, and so is everything of
+    a project that is not Active. Emits ReservationSettled with the state Expired, which fails the run.
+    """
+    reservation = lock(Reservation, reservation_id, missing=NotFound("There is no such reservation here."))
+    due = reservation.state == ReservationState.RESERVED and reservation.due_at == expires_at
+    if not due or clock.now() < expires_at or _paused(reservation.project_id):
+        return False
+    close(ctx, reservation, EXPIRED)
+    return True
+
+
+def _paused(project_id: UUID) -> bool:
+    found = project(project_id)
+    return found is None or found.state != ProjectState.ACTIVE

@@ -1,0 +1,66 @@
+"""Usage: what receipts say was used, and what it cost."""
+
+from typing import ClassVar
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+from django_fsm import FSMField
+
+from factory.models.base import Journaled, TenantForeignKey, in_check
+from usage.models.fields import money_field
+from usage.models.pricing import PricingRevision
+from usage.states import USAGE, ReceiptKind, UsageState
+
+
+class UsageRecord(Journaled):
+    """One receipt of a call, priced once.
+
+    `quantities` maps each unit to its exact decimal text, `prices` the same units to the price that was
+    used; a model call has several units and one cost. `priced_at` is when the call happened as far as we
+    believe it: within the time from its attempt's dispatch to its settlement.
+    """
+
+    lifecycle = USAGE
+
+    state = FSMField(protected=True, editable=False)
+    receipt_id = models.CharField(max_length=255)
+    run_id = models.UUIDField()
+    project = TenantForeignKey("projects.Project", related_name="+")
+    step_id = models.UUIDField()
+    attempt_id = models.UUIDField()
+    agent_id = models.CharField(max_length=255, blank=True, default="")
+    kind = models.CharField(max_length=16)
+    provider = models.CharField(max_length=200)
+    name = models.CharField(max_length=200)
+    quantities = models.JSONField(null=True, blank=True)
+    prices = models.JSONField(default=dict, blank=True)
+    cost = money_field(null=True, blank=True)
+    pricing_revision = TenantForeignKey(PricingRevision, null=True, blank=True, related_name="+")
+    reason = models.TextField(blank=True, default="")
+    occurred_at = models.DateTimeField()
+    priced_at = models.DateTimeField()
+    recorded_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["tenant_id", "receipt_id"], name="usage_record_receipt_once"),
+            models.CheckConstraint(condition=in_check("state", list(UsageState)), name="usage_record_state"),
+            models.CheckConstraint(condition=in_check("kind", list(ReceiptKind)), name="usage_record_kind"),
+            models.CheckConstraint(
+                condition=(Q(state=UsageState.UNCERTAIN, cost=None) & ~Q(reason=""))
+                | (Q(cost__gte=0) & ~Q(state=UsageState.UNCERTAIN)),
+                name="usage_record_unknown_is_not_zero",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["tenant_id", "run_id"], name="usage_record_by_run"),
+            models.Index(fields=["tenant_id", "priced_at"], name="usage_record_by_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.name} {self.receipt_id}"
+
+    @property
+    def stream(self) -> UUID:
+        return self.run_id

@@ -1,0 +1,11 @@
+"""What the apps above do to money, within their own commands.
+
+Locks are taken in the order of the house: reservation, then budgets by their keys.
+"""
+
+from usage.operations.closing import release, settle
+from usage.operations.dispatching import confirm_live
+from usage.operations.receiving import record_receipts
+from usage.operations.reserving import reserve
+
+__all__ = ["confirm_live", "record_receipts", "release", "reserve", "settle"]

@@ -1,0 +1,125 @@
+"""The end of a reservation: what was used is spent, what is unknown stays held, the rest goes back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from uuid import UUID
+
+from factory import clock
+from factory.commanding import operation
+from factory.context import Context
+from factory.ids import uuid7
+from factory.locking import lock_many
+from factory.recording import record
+from usage.events import ReservationSettled
+from usage.models import Budget, Reservation
+from usage.money import ZERO
+from usage.operations.ledger import Posting, post
+from usage.selectors import ReservationView, reservation_view, usage_of_run
+from usage.states import Account, Movement, ReservationState
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """One way in which a reservation ends."""
+
+    transition: Callable[..., None]
+    cause: str
+    movement: Movement
+
+
+SETTLED = Ending(Reservation.settle, "RunEnded", Movement.SETTLED)
+RELEASED = Ending(Reservation.release, "RunEndedBeforeDispatch", Movement.RELEASED)
+EXPIRED = Ending(Reservation.expire, "ReservationExpired", Movement.EXPIRED)
+
+
+@operation
+def settle(ctx: Context, run_id: UUID) -> ReservationView | None:
+    """Settle the run's reservation at its terminal state; without one, or once it is over, a no-op.
+
+    In each of its budgets committed falls by the reservation and spent rises by the known usage; while
+    usage is Uncertain, what is left of the reservation stays held. Emits ReservationSettled.
+    """
+    reservation = locked_reservation(run_id)
+    if reservation is not None and reservation.state == ReservationState.RESERVED:
+        close(ctx, reservation, SETTLED)
+    return reservation_view(reservation) if reservation else None
+
+
+@operation
+def release(ctx: Context, run_id: UUID, cause: str) -> ReservationView | None:
+    """Give everything back for a run that ended, by `cause`, before anything was dispatched.
+
+    A run that did dispatch is settled instead: ending is never refused. Without a live reservation a no-op.
+    Emits ReservationSettled with the state Released.
+    """
+    reservation = locked_reservation(run_id)
+    if reservation is not None and reservation.state == ReservationState.RESERVED:
+        close(ctx, reservation, SETTLED if reservation.dispatched_at else RELEASED, because=cause)
+    return reservation_view(reservation) if reservation else None
+
+
+def locked_reservation(run_id: UUID) -> Reservation | None:
+    """The run's reservation under its lock."""
+    found: Reservation | None = (
+        Reservation.objects.select_for_update(no_key=True).filter(run_id=run_id).first()
+    )
+    return found
+
+
+def hold_for(amount: Decimal, spent: Decimal, uncertain: int) -> Decimal:
+    """What must stay set aside for usage of unknown cost: all that the reservation allowed and is not spent.
+
+    Nobody knows less, and a budget must not be overspent by what nobody knows.
+    """
+    return max(amount - spent, ZERO) if uncertain else ZERO
+
+
+def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: str = "") -> None:
+    """End a locked, live reservation and move its money in every budget that it draws on."""
+    used = usage_of_run(reservation.run_id)
+    spent, held = used.cost, hold_for(reservation.amount, used.cost, used.uncertain)
+    budgets, at = lock_held(reservation), clock.now()
+    ending.transition(reservation, at=at, spent=spent, held=held)
+    event = ReservationSettled(
+        reservation_id=reservation.id,
+        run_id=reservation.run_id,
+        tenant_id=ctx.tenant_id,
+        state=reservation.state,
+        committed_usd=spent,
+        released_usd=max(reservation.amount - spent - held, ZERO),
+        held_usd=held,
+    )
+    record(ctx, reservation, ending.cause, event, detail={"because": because} if because else {})
+    posting = Posting(uuid7(), ending.movement, at, reservation.id)
+    deltas = {
+        Account.COMMITTED: -reservation.amount,
+        Account.SPENT: spent,
+        Account.HELD: held,
+        Account.AVAILABLE: reservation.amount - spent - held,
+    }
+    for budget in budgets:
+        post(budget, deltas, posting)
+
+
+def adjust(ctx: Context, reservation: Reservation) -> None:
+    """Bring a closed reservation, and its budgets, up to usage that arrived after its end."""
+    used = usage_of_run(reservation.run_id)
+    held = hold_for(reservation.amount, used.cost, used.uncertain)
+    more_spent, more_held = used.cost - reservation.spent, held - reservation.held
+    budgets = lock_held(reservation)
+    reservation.adjust(spent=used.cost, held=held)
+    record(ctx, reservation, "UsageAdjusted", detail={"spent": more_spent, "held": more_held})
+    posting = Posting(uuid7(), Movement.ADJUSTED, clock.now(), reservation.id)
+    deltas = {
+        Account.SPENT: more_spent,
+        Account.HELD: more_held,
+        Account.AVAILABLE: -(more_spent + more_held),
+    }
+    for budget in budgets:
+        post(budget, deltas, posting)
+
+
+def lock_held(reservation: Reservation) -> list[Budget]:
+    """The budgets that the reservation draws on, locked: those of its own month, whatever month it is now."""
+    return lock_many(Budget, reservation.holds.values_list("budget_id", flat=True))

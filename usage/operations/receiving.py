@@ -1,0 +1,130 @@
+"""Receipts become usage, each one once."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from factory import clock
+from factory.commanding import operation
+from factory.context import Context
+from factory.recording import record
+from usage import money
+from usage.events import UsageRecorded
+from usage.models import PricingRevision, UsageRecord
+from usage.operations.closing import adjust, locked_reservation
+from usage.operations.serial import one_at_a_time
+from usage.pricing import quote
+from usage.receipts import Receipt, parse
+from usage.selectors import revision_in_force
+from usage.states import FUNDED, ReservationState
+
+
+@operation
+def record_receipts(
+    ctx: Context,
+    *,
+    run_id: UUID,
+    project_id: UUID,
+    step_id: UUID,
+    attempt_id: UUID,
+    agent_id: str | None,
+    receipts: Sequence[Any],
+    dispatched_at: datetime,
+    settled_at: datetime | None,
+) -> int:
+    """Record the usage of these receipts, and say how many of them were new.
+
+    A receipt id is taken once per tenant: seen again it is a no-op, also when two calls carry it at once.
+    Each is priced by the revision in force when the call happened, believed only within the attempt's
+    dispatch and settlement. What comes after the run's settlement is booked as an adjustment in the budget
+    period of its reservation. Emits UsageRecorded for each. Raises `InvalidInput` with a pointer to each
+    faulty receipt; then none is taken.
+    """
+    wanted = [receipt for receipt in parse(receipts) if receipt.is_usage]
+    if not wanted:
+        return 0
+    reservation = locked_reservation(run_id)
+    new = _unseen(wanted)
+    now = clock.now()
+    place = {"run_id": run_id, "project_id": project_id, "step_id": step_id, "attempt_id": attempt_id}
+    facts = place | {"agent_id": agent_id or "", "recorded_at": now}
+    prices = _Prices(dispatched_at, settled_at or now)
+    for receipt in new:
+        _record(ctx, receipt, facts, prices)
+    late = reservation is not None and reservation.state in FUNDED - {ReservationState.RESERVED}
+    if new and late and reservation is not None:
+        adjust(ctx, reservation)
+    return len(new)
+
+
+def _unseen(receipts: Sequence[Receipt]) -> list[Receipt]:
+    by_id = {receipt.receipt_id: receipt for receipt in reversed(receipts)}
+    one_at_a_time("receipt", by_id)
+    seen = set(UsageRecord.objects.filter(receipt_id__in=by_id).values_list("receipt_id", flat=True))
+    return [r for r in receipts if r.receipt_id not in seen and by_id[r.receipt_id] is r]
+
+
+class _Prices:
+    """The revision in force at a call's time, as far as the attempt's own times bear it out."""
+
+    def __init__(self, earliest: datetime, latest: datetime) -> None:
+        self._earliest, self._latest = earliest, max(earliest, latest)
+        self._found: dict[datetime, PricingRevision | None] = {}
+
+    def believed(self, occurred_at: datetime) -> datetime:
+        return min(max(occurred_at, self._earliest), self._latest)
+
+    def at(self, when: datetime) -> PricingRevision | None:
+        if when not in self._found:
+            self._found[when] = revision_in_force(when)
+        return self._found[when]
+
+
+def _record(ctx: Context, receipt: Receipt, facts: dict[str, Any], prices: _Prices) -> None:
+    priced_at = prices.believed(receipt.occurred_at)
+    revision = prices.at(priced_at)
+    price_list = revision.prices if revision else None
+    quoted = quote(price_list, receipt.provider, receipt.name, receipt.quantities, receipt.cost)
+    usage = UsageRecord(
+        state=quoted.state,
+        receipt_id=receipt.receipt_id,
+        kind=receipt.kind,
+        provider=receipt.provider,
+        name=receipt.name,
+        quantities=_texts(receipt),
+        prices=dict(quoted.prices),
+        cost=quoted.cost,
+        pricing_revision=revision,
+        reason=quoted.reason,
+        occurred_at=receipt.occurred_at,
+        priced_at=priced_at,
+        **facts,
+    )
+    record(ctx, usage, "ReceiptRecorded", _recorded(ctx, usage))
+
+
+def _texts(receipt: Receipt) -> dict[str, str] | None:
+    if receipt.quantities is None:
+        return None
+    return {unit: money.text_of(number) for unit, number in receipt.quantities.items()}
+
+
+def _recorded(ctx: Context, usage: UsageRecord) -> UsageRecorded:
+    revision = usage.pricing_revision
+    return UsageRecorded(
+        usage_id=usage.id,
+        run_id=usage.run_id,
+        tenant_id=ctx.tenant_id,
+        project_id=usage.project_id,
+        step_id=usage.step_id,
+        attempt_id=usage.attempt_id,
+        receipt_id=usage.receipt_id,
+        kind=usage.kind,
+        provider=usage.provider,
+        name=usage.name,
+        state=usage.state,
+        amount_usd=usage.cost,
+        pricing_revision=revision.label if revision else None,
+        occurred_at=usage.occurred_at,
+    )

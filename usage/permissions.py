@@ -1,0 +1,50 @@
+"""Who may call what here.
+
+Money is decided by people who hold the grant `finance`, and by administrators within what they administer;
+the commands judge that themselves, because a grant is no role. Reading the figures of one's own project is
+open to every role in it.
+"""
+
+from factory.context import Context
+from factory.identity.directory import directory
+from factory.identity.permissions import permit
+from usage.errors import NotOverMoney
+
+_FINANCE = "finance"
+_ADMINS = frozenset({"WorkspaceAdmin", "PlatformAdmin"})
+
+permit("CreateBudget", scope="usage.write", roles=None, level="tenant")
+permit("ChangeBudgetAmount", scope="usage.write", roles=None, level="tenant")
+permit("PublishPricingRevision", scope="usage.write", roles=None, level="tenant")
+permit("EstablishPricing", scope=None, roles=(), kinds=("system",), level="tenant")
+permit("ExpireReservation", scope=None, roles=(), kinds=("system",), level="tenant")
+
+permit("ListBudgets", scope="usage.read", roles=None, level="tenant")
+permit("ReadLedger", scope="usage.read", roles=None, level="tenant")
+permit("ReadUsage", scope="usage.read", roles=None, level="tenant")
+permit("ListReservations", scope="usage.read", roles=None, level="tenant")
+permit("ListPricingRevisions", scope="usage.read", roles=None, level="tenant")
+
+
+def require_over_money(ctx: Context, *, whole_tenant: bool) -> None:
+    """Refuse unless the caller decides over money: of the whole tenant, or of the project in scope."""
+    if ctx.actor.kind == "system":
+        return
+    roles, grants = ctx.actor.roles, ctx.actor.grants
+    if whole_tenant:
+        standing = directory().grants_of(ctx.actor.subject, ctx.tenant_id, None)
+        roles &= standing.roles if standing else frozenset()
+        grants &= standing.grants if standing else frozenset()
+    if _FINANCE not in grants and not roles & _ADMINS:
+        place = "the whole tenant" if whole_tenant else "this project"
+        raise NotOverMoney(
+            f"Deciding over money of {place} needs the grant finance or an administrator's role there."
+        )
+
+
+def require_sight(ctx: Context) -> None:
+    """Figures of a project are for everybody in it; those of the whole tenant for who decides over them."""
+    if ctx.project_id is None:
+        require_over_money(ctx, whole_tenant=True)
+    elif ctx.actor.kind != "system" and not (ctx.actor.roles or ctx.actor.grants):
+        raise NotOverMoney("The caller has no role in this project.")

@@ -1,0 +1,118 @@
+"""Receipts as a worker reports them, checked strictly. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from factory.errors import FieldError, InvalidInput
+from usage import money
+from usage.states import ReceiptKind
+
+MOST_RECEIPTS = 1000
+MOST_UNITS = 20
+_REQUIRED = frozenset({"receiptId", "kind", "provider", "name", "quantities", "occurredAt"})
+_MEMBERS = _REQUIRED | {"cost", "approvalId", "proposalHash", "details"}
+_ID = re.compile(r"[\x21-\x7e]{1,255}")
+_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}")
+_UNIT = re.compile(r"[a-z][A-Za-z0-9]{0,49}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    receipt_id: str
+    kind: ReceiptKind
+    provider: str
+    name: str
+    quantities: Mapping[str, Decimal] | None
+    cost: Decimal | None
+    occurred_at: datetime
+
+    @property
+    def is_usage(self) -> bool:
+        """An effect is evidence; it is usage only if it says that it was paid for."""
+        return self.kind != ReceiptKind.EFFECT or self.quantities is not None or self.cost is not None
+
+
+def parse(receipts: Any, pointer: str = "/receipts") -> list[Receipt]:
+    """All receipts of a call, or `InvalidInput` with a pointer to every faulty one."""
+    if not isinstance(receipts, Sequence) or isinstance(receipts, str | bytes):
+        raise _invalid([FieldError(pointer, "This is a list of receipts.")])
+    if len(receipts) > MOST_RECEIPTS:
+        raise _invalid([FieldError(pointer, f"At most {MOST_RECEIPTS} receipts in one call.")])
+    parsed, faults = [], []
+    for index, value in enumerate(receipts):
+        try:
+            parsed.append(_receipt(value, f"{pointer}/{index}"))
+        except InvalidInput as fault:
+            faults.extend(fault.errors)
+    if faults:
+        raise _invalid(faults)
+    return parsed
+
+
+def _receipt(value: Any, at: str) -> Receipt:
+    if not isinstance(value, Mapping):
+        raise _invalid([FieldError(at, "A receipt is an object.")])
+    faults = [FieldError(f"{at}/{name}", "This is missing.") for name in sorted(_REQUIRED - value.keys())]
+    faults += [
+        FieldError(f"{at}/{name}", "There is no such member.") for name in sorted(value.keys() - _MEMBERS)
+    ]
+    if faults:
+        raise _invalid(faults)
+    return Receipt(
+        receipt_id=_text(value["receiptId"], _ID, f"{at}/receiptId"),
+        kind=_kind(value["kind"], f"{at}/kind"),
+        provider=_text(value["provider"], _NAME, f"{at}/provider"),
+        name=_text(value["name"], _NAME, f"{at}/name"),
+        quantities=_quantities(value["quantities"], f"{at}/quantities"),
+        cost=_cost(value.get("cost"), f"{at}/cost"),
+        occurred_at=_instant(value["occurredAt"], f"{at}/occurredAt"),
+    )
+
+
+def _text(value: Any, pattern: re.Pattern[str], pointer: str) -> str:
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise _invalid([FieldError(pointer, "This is not text of the expected form.")])
+    return value
+
+
+def _kind(value: Any, pointer: str) -> ReceiptKind:
+    if not isinstance(value, str) or value not in set(ReceiptKind):
+        raise _invalid([FieldError(pointer, f"This is one of {', '.join(ReceiptKind)}.")])
+    return ReceiptKind(value)
+
+
+def _quantities(value: Any, pointer: str) -> dict[str, Decimal] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not 0 < len(value) <= MOST_UNITS:
+        raise _invalid([FieldError(pointer, f"This is null, or an object of 1 to {MOST_UNITS} units.")])
+    for unit in value:
+        _text(unit, _UNIT, pointer)
+    return {unit: money.quantity_of(number, f"{pointer}/{unit}") for unit, number in value.items()}
+
+
+def _cost(value: Any, pointer: str) -> Decimal | None:
+    if value is None:
+        return None
+    cost = money.money_of(value, pointer)
+    if cost >= money.CALL_LIMIT:
+        raise _invalid([FieldError(pointer, f"No call costs {money.text_of(money.CALL_LIMIT)} or more.")])
+    return cost
+
+
+def _instant(value: Any, pointer: str) -> datetime:
+    try:
+        at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        at = None
+    if at is None or at.tzinfo is None:
+        raise _invalid([FieldError(pointer, "This is an RFC 3339 time with its offset.")])
+    return at
+
+
+def _invalid(faults: list[FieldError]) -> InvalidInput:
+    return InvalidInput("A receipt is not valid: " + "; ".join(f.pointer for f in faults[:5]), errors=faults)

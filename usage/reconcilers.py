@@ -1,0 +1,20 @@
+"""What time alone changes about money."""
+
+from factory.context import Context
+from factory.reconciling import Due, Reconciler
+from usage.commands import expire_reservation
+
+
+class ReservationExpiryWorker(Reconciler):
+    """Gives back the money of runs that never dispatched; the run is failed by who hears of it."""
+
+    name = "ReservationExpiryWorker"
+    every = "*/15 * * * *"
+
+    def find_sql(self) -> str:
+        return (
+            "SELECT due_at, id, tenant_id, '' AS key FROM usage_reservation WHERE due_at <= clock_timestamp()"
+        )
+
+    def repair(self, ctx: Context, due: Due) -> None:
+        expire_reservation(ctx, reservation_id=due.id, expires_at=due.due_at)

@@ -1,0 +1,162 @@
+"""Reads. Other apps get frozen copies, never rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from factory import clock
+from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
+from usage.money import ZERO
+from usage.periods import month_of
+from usage.states import ReservationState, UsageState
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetView:
+    id: UUID
+    project_id: UUID | None
+    period_start: date
+    period_end: date
+    currency: str
+    amount: Decimal
+    available: Decimal
+    committed: Decimal
+    spent: Decimal
+    held: Decimal
+    version: int
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationView:
+    """`amount` is None when nobody said how much; `reason` says why a reservation was denied."""
+
+    id: UUID
+    run_id: UUID
+    project_id: UUID
+    state: ReservationState
+    amount: Decimal | None
+    reason: str
+    spent: Decimal
+    held: Decimal
+    created_at: datetime
+    expires_at: datetime | None
+    dispatched_at: datetime | None
+    closed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageView:
+    """What a run has used so far: known cost, how many of its records are Uncertain, how many there are."""
+
+    cost: Decimal
+    uncertain: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class PricingView:
+    id: UUID
+    revision: str
+    number: int
+    document: dict[str, object]
+    document_hash: str
+    valid_from: datetime
+    published_by: str
+    published_at: datetime
+
+
+def budget_view(row: Budget) -> BudgetView:
+    return BudgetView(**{name: getattr(row, name) for name in BudgetView.__slots__})
+
+
+def reservation_view(row: Reservation) -> ReservationView:
+    values = {name: getattr(row, name) for name in ReservationView.__slots__}
+    return ReservationView(**values | {"state": ReservationState(row.state)})
+
+
+def pricing_view(row: PricingRevision) -> PricingView:
+    values = {name: getattr(row, name) for name in PricingView.__slots__ if name != "revision"}
+    return PricingView(revision=row.label, **values)
+
+
+def reservation_of(run_id: UUID) -> ReservationView | None:
+    """The run's reservation, if one was tried."""
+    row = Reservation.objects.filter(run_id=run_id).first()
+    return reservation_view(row) if row else None
+
+
+def usage_of_run(run_id: UUID) -> UsageView:
+    """What a run has used so far."""
+    found = UsageRecord.objects.filter(run_id=run_id).aggregate(
+        cost=Sum("cost"), records=Count("id"), uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN))
+    )
+    return UsageView(found["cost"] or ZERO, found["uncertain"], found["records"])
+
+
+def usage_of_runs(run_ids: Iterable[UUID]) -> dict[UUID, UsageView]:
+    """The same for the runs of a page, in one query; a run without usage is not in it."""
+    rows = (
+        UsageRecord.objects.filter(run_id__in=list(run_ids))
+        .values("run_id")
+        .annotate(
+            known=Sum("cost"),
+            records=Count("id"),
+            uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN)),
+        )
+    )
+    return {r["run_id"]: UsageView(r["known"] or ZERO, r["uncertain"], r["records"]) for r in rows}
+
+
+def in_scope(project_id: UUID, month: date) -> QuerySet[Budget]:
+    """The budgets that a run of this project draws on in this month: its project's and the tenant's."""
+    rows: QuerySet[Budget] = Budget.objects.filter(
+        Q(project_id=project_id) | Q(project_id=None), period_start=month
+    )
+    return rows
+
+
+def budgets(project_id: UUID, month: date | None = None) -> list[BudgetView]:
+    """The budgets over this project in a month, by default the present one; the tenant's comes last."""
+    rows = in_scope(project_id, month or month_of(clock.now()))
+    return sorted(map(budget_view, rows), key=lambda budget: budget.project_id is None)
+
+
+def visible_budgets(project_id: UUID | None) -> QuerySet[Budget]:
+    """What a reader in this scope sees: a project's and the tenant's, or all for the whole tenant."""
+    rows: QuerySet[Budget] = Budget.objects.all()
+    return rows if project_id is None else rows.filter(Q(project_id=project_id) | Q(project_id=None))
+
+
+def ledger_of(budget_id: UUID) -> QuerySet[LedgerEntry]:
+    """The movements of one budget."""
+    rows: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(budget_id=budget_id)
+    return rows
+
+
+def reservations(project_id: UUID | None) -> QuerySet[Reservation]:
+    """The reservations of a project, or of the whole tenant."""
+    rows: QuerySet[Reservation] = Reservation.objects.all()
+    return rows if project_id is None else rows.filter(project_id=project_id)
+
+
+def pricing_revisions() -> QuerySet[PricingRevision]:
+    rows: QuerySet[PricingRevision] = PricingRevision.objects.all()
+    return rows
+
+
+def revision_in_force(at: datetime) -> PricingRevision | None:
+    """The prices that held at an instant: the revision that began last before it, the later one of two."""
+    return PricingRevision.objects.filter(valid_from__lte=at).order_by("-valid_from", "-number").first()
+
+
+def current_pricing() -> PricingView | None:
+    """The prices that hold now."""
+    row = revision_in_force(clock.now())
+    return pricing_view(row) if row else None

@@ -1,0 +1,112 @@
+"""What budgets, reservations, prices and usage can be, and how they move."""
+
+from enum import StrEnum
+
+from factory.lifecycle import Edge, Lifecycle
+
+BUDGET_RESERVED = "cost-usage.reservations.v1.budget-reserved"
+BUDGET_DENIED = "cost-usage.reservations.v1.budget-reservation-denied"
+RESERVATION_SETTLED = "cost-usage.reservations.v1.reservation-settled"
+USAGE_RECORDED = "cost-usage.usage.v1.usage-recorded"
+
+
+class BudgetState(StrEnum):
+    OPEN = "Open"
+
+
+class PricingState(StrEnum):
+    PUBLISHED = "Published"
+
+
+class ReservationState(StrEnum):
+    RESERVED = "Reserved"
+    DENIED = "Denied"
+    SETTLED = "Settled"
+    RELEASED = "Released"
+    EXPIRED = "Expired"
+
+
+class UsageState(StrEnum):
+    ESTIMATED = "Estimated"
+    CONFIRMED = "Confirmed"
+    UNCERTAIN = "Uncertain"
+
+
+class Account(StrEnum):
+    """Where a budget's money can be. `granted` is its source: it stands at minus the budget's amount."""
+
+    GRANTED = "granted"
+    AVAILABLE = "available"
+    COMMITTED = "committed"
+    SPENT = "spent"
+    HELD = "held"
+
+
+class Movement(StrEnum):
+    """Why money moved between the accounts of a budget."""
+
+    GRANTED = "Granted"
+    AMOUNT_CHANGED = "AmountChanged"
+    RESERVED = "Reserved"
+    SETTLED = "Settled"
+    RELEASED = "Released"
+    EXPIRED = "Expired"
+    ADJUSTED = "Adjusted"
+
+
+class ReceiptKind(StrEnum):
+    MODEL = "model"
+    TOOL = "tool"
+    EFFECT = "effect"
+
+
+ACTIVE = frozenset({ReservationState.RESERVED})
+TERMINAL = frozenset(ReservationState) - ACTIVE
+FUNDED = frozenset(ReservationState) - {ReservationState.DENIED}
+"""States of a reservation that holds, or has held, money of budgets."""
+
+BUDGET = Lifecycle(
+    "budget",
+    edges=(
+        Edge("", BudgetState.OPEN, causes=("BudgetCreated",)),
+        Edge(BudgetState.OPEN, BudgetState.OPEN, causes=("BudgetAmountChanged",)),
+    ),
+)
+PRICING = Lifecycle(
+    "pricing-revision", edges=(Edge("", PricingState.PUBLISHED, causes=("PricingRevisionPublished",)),)
+)
+RESERVATION = Lifecycle(
+    "reservation",
+    edges=(
+        Edge("", ReservationState.RESERVED, causes=("BudgetReserved",), events=(BUDGET_RESERVED,)),
+        Edge("", ReservationState.DENIED, causes=("BudgetDenied",), events=(BUDGET_DENIED,)),
+        Edge(
+            ReservationState.RESERVED,
+            ReservationState.SETTLED,
+            causes=("RunEnded",),
+            events=(RESERVATION_SETTLED,),
+        ),
+        Edge(
+            ReservationState.RESERVED,
+            ReservationState.RELEASED,
+            causes=("RunEndedBeforeDispatch",),
+            events=(RESERVATION_SETTLED,),
+        ),
+        Edge(
+            ReservationState.RESERVED,
+            ReservationState.EXPIRED,
+            causes=("ReservationExpired",),
+            events=(RESERVATION_SETTLED,),
+        ),
+        *(
+            Edge(state, state, causes=("UsageAdjusted",))
+            for state in (ReservationState.SETTLED, ReservationState.RELEASED, ReservationState.EXPIRED)
+        ),
+    ),
+)
+USAGE = Lifecycle(
+    "usage-record",
+    edges=tuple(
+        Edge("", state, causes=("ReceiptRecorded",), events=(USAGE_RECORDED,)) for state in UsageState
+    ),
+)
