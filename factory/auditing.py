@@ -34,6 +34,7 @@ class Invariant:
     code: str
     title: str
     check: Check
+    module: str
 
 
 _invariants: dict[str, Invariant] = {}
@@ -43,9 +44,7 @@ def check(code: str, title: str) -> Callable[[Check], Check]:
     """Declare an invariant that needs code besides SQL."""
 
     def declare(function: Check) -> Check:
-        if code in _invariants:
-            raise ValueError(f"There is already an invariant {code}.")
-        _invariants[code] = Invariant(code, title, function)
+        _register(Invariant(code, title, function, function.__module__))
         return function
 
     return declare
@@ -59,10 +58,16 @@ def invariant(code: str, title: str) -> Callable[[Callable[[], str]], Callable[[
             cursor.execute(sql())
             yield from cursor.fetchall()
 
-        check(code, title)(run)
+        _register(Invariant(code, title, run, sql.__module__))
         return sql
 
     return declare
+
+
+def _register(rule: Invariant) -> None:
+    if rule.code in _invariants:
+        raise ValueError(f"There is already an invariant {rule.code}.")
+    _invariants[rule.code] = rule
 
 
 def invariants() -> list[Invariant]:

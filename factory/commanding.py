@@ -80,7 +80,7 @@ class Command(Generic[P, R]):
         `IdempotencyConflict` when the key was used for another request.
         """
 
-        def call(ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+        def call(ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> R:
             return self._run(once, ctx, *args, **kwargs)
 
         return call
@@ -154,7 +154,7 @@ def operation(body: Callable[Concatenate[Context, P], R]) -> Callable[Concatenat
     """Declare a step inside a caller's command. Outside one it raises `NoCommandOpen`."""
 
     @functools.wraps(body)
-    def join(ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+    def join(ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> R:
         open_work()
         return body(ctx, *args, **kwargs)
 

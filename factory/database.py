@@ -89,7 +89,7 @@ class TenantWalls(_Statements):
     def _references(self, model: Any) -> Iterable[str]:
         table = model._meta.db_table
         for field in model._meta.concrete_fields:
-            if not isinstance(field, _TenantForeignKey) or field.db_constraint:
+            if not isinstance(field, _TenantForeignKey):
                 continue
             target = field.remote_field.model._meta
             yield (

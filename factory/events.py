@@ -36,14 +36,14 @@ class Event:
         return {camel(f.name): wire(getattr(self, f.name)) for f in fields}
 
 
-E_ = TypeVar("E_", bound=type[Event])
+E = TypeVar("E", bound=Event)
 
 
 @dataclass_transform(frozen_default=True)
-def event(topic: str, version: int = 1) -> Callable[[E_], E_]:
+def event(topic: str, version: int = 1) -> Callable[[type[E]], type[E]]:
     """Declare an event class: it becomes a frozen dataclass and its topic is registered."""
 
-    def declare(cls: E_) -> E_:
+    def declare(cls: type[E]) -> type[E]:
         declared = dataclasses.dataclass(frozen=True)(cls)
         declared.topic = topic
         declared.schema_version = version

@@ -43,6 +43,6 @@ def lock_many(source: "type[T] | models.QuerySet[T]", pks: Iterable[Any] | None 
 
 def _lock_shared(model: type[T], pk: Any) -> None:
     quote = connection.ops.quote_name
-    table, column = quote(model._meta.db_table), quote(model._meta.pk.column)
+    table, column = quote(model._meta.db_table), quote(str(model._meta.pk.column))
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT 1 FROM {table} WHERE {column} = %s FOR SHARE", [pk])

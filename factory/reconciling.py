@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 import structlog
@@ -68,7 +68,8 @@ class Reconciler(ABC):
 
     def find(self, after: Due | None, tenant_id: str | None) -> list[Due]:
         """The next batch after `after`, oldest first."""
-        where, params = ["true"], []
+        where = ["true"]
+        params: list[Any] = []
         if after is not None:
             where.append("(due_at, id) > (%s, %s)")
             params += [after.due_at, after.id]

@@ -33,8 +33,10 @@ class TenantModel(models.Model):
         abstract = True
 
     @classmethod
-    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Self:
-        instance = super().from_db(db, field_names, values)
+    def from_db(
+        cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any
+    ) -> Self:
+        instance = super().from_db(db, field_names, values, **options)
         instance.remember()
         return instance
 
@@ -58,27 +60,20 @@ class TenantModel(models.Model):
         ]
 
 
-if TYPE_CHECKING:
-    _ST = TypeVar("_ST")
-    _GT = TypeVar("_GT")
+_Set = TypeVar("_Set")
+_Get = TypeVar("_Get")
 
-    class TenantForeignKey(models.ForeignKey[_ST, _GT]):
-        """As below; this half tells the type checker what Django's plugin infers for a reference."""
 
-        def __init__(self, to: Any, on_delete: Any = ..., **options: Any) -> None: ...
+class TenantForeignKey(models.ForeignKey[_Set, _Get]):
+    """A reference within one tenant.
 
-else:
+    PostgreSQL does not apply row-level security to references, so the constraint carries the tenant:
+    `TenantWalls` makes it `(tenant_id, x_id)`. Nothing is ever deleted along it.
+    """
 
-    class TenantForeignKey(models.ForeignKey):
-        """A reference within one tenant.
-
-        PostgreSQL does not apply row-level security to references, so the constraint carries the tenant:
-        `TenantWalls` makes it `(tenant_id, x_id)`. Nothing is ever deleted along it.
-        """
-
-        def __init__(self, to: Any, on_delete: Any = models.PROTECT, **options: Any) -> None:
-            options["db_constraint"] = False
-            super().__init__(to, on_delete=on_delete, **options)
+    def __init__(self, to: Any, on_delete: Any = models.PROTECT, **options: Any) -> None:
+        options["db_constraint"] = False
+        super().__init__(to, on_delete, **options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ class Relay:
     def _listen(self) -> None:
         while not self.stopping.is_set():
             try:
-                with connect(socket_timeout=None).pubsub(ignore_subscribe_messages=True) as hints:
+                client = connect(socket_timeout=None)
+                with client.pubsub(ignore_subscribe_messages=True) as hints:  # type: ignore[no-untyped-call]
                     hints.subscribe(channel_name(OUTBOX))
                     while not self.stopping.is_set():
                         if hints.get_message(timeout=0.2) is not None:

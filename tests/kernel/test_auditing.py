@@ -1,0 +1,126 @@
+"""Each invariant of the kernel is proved by a corruption that it finds, and silent without one."""
+
+import json
+from io import StringIO
+from uuid import UUID, uuid4
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from factory.auditing import audit_all, invariants
+from factory.context import Context
+from factory.relay.delivery import drain
+from factory.relay.destinations import Handlers
+
+from .conftest import operator
+from .damage import corrupt
+from .doors.acts import build_door, paint_door, shut_and_open_door, shut_door
+
+APP = f"{settings.FACTORY_ROLE_PREFIX}_app"
+SCAN = f"{settings.FACTORY_ROLE_PREFIX}_scan"
+
+CORRUPTIONS = {
+    "A1": "UPDATE doors_door SET state = 'Open', shut_at = NULL WHERE {mine} AND state = 'Shut'",
+    "A2": "DELETE FROM doors_handle WHERE {mine}; DELETE FROM doors_door WHERE {mine}",
+    "A3": "DELETE FROM factory_journalentry WHERE {mine} AND sequence = 2",
+    "A3b": "UPDATE factory_auditentry SET sequence = sequence + 7 WHERE {mine} AND sequence = 2",
+    "A3c": "DELETE FROM factory_chainhead WHERE {mine}",
+    "A4": "UPDATE factory_journalentry SET from_state = 'Shut' WHERE {mine} AND sequence = 2",
+    "A5": "UPDATE factory_journalentry SET cause = 'Kicked' WHERE {mine} AND sequence = 2",
+    "A6": "UPDATE factory_journalentry SET actor = 'eve' WHERE {mine} AND sequence = 2",
+    "A6b": "UPDATE factory_auditentry SET outcome = 'refused' WHERE {mine} AND sequence = 1",
+    "A8": "UPDATE factory_journalentry SET occurred_at = now() - interval '1 day' "
+    "WHERE {mine} AND sequence = 2",
+    "C1": "DELETE FROM factory_outboxevent WHERE {mine} AND sequence = 1",
+    "C2": """UPDATE factory_outboxevent SET payload = payload || '{"colour": "gold"}'
+             WHERE {mine} AND sequence = 1""",
+    "C3": "UPDATE factory_outboxevent SET handled_at = NULL WHERE {mine} AND sequence = 1",
+    "C4": """INSERT INTO factory_idempotencyrecord
+                 (tenant_id, scope, operation, key, request_hash, result, created_at)
+             VALUES (%(tenant)s, '', 'doors.hear', %(uuid)s, '', 'null', now())""",
+    "F1": "ALTER TABLE doors_handle DROP CONSTRAINT doors_handle_door_id_tenant_fk; "
+    "UPDATE doors_handle SET door_id = (SELECT id FROM doors_door WHERE tenant_id = %(other)s LIMIT 1) "
+    "WHERE {mine}",
+    "F3": """INSERT INTO factory_idempotencyrecord
+                 (tenant_id, scope, operation, key, request_hash, created_at)
+             VALUES (%(tenant)s, '', 'BuildDoor', 'k', '', now())""",
+}
+
+OF_THE_WALLS = {
+    "G1": [
+        "ALTER TABLE doors_door DISABLE ROW LEVEL SECURITY",
+        "ALTER TABLE doors_door NO FORCE ROW LEVEL SECURITY",
+        "DROP POLICY tenant_wall ON doors_door",
+        f"ALTER TABLE doors_door OWNER TO {APP}",
+    ],
+    "G2": [
+        f"GRANT DELETE ON factory_journalentry TO {APP}",
+        f"GRANT UPDATE ON factory_auditentry TO {APP}",
+        "DROP TRIGGER append_only_table ON factory_journalentry",
+        "ALTER TABLE factory_auditentry ENABLE TRIGGER append_only_rows",
+        "DROP TRIGGER journal_required ON doors_door",
+    ],
+    "G3": [
+        f"ALTER ROLE {APP} BYPASSRLS",
+        f"GRANT pg_read_all_data TO {APP}",
+    ],
+}
+
+
+@pytest.fixture
+def history(ctx: Context) -> Context:
+    """Two doors with a past, in two tenants, all of it delivered."""
+    for each in (ctx, operator(f"{ctx.tenant_id}-x")):
+        door_id = UUID(build_door(each)["doorId"])
+        shut_and_open_door(each, door_id=door_id)
+        paint_door(each, door_id=door_id, colour="blue")
+        shut_door(each, door_id=door_id)
+    drain(Handlers(), ctx.tenant_id)
+    return ctx
+
+
+def bound_values(ctx: Context, sql: str) -> tuple[str, dict]:
+    sql = sql.replace("{mine}", "tenant_id = %(tenant)s")
+    values = {"tenant": ctx.tenant_id, "other": f"{ctx.tenant_id}-x", "uuid": str(uuid4())}
+    return sql, {k: v for k, v in values.items() if f"%({k})s" in sql}
+
+
+@pytest.mark.parametrize("code", CORRUPTIONS)
+def test_finds_a_corruption_of_the_evidence(history: Context, code: str) -> None:
+    statements = [bound_values(history, sql) for sql in CORRUPTIONS[code].split(";")]
+    assert corrupt(code, statements, tenant_id=history.tenant_id), f"{code} does not see it"
+
+
+@pytest.mark.parametrize(("code", "sql"), [(c, sql) for c, each in OF_THE_WALLS.items() for sql in each])
+def test_finds_a_breach_of_the_walls(history: Context, code: str, sql: str) -> None:
+    assert corrupt(code, [(sql, ())], tenant_id=history.tenant_id), f"{code} does not see it"
+
+
+def test_finds_the_tail_of_a_chain_cut_off(history: Context) -> None:
+    cut = "DELETE FROM factory_journalentry WHERE tenant_id = %(tenant)s AND sequence = 5"
+    for code in ("A1", "A3", "A6"):
+        assert corrupt(code, [bound_values(history, cut)], tenant_id=history.tenant_id), code
+
+
+def test_is_silent_about_what_is_sound(history: Context) -> None:
+    tenants = {history.tenant_id, f"{history.tenant_id}-x"}
+    assert [v for v in audit_all() if v.tenant_id in tenants] == []
+
+
+def test_every_invariant_of_the_kernel_has_a_corruption() -> None:
+    ours = {rule.code for rule in invariants() if rule.module == "factory.invariants"}
+    assert ours <= set(CORRUPTIONS) | set(OF_THE_WALLS)
+
+
+def test_the_command_prints_one_json_object(history: Context) -> None:
+    out = StringIO()
+    call_command("verify", "A3", "A6", "--json", stdout=out)
+    report = json.loads(out.getvalue())
+    assert report["ok"] is True
+    assert report["violations"] == []
+
+
+def test_the_command_names_an_unknown_invariant() -> None:
+    with pytest.raises(CommandError, match="Z9"):
+        call_command("verify", "Z9")
