@@ -1,0 +1,261 @@
+"""Reads. To the other apps they hand frozen views, never rows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from factory.errors import FieldError, NotFound
+from factory.tenancy import scanning
+from registry.closure import Entry
+from registry.definitions import input_faults
+from registry.errors import ReleaseNotFound, ReleaseNotLoadable, ReleaseNotPublished, UnknownAlias, UnknownWorkflow
+from registry.models import (
+    Alias,
+    AliasMove,
+    AssetWorkflow,
+    ClosureDependency,
+    ClosureEntry,
+    EvaluationRecord,
+    Release,
+    ReleaseBlob,
+)
+from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
+
+__all__ = ["AliasView", "ReleaseView", "input_faults"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseView:
+    """A release as the other apps see it. `workflow` is the definition that was asked for, if one was."""
+
+    id: UUID
+    hash: str
+    asset: str
+    version: str
+    state: str
+    author: str
+    author_person: str
+    repository: str
+    commit: str
+    workflow: dict[str, Any]
+    approval_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class AliasView:
+    """What an alias names, or named at a moment."""
+
+    asset: str
+    alias: str
+    release_id: UUID
+    release_version: str
+    version: int
+    moved_by: str
+    moved_at: datetime
+
+
+def releases() -> QuerySet[Release]:
+    """All releases of the tenant in scope, with what a page shows of each."""
+    rows: QuerySet[Release] = Release.objects.select_related("asset", "closure", "evaluation")
+    return rows
+
+
+def find_release(release_id: UUID) -> Release:
+    """The row, for this app's own rooms. Raises ReleaseNotFound."""
+    row = releases().filter(pk=release_id).first()
+    if row is None:
+        raise ReleaseNotFound("There is no such release here.")
+    return row
+
+
+def view(row: Release, workflow: Mapping[str, Any] | None = None) -> ReleaseView:
+    return ReleaseView(
+        id=row.id,
+        hash=row.closure.hash if row.closure else "",
+        asset=row.asset.name,
+        version=row.semver,
+        state=str(row.state),
+        author=row.author,
+        author_person=row.author_person,
+        repository=row.repository,
+        commit=row.commit,
+        workflow=dict(workflow or {}),
+        approval_id=row.approval_id,
+    )
+
+
+def release(release_id: UUID) -> ReleaseView:
+    """A release by its id. Raises ReleaseNotFound."""
+    return view(find_release(release_id))
+
+
+def resolve(
+    workflow_id: str, *, alias: str | None = None, release_id: UUID | None = None
+) -> ReleaseView:
+    """The one Published release that a submission means, with the workflow's definition.
+
+    Raises UnknownWorkflow, UnknownAlias or ReleaseNotPublished, each with the place in the submission.
+    """
+    owner = AssetWorkflow.objects.filter(workflow_id=workflow_id).first()
+    if owner is None:
+        raise _unknown_workflow(workflow_id)
+    row = _aliased(owner.asset_id, alias) if alias is not None else _named(owner.asset_id, release_id)
+    if row.state != ReleaseState.PUBLISHED:
+        place = "/releaseAlias" if alias is not None else "/releaseId"
+        raise _not_published(f"The release {row.asset.name}@{row.semver} is {row.state}.", place)
+    workflow = _workflow(row, workflow_id)
+    if workflow is None:
+        raise _unknown_workflow(workflow_id, f" in {row.asset.name}@{row.semver}")
+    return view(row, workflow)
+
+
+def _aliased(asset_id: UUID, alias: str) -> Release:
+    found = Alias.objects.filter(asset_id=asset_id, name=alias).values_list("release_id", flat=True).first()
+    if found is None:
+        problem = f"There is no alias {alias} of this workflow's asset."
+        raise UnknownAlias(problem, errors=[FieldError("/releaseAlias", problem)])
+    return find_release(found)
+
+
+def _named(asset_id: UUID, release_id: UUID | None) -> Release:
+    row = releases().filter(pk=release_id, asset_id=asset_id).first()
+    if row is None:
+        raise _not_published("There is no such release of this workflow's asset.", "/releaseId")
+    return row
+
+
+def _unknown_workflow(workflow_id: str, where: str = "") -> UnknownWorkflow:
+    problem = f"There is no workflow {workflow_id}{where}."
+    return UnknownWorkflow(problem, errors=[FieldError("/workflowId", problem)])
+
+
+def _not_published(problem: str, place: str) -> ReleaseNotPublished:
+    return ReleaseNotPublished(problem, errors=[FieldError(place, problem)])
+
+
+def _workflow(row: Release, workflow_id: str) -> dict[str, Any] | None:
+    workflows: list[dict[str, Any]] = row.closure.definition["workflows"] if row.closure else []
+    return next((item for item in workflows if item["workflowId"] == workflow_id), None)
+
+
+def workflow(release_id: UUID, workflow_id: str) -> dict[str, Any]:
+    """The definition of a workflow in a release, whatever its state now: runs keep what they pinned."""
+    found = _workflow(find_release(release_id), workflow_id)
+    if found is None:
+        raise _unknown_workflow(workflow_id)
+    return found
+
+
+def entries(closure_id: UUID) -> list[Entry]:
+    """The pieces of a closure, in their canonical order."""
+    rows = ClosureEntry.objects.filter(closure_id=closure_id)
+    return sorted(
+        Entry(row.kind, row.item_id, row.path, row.sha256, row.size, row.side_effect_class) for row in rows
+    )
+
+
+def manifest(release_id: UUID) -> dict[str, Any]:
+    """What a release says it is: its manifest, its files and the pieces that its hash is made of."""
+    row = find_release(release_id)
+    if row.closure is None:
+        raise ReleaseNotLoadable("The release has no manifest yet: its closure is not resolved.")
+    pieces = entries(row.closure_id)
+    files = {piece.path: piece for piece in pieces if piece.path}
+    return {
+        "releaseId": str(row.id),
+        "hash": row.closure.hash,
+        "asset": row.asset.name,
+        "version": row.semver,
+        "sourceCommit": row.commit,
+        "manifest": row.closure.definition,
+        "files": [
+            {"path": path, "sha256": piece.sha256, "size": piece.size} for path, piece in sorted(files.items())
+        ],
+        "entries": [piece.to_json() for piece in pieces],
+    }
+
+
+def loadable(release_id: UUID) -> bool:
+    """Whether a worker may load it: Published or Deprecated, and nothing that it needs is Revoked."""
+    row = Release.objects.filter(pk=release_id, state__in=LOADABLE).values("closure_id").first()
+    return row is not None and not _needs_revoked(row["closure_id"])
+
+
+def _needs_revoked(closure_id: UUID) -> bool:
+    needed = ClosureDependency.objects.filter(closure_id=closure_id)
+    return bool(needed.filter(release__state=ReleaseState.REVOKED).exists())
+
+
+def load_release(release_id: UUID) -> dict[str, Any]:
+    """LoadRelease: the manifest of a loadable release. Raises ReleaseNotFound or ReleaseNotLoadable."""
+    _require_loadable(release_id)
+    return manifest(release_id)
+
+
+def file_content(release_id: UUID, sha256: str) -> bytes:
+    """One file of a loadable release by its hash. Raises ReleaseNotLoadable, or NotFound for another's."""
+    closure_id = _require_loadable(release_id).closure_id
+    blob = ReleaseBlob.objects.filter(sha256=sha256).first()
+    if blob is None or not ClosureEntry.objects.filter(closure_id=closure_id, sha256=sha256).exists():
+        raise NotFound("The release has no file with this hash.")
+    return bytes(blob.content)
+
+
+def _require_loadable(release_id: UUID) -> Release:
+    row = find_release(release_id)
+    if row.state not in LOADABLE:
+        raise ReleaseNotLoadable(f"The release {row.asset.name}@{row.semver} is {row.state}.")
+    if _needs_revoked(row.closure_id):
+        raise ReleaseNotLoadable(f"The release {row.asset.name}@{row.semver} needs a Revoked release.")
+    return row
+
+
+def model_profiles(release_id: UUID) -> tuple[str, ...]:
+    """The model profiles that a release knows."""
+    row = find_release(release_id)
+    profiles = row.closure.definition["modelProfiles"] if row.closure else []
+    return tuple(profile["modelProfileId"] for profile in profiles)
+
+
+def tenant_of(release_id: UUID) -> str | None:
+    """Whose release it is: for a worker's call, which names no tenant."""
+    with scanning() as cursor:
+        cursor.execute("SELECT tenant_id FROM registry_release WHERE id = %s", [release_id])
+        row = cursor.fetchone()
+    return str(row[0]) if row else None
+
+
+def dependency_releases(names: Iterable[str]) -> dict[str, Release]:
+    """The releases behind `name@version`, as far as they hold their version."""
+    found: dict[str, Release] = {}
+    for name in names:
+        asset, _, semver = name.partition("@")
+        row = releases().filter(asset__name=asset, semver=semver, state__in=HOLDS_VERSION).first()
+        if row is not None:
+            found[name] = row
+    return found
+
+
+def evaluations(row: Release) -> list[EvaluationRecord]:
+    """What was recorded about a release, newest first."""
+    return list(EvaluationRecord.objects.filter(closure_id=row.closure_id).order_by("-id")[:100])
+
+
+def aliases_of(release_id: UUID) -> list[str]:
+    """The aliases that name a release now."""
+    return list(Alias.objects.filter(release_id=release_id).order_by("name").values_list("name", flat=True))
+
+
+def alias(asset: str, name: str, *, at: datetime | None = None) -> AliasView:
+    """What an alias names now, or named at a moment. Raises NotFound."""
+    moves = AliasMove.objects.filter(alias__asset__name=asset, alias__name=name)
+    if at is not None:
+        moves = moves.filter(moved_at__lte=at)
+    row = moves.select_related("release").order_by("-version").first()
+    if row is None:
+        raise NotFound(f"There is no alias {name} of {asset}" + (" at that time." if at else "."))
+    return AliasView(asset, name, row.release_id, row.release.semver, row.version, row.moved_by, row.moved_at)
