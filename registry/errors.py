@@ -106,3 +106,9 @@ class AliasInUse(Conflict):
 class InFlightNotOffered(Unprocessable):
     code = "in-flight-not-offered"
     title = "This in-flight policy is not offered"
+
+
+class PublicationDenied(Forbidden):
+    code = "policy-denied"
+    title = "The policy denies publications"
+    audited = True

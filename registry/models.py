@@ -200,9 +200,7 @@ class ClosureDependency(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["tenant_id", "closure", "release"], name="one_row_per_dependency"
-            )
+            models.UniqueConstraint(fields=["tenant_id", "closure", "release"], name="one_row_per_dependency")
         ]
 
     def __str__(self) -> str:

@@ -12,7 +12,13 @@ from factory.errors import FieldError, NotFound
 from factory.tenancy import scanning
 from registry.closure import Entry
 from registry.definitions import input_faults
-from registry.errors import ReleaseNotFound, ReleaseNotLoadable, ReleaseNotPublished, UnknownAlias, UnknownWorkflow
+from registry.errors import (
+    ReleaseNotFound,
+    ReleaseNotLoadable,
+    ReleaseNotPublished,
+    UnknownAlias,
+    UnknownWorkflow,
+)
 from registry.models import (
     Alias,
     AliasMove,
@@ -93,9 +99,7 @@ def release(release_id: UUID) -> ReleaseView:
     return view(find_release(release_id))
 
 
-def resolve(
-    workflow_id: str, *, alias: str | None = None, release_id: UUID | None = None
-) -> ReleaseView:
+def resolve(workflow_id: str, *, alias: str | None = None, release_id: UUID | None = None) -> ReleaseView:
     """The one Published release that a submission means, with the workflow's definition.
 
     Raises UnknownWorkflow, UnknownAlias or ReleaseNotPublished, each with the place in the submission.
@@ -173,7 +177,8 @@ def manifest(release_id: UUID) -> dict[str, Any]:
         "sourceCommit": row.commit,
         "manifest": row.closure.definition,
         "files": [
-            {"path": path, "sha256": piece.sha256, "size": piece.size} for path, piece in sorted(files.items())
+            {"path": path, "sha256": piece.sha256, "size": piece.size}
+            for path, piece in sorted(files.items())
         ],
         "entries": [piece.to_json() for piece in pieces],
     }

@@ -1,0 +1,43 @@
+"""An alias names another release."""
+
+from uuid import UUID
+
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import NotFound, VersionMismatch
+from factory.recording import audit
+from registry.errors import ReleaseNotPublished
+from registry.inputs import refuse, slug_faults
+from registry.models import Alias, Release
+from registry.operations import lock_asset, point_alias
+from registry.states import ReleaseState
+
+
+@command("MoveAlias")
+def move_alias(ctx: Context, *, asset: str, alias: str, release_id: UUID, version: int | None = None) -> int:
+    """Let an alias name a Published release of its asset. Returns the alias's version.
+
+    Only later submissions are affected. `version` is the one that the caller saw, 0 or nothing for an
+    alias that does not exist yet. Guards: the release is Published and of this asset; nobody moved the
+    alias meanwhile. Emits: AliasMoved (nothing if it names the release already). Errors: InvalidInput,
+    NotFound, ReleaseNotPublished, VersionMismatch.
+    """
+    refuse(slug_faults(alias, "/alias"), "The alias is not valid.")
+    lock_asset(ctx, asset)
+    release: Release | None = (
+        Release.objects.select_for_update(no_key=True).filter(pk=release_id, asset__name=asset).first()
+    )
+    if release is None:
+        raise NotFound(f"There is no such release of {asset}.")
+    current = Alias.objects.filter(asset_id=release.asset_id, name=alias).first()
+    seen = current.version if current else 0
+    if (version or 0) != seen:
+        raise VersionMismatch(f"The alias is at version {seen}.", extra={"version": seen})
+    if release.state != ReleaseState.PUBLISHED:
+        raise ReleaseNotPublished(
+            f"{asset}@{release.semver} is {release.state}; aliases name Published ones."
+        )
+    moved = point_alias(ctx, release, alias)
+    named = {"releaseId": str(release.id), "previousReleaseId": str(current.release_id) if current else None}
+    audit(ctx, "MoveAlias", subject=f"alias:{asset}/{alias}", detail=named, stream=moved.id)
+    return int(moved.version)

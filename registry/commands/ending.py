@@ -1,0 +1,90 @@
+"""A release is taken out of use."""
+
+from uuid import UUID
+
+from approvals.operations import cancel_pending
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError
+from factory.recording import audit, record
+from registry.errors import AliasInUse, InFlightNotOffered, ReleaseNotInState
+from registry.events import AssetReleaseDeprecated, AssetReleaseRevoked
+from registry.inputs import reason_faults, refuse
+from registry.models import Release
+from registry.operations import lock_release
+from registry.selectors import aliases_of
+from registry.states import InFlight, ReleaseState
+
+
+@command("DeprecateRelease")
+def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: str) -> str:
+    """Take no new submissions for a release; runs that pinned it still load it. Returns the state.
+
+    Guards: Published; no alias names it; an in-flight policy that is offered; a reason.
+    Emits: AssetReleaseDeprecated. Errors: InvalidInput, InFlightNotOffered, ReleaseNotFound,
+    ReleaseNotInState, AliasInUse.
+    """
+    _check(in_flight, reason)
+    release = _locked_in(ctx, release_id, {ReleaseState.PUBLISHED})
+    named = aliases_of(release.id)
+    if named:
+        raise AliasInUse(f"Move the alias {named[0]} first: it names this release.", extra={"aliases": named})
+    release.deprecate(at=now(), in_flight=in_flight, reason=reason.strip())
+    told = AssetReleaseDeprecated(
+        release_id=release.id,
+        tenant_id=ctx.tenant_id,
+        asset=release.asset.name,
+        version=release.semver,
+        in_flight=in_flight,
+        reason=reason.strip(),
+    )
+    record(ctx, release, "Deprecated", told)
+    audit(ctx, "DeprecateRelease", subject=f"release:{release.id}", reason=reason, stream=release.id)
+    return str(release.state)
+
+
+@command("RevokeRelease")
+def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: str) -> str:
+    """Take a release back for good: nothing loads it any more. Returns the state.
+
+    A review that is under way is cancelled; aliases that name it resolve no more until they move.
+    Guards: InReview, Published or Deprecated; an in-flight policy that is offered; a reason.
+    Emits: AssetReleaseRevoked. Errors: InvalidInput, InFlightNotOffered, ReleaseNotFound,
+    ReleaseNotInState.
+    """
+    _check(in_flight, reason)
+    release = _locked_in(
+        ctx, release_id, {ReleaseState.IN_REVIEW, ReleaseState.PUBLISHED, ReleaseState.DEPRECATED}
+    )
+    reviewed = release.state == ReleaseState.IN_REVIEW
+    release.revoke(at=now(), in_flight=in_flight, reason=reason.strip())
+    told = AssetReleaseRevoked(
+        release_id=release.id,
+        tenant_id=ctx.tenant_id,
+        asset=release.asset.name,
+        version=release.semver,
+        in_flight=in_flight,
+        reason=reason.strip(),
+    )
+    record(ctx, release, "Revoked", told)
+    if reviewed:
+        cancel_pending(ctx, subject=release.id)
+    audit(ctx, "RevokeRelease", subject=f"release:{release.id}", reason=reason, stream=release.id)
+    return str(release.state)
+
+
+def _check(in_flight: str, reason: str) -> None:
+    refuse(reason_faults(reason), "Taking a release out of use needs a reason.")
+    if in_flight not in InFlight.values:
+        problem = "Only `drain` is offered: runs that pinned the release go on to their end."
+        raise InFlightNotOffered(problem, errors=[FieldError("/inFlight", problem)])
+
+
+def _locked_in(ctx: Context, release_id: UUID, states: set[ReleaseState]) -> Release:
+    release = lock_release(ctx, release_id)
+    if release.state not in states:
+        allowed = ", ".join(sorted(str(state.value) for state in states))
+        raise ReleaseNotInState(f"The release is {release.state}; this needs {allowed}.")
+    return release

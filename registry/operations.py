@@ -1,0 +1,76 @@
+"""Steps inside a command's transaction, for this app's commands and for the apps above."""
+
+from uuid import UUID
+
+from django.db import connection
+
+from factory.clock import now
+from factory.commanding import operation
+from factory.context import Context
+from factory.locking import lock
+from factory.recording import record, save
+from registry.errors import ReleaseNotFound
+from registry.events import AliasMoved
+from registry.models import Alias, AliasMove, Release
+
+LATEST = "latest"
+
+
+@operation
+def lock_asset(ctx: Context, asset: str) -> None:
+    """Wait for whoever else changes releases or aliases of this asset. Comes before any row lock.
+
+    An advisory lock, because an asset's row is evidence that nobody may change, and PostgreSQL asks
+    for the right to change what it locks.
+    """
+    with connection.cursor() as cursor:
+        key = f"registry.asset:{ctx.tenant_id}:{asset}"
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+
+
+@operation
+def lock_release(ctx: Context, release_id: UUID) -> Release:
+    """The asset, then the release, in the order of the house. Raises ReleaseNotFound."""
+    missing = ReleaseNotFound("There is no such release here.")
+    name = Release.objects.filter(pk=release_id).values_list("asset__name", flat=True).first()
+    if name is None:
+        raise missing
+    lock_asset(ctx, name)
+    return lock(Release, release_id, missing=missing)
+
+
+@operation
+def point_alias(ctx: Context, release: Release, name: str) -> Alias:
+    """Let an alias of the release's asset name it from now on, and keep the move. Needs the asset's lock.
+
+    Emits AliasMoved. An alias that already names the release stays as it is.
+    """
+    alias = Alias.objects.select_for_update(no_key=True).filter(asset_id=release.asset_id, name=name).first()
+    if alias is not None and alias.release_id == release.id:
+        return alias
+    before = alias.release_id if alias else None
+    if alias is None:
+        alias, cause = Alias(asset_id=release.asset_id, name=name, release_id=release.id), "AliasCreated"
+    else:
+        alias.move(release=release)
+        cause = "AliasMoved"
+    told = AliasMoved(
+        tenant_id=ctx.tenant_id,
+        asset=release.asset.name,
+        alias=name,
+        release_id=release.id,
+        version=alias.version + 1,
+        moved_by=ctx.actor.subject,
+        previous_release_id=before,
+    )
+    record(ctx, alias, cause, told)
+    save(
+        AliasMove(
+            alias_id=alias.id,
+            version=alias.version,
+            release_id=release.id,
+            moved_by=ctx.actor.subject,
+            moved_at=now(),
+        )
+    )
+    return alias

@@ -1,0 +1,127 @@
+"""A release as the subject of an approval: its review opens one, the answer moves it in the same commit."""
+
+from typing import Any
+from uuid import UUID
+
+from approvals.selectors import ApprovalView
+
+from approvals import subjects
+from approvals.states import ApprovalState, SubjectType
+from factory.clock import now
+from factory.context import Context
+from factory.errors import DomainError, Gone
+from factory.hashing import digest
+from factory.recording import record, save
+from registry.errors import DependencyNotPublished, VersionTaken, WorkflowTaken
+from registry.events import AssetReleasePublished
+from registry.models import AssetWorkflow, ClosureDependency, EvaluationRecord, Release
+from registry.operations import LATEST, lock_release, point_alias
+from registry.selectors import entries, find_release
+from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
+
+SENT_BACK = {
+    ApprovalState.REJECTED: "ApprovalRejected",
+    ApprovalState.EXPIRED: "ApprovalExpired",
+    ApprovalState.STALE: "ChangesRequested",
+}
+
+
+class ReviewOver(Gone):
+    """The release is not under this review any more."""
+
+    code = "review-over"
+    title = "The review is over"
+
+
+def proposal_of(release: Release, evaluation: EvaluationRecord) -> dict[str, Any]:
+    """What the reviewer signs: the manifest, every file by its hash, and what the evaluation found."""
+    pieces = [piece.to_json() for piece in entries(release.closure.id)]
+    return {
+        "releaseId": str(release.id),
+        "asset": release.asset.name,
+        "version": release.semver,
+        "repository": release.repository,
+        "sourceCommit": release.commit,
+        "releaseHash": release.closure.hash,
+        "manifestDigest": digest(release.closure.definition),
+        "manifest": release.closure.definition,
+        "entries": pieces,
+        "evaluation": {
+            "evaluationId": str(evaluation.id),
+            "suite": evaluation.suite,
+            "version": evaluation.suite_version,
+            "scores": evaluation.scores,
+            "thresholds": evaluation.thresholds,
+            "verdict": evaluation.verdict,
+            "evidenceHash": evaluation.evidence_hash,
+            "producer": evaluation.producer,
+        },
+    }
+
+
+def check_publishable(release: Release) -> None:
+    """Raise for what would stand in the way of the publication. Needs the asset's lock."""
+    rivals = Release.objects.filter(asset_id=release.asset_id, semver=release.semver, state__in=HOLDS_VERSION)
+    if rivals.exclude(pk=release.pk).exists():
+        raise VersionTaken(f"Another commit already holds {release.asset.name}@{release.semver}.")
+    for workflow_id in _workflow_ids(release):
+        owner = AssetWorkflow.objects.select_related("asset").filter(workflow_id=workflow_id).first()
+        if owner is not None and owner.asset_id != release.asset_id:
+            raise WorkflowTaken(f"The workflow {workflow_id} belongs to the asset {owner.asset.name}.")
+    needed = ClosureDependency.objects.filter(closure_id=release.closure_id)
+    if needed.exclude(release__state__in=LOADABLE).exists():
+        raise DependencyNotPublished("A release that this one needs was revoked.")
+
+
+def _workflow_ids(release: Release) -> list[str]:
+    return sorted(item["workflowId"] for item in release.closure.definition["workflows"])
+
+
+class Publication:
+    """The subject: locked before the approval, judged under the locks, moved with the decision."""
+
+    def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
+        """The asset and the release, and the right to each workflow id that is new."""
+        lock_release(ctx, subject_id)
+
+    def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
+        release = find_release(view.subject_id)
+        if release.state != ReleaseState.IN_REVIEW or release.approval_id != view.id:
+            return ReviewOver(f"The release is {release.state} and no longer under this review.")
+        try:
+            check_publishable(release)
+        except DomainError as refusal:
+            return ReviewOver(refusal.detail)
+        return None
+
+    def decided(self, ctx: Context, view: ApprovalView) -> None:
+        release = find_release(view.subject_id)
+        if release.state != ReleaseState.IN_REVIEW or release.approval_id != view.id:
+            return
+        if view.state == ApprovalState.APPROVED:
+            _publish(ctx, release, view.id)
+        else:
+            release.send_back()
+            record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
+
+
+def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:
+    check_publishable(release)
+    release.publish(at=now())
+    told = AssetReleasePublished(
+        release_id=release.id,
+        tenant_id=ctx.tenant_id,
+        asset=release.asset.name,
+        version=release.semver,
+        release_hash=release.closure.hash,
+        approval_id=approval_id,
+    )
+    record(ctx, release, "ApprovalGranted", told)
+    known = set(AssetWorkflow.objects.filter(asset_id=release.asset_id).values_list("workflow_id", flat=True))
+    for workflow_id in _workflow_ids(release):
+        if workflow_id not in known:
+            save(AssetWorkflow(workflow_id=workflow_id, asset_id=release.asset_id))
+    point_alias(ctx, release, LATEST)
+
+
+subjects.register(SubjectType.PUBLICATION, Publication())
