@@ -5,7 +5,7 @@ from typing import Any
 
 from config import celery_settings, logs, security, servers
 from config.edge import IDENTITY  # noqa: F401
-from config.environment import choice, flag, integer, refuse_unknown, text
+from config.environment import choice, flag, integer, refuse_unknown, text, words
 from config.rest import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -88,6 +88,10 @@ FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = integer(
 )
 FACTORY_JOURNAL_RETENTION_DAYS = integer("FACTORY_JOURNAL_RETENTION_DAYS", 365, least=1, most=36500)
 FACTORY_STREAM_LENGTH = integer("FACTORY_STREAM_LENGTH", 100_000, least=1000, most=100_000_000)
+
+# --- registry ------------------------------------------------------------------------------------
+# Folders below which a local Git repository may be fetched; none unless somebody names one.
+FACTORY_GIT_LOCAL_ROOTS = words("FACTORY_GIT_LOCAL_ROOTS", [])
 
 # --- browsers ------------------------------------------------------------------------------------
 globals().update(security.browser_settings())

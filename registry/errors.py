@@ -1,6 +1,6 @@
 """What the registry refuses, each with a stable code."""
 
-from factory.errors import Conflict, Forbidden, NotFound, Unprocessable
+from factory.errors import Conflict, NotFound, Unprocessable
 
 
 class ManifestRefused(Unprocessable):
@@ -67,12 +67,6 @@ class EvaluationMismatch(Unprocessable):
     title = "The evaluation is of something else"
 
 
-class NotTheAuthor(Forbidden):
-    code = "not-the-author"
-    title = "Only the author may ask for the review"
-    audited = True
-
-
 class WorkflowTaken(Conflict):
     code = "workflow-taken"
     title = "The workflow belongs to another asset"
@@ -106,9 +100,3 @@ class AliasInUse(Conflict):
 class InFlightNotOffered(Unprocessable):
     code = "in-flight-not-offered"
     title = "This in-flight policy is not offered"
-
-
-class PublicationDenied(Forbidden):
-    code = "policy-denied"
-    title = "The policy denies publications"
-    audited = True

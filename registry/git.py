@@ -46,7 +46,7 @@ _CONFIG = {
 class Limits:
     """How much a source may cost before it is given up."""
 
-    seconds: int = 60
+    seconds: int = 30
     pack_bytes: int = 256 * 1024 * 1024
     file_bytes: int = 1024 * 1024
     total_bytes: int = 16 * 1024 * 1024

@@ -3,9 +3,8 @@
 from typing import Any
 from uuid import UUID
 
-from approvals.selectors import ApprovalView
-
 from approvals import subjects
+from approvals.selectors import ApprovalView
 from approvals.states import ApprovalState, SubjectType
 from factory.clock import now
 from factory.context import Context

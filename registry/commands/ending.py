@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from approvals.operations import cancel_pending
-
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
@@ -49,6 +48,7 @@ def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason:
 def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: str) -> str:
     """Take a release back for good: nothing loads it any more. Returns the state.
 
+    Runs that pinned it are not stopped (`drain`), but whatever they have not loaded yet is refused to them.
     A review that is under way is cancelled; aliases that name it resolve no more until they move.
     Guards: InReview, Published or Deprecated; an in-flight policy that is offered; a reason.
     Emits: AssetReleaseRevoked. Errors: InvalidInput, InFlightNotOffered, ReleaseNotFound,
@@ -70,7 +70,7 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
     )
     record(ctx, release, "Revoked", told)
     if reviewed:
-        cancel_pending(ctx, subject=release.id)
+        cancel_pending(ctx, subject=release.id, cause="SubjectWithdrawn")
     audit(ctx, "RevokeRelease", subject=f"release:{release.id}", reason=reason, stream=release.id)
     return str(release.state)
 

@@ -5,9 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from approvals.operations import open_request
-from approvals.selectors import current_policy, evaluate
-
-from approvals.states import ActionClass, Effect, SubjectType
+from approvals.selectors import current_policy
+from approvals.states import ActionClass, SubjectType
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
@@ -16,8 +15,6 @@ from registry.errors import (
     ClosureNotResolved,
     EvaluationMismatch,
     EvaluationMissing,
-    NotTheAuthor,
-    PublicationDenied,
     ReleaseNotInState,
 )
 from registry.inputs import hash_faults, refuse, score_faults
@@ -92,22 +89,15 @@ def _draft(ctx: Context, release_id: UUID) -> Release:
 def request_review(ctx: Context, *, release_id: UUID) -> dict[str, str]:
     """Put a Draft before the reviewers of the caller's project. Returns the approval's id.
 
-    Opens the approval of class publication in the author's name, so that neither the author nor who
-    answers for them can decide it. Guards: the caller is the author; a resolved closure; the newest
-    evaluation of exactly this hash passes; the version, the workflows and the dependencies are free
-    to be published; the policy does not deny. Emits: ApprovalRequested. Errors: ReleaseNotFound,
-    NotTheAuthor, ReleaseNotInState, ClosureNotResolved, EvaluationMissing, VersionTaken,
-    WorkflowTaken, DependencyNotPublished, PublicationDenied.
+    Opens the approval of class publication; neither who asks nor the author, nor whoever answers for
+    either, can decide it. Guards: a resolved closure; the newest evaluation of exactly this hash passes;
+    the version, the workflows and the dependencies are free to be published; the policy does not deny.
+    Emits: ApprovalRequested. Errors: ReleaseNotFound, ReleaseNotInState, ClosureNotResolved,
+    EvaluationMissing, VersionTaken, WorkflowTaken, DependencyNotPublished, and those of open_request.
     """
     release = _draft(ctx, release_id)
-    if ctx.actor.kind != "system" and ctx.actor.person != release.author_person:
-        raise NotTheAuthor("Only the release's author asks for its review.")
     evaluation = _passing(release)
     check_publishable(release)
-    policy = current_policy(ctx)
-    verdict = evaluate(policy, ActionClass.PUBLICATION, None)
-    if verdict.effect == Effect.DENY:
-        raise PublicationDenied("The policy denies publications.")
     asked = open_request(
         ctx,
         subject_type=SubjectType.PUBLICATION,
@@ -119,10 +109,11 @@ def request_review(ctx: Context, *, release_id: UUID) -> dict[str, str]:
         environment_id=None,
         proposal=proposal_of(release, evaluation),
         summary=f"publish {release.asset.name}@{release.semver} from {release.commit[:12]}",
-        requested_by=release.author,
-        requester_person=release.author_person,
+        requested_by=ctx.actor.subject,
+        requester_person=ctx.actor.person,
+        author_person=release.author_person,
         release_id=release.id,
-        policy=policy,
+        policy=current_policy(ctx),
     )
     release.open_review(approval_id=asked.id, evaluation=evaluation)
     record(ctx, release, "ReviewRequested", detail={"approvalId": str(asked.id)})

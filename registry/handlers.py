@@ -1,0 +1,14 @@
+"""What the registry does about events, and what it registers with the apps below."""
+
+from factory.context import Context
+from factory.relay.handlers import Received, on
+from factory.relay.jobs import hint
+from registry import publication  # noqa: F401  registers the subject of publications
+from registry.events import AssetReleaseSubmitted
+from registry.tasks import RESOLVE
+
+
+@on(AssetReleaseSubmitted.topic, name="registry.hint_resolver")
+def hint_resolver(ctx: Context, event: Received) -> None:
+    """A fetch takes seconds, which a relay has not: a job worker is told. Twice is harmless."""
+    hint(RESOLVE, tenant_id=ctx.tenant_id, release_id=str(event.payload["releaseId"]))

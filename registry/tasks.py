@@ -1,0 +1,15 @@
+"""Jobs: each is a hint with ids, and derives everything else from the rows."""
+
+from uuid import UUID
+
+from celery import shared_task
+
+from registry.resolving import resolve
+
+RESOLVE = "registry.resolve_closure"
+
+
+@shared_task(name=RESOLVE)
+def resolve_closure(*, tenant_id: str, release_id: str) -> None:
+    """Resolve one candidate now; the reconciler does it too if this is lost."""
+    resolve(tenant_id, UUID(release_id))
