@@ -224,8 +224,8 @@ _AUDIT_COLUMNS = {
     "occurred_at": "timestamptz", "prev_hash": "text", "hash": "text",
 }  # fmt: skip
 _FRESH_OUTBOX = (
-    "handle_attempts, handle_error, stream_attempts, stream_error",
-    "0, '', 0, ''",
+    "handle_attempts, handle_error, stream_attempts, stream_error, transaction_id",
+    "0, '', 0, '', pg_current_xact_id()::text::bigint",
 )
 
 

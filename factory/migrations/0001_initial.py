@@ -157,6 +157,7 @@ class Migration(migrations.Migration):
                 ('traceparent', models.CharField(default='', max_length=64)),
                 ('payload', models.JSONField()),
                 ('occurred_at', models.DateTimeField()),
+                ('transaction_id', models.BigIntegerField()),
                 ('handled_at', models.DateTimeField(null=True)),
                 ('handle_attempts', models.SmallIntegerField(default=0)),
                 ('handle_due_at', models.DateTimeField(null=True)),
@@ -169,7 +170,7 @@ class Migration(migrations.Migration):
                 ('stream_error', models.TextField(default='')),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('handled_at__isnull', True)), fields=['lane', 'stream_id', 'sequence', 'position'], name='outbox_unhandled'), models.Index(condition=models.Q(('streamed_at__isnull', True)), fields=['lane', 'stream_id', 'sequence', 'position'], name='outbox_unstreamed'), models.Index(fields=['tenant_id', 'run_id'], name='outbox_by_run')],
+                'indexes': [models.Index(condition=models.Q(('handled_at__isnull', True)), fields=['lane', 'stream_id', 'sequence', 'position'], name='outbox_unhandled'), models.Index(condition=models.Q(('streamed_at__isnull', True)), fields=['lane', 'stream_id', 'sequence', 'position'], name='outbox_unstreamed'), models.Index(fields=['tenant_id', 'run_id'], name='outbox_by_run'), models.Index(fields=['transaction_id'], name='outbox_by_transaction')],
                 'constraints': [models.UniqueConstraint(models.F('stream_id'), models.F('sequence'), models.F('position'), name='outbox_position_once')],
             },
         ),

@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
             scan=(
                 "id", "tenant_id", "stream_id", "sequence", "position", "lane", "occurred_at", "handled_at",
                 "handle_due_at", "handle_set_aside_at", "streamed_at", "stream_due_at", "stream_set_aside_at",
+                "transaction_id", "topic", "project_id", "run_id",
             ),
         ),
         MutableColumns("OutboxEvent", columns=("handled_at", "streamed_at", *DELIVERY)),

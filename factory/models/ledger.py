@@ -119,6 +119,8 @@ class OutboxEvent(TenantModel):
     traceparent = models.CharField(max_length=64, default="")
     payload = models.JSONField()
     occurred_at = models.DateTimeField()
+    # Who follows the outbox asks "which were not there when I last looked": only transactions tell.
+    transaction_id = models.BigIntegerField()
 
     handled_at = models.DateTimeField(null=True)
     handle_attempts = models.SmallIntegerField(default=0)
@@ -147,6 +149,7 @@ class OutboxEvent(TenantModel):
                 name="outbox_unstreamed",
             ),
             models.Index(fields=["tenant_id", "run_id"], name="outbox_by_run"),
+            models.Index(fields=["transaction_id"], name="outbox_by_transaction"),
         ]
 
     def __str__(self) -> str:
