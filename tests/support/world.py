@@ -13,6 +13,7 @@ from factory.tenancy import reading
 from projects.commands import add_member, onboard_project, onboard_tenant, register_service_account
 from projects.directory import Memberships
 from projects.inputs import NewEnvironment, NewMember
+from tests.support.api import token_of
 
 ALL = SCOPES - {"factory.worker"}
 """Every scope that a person's token can carry."""
@@ -62,6 +63,10 @@ class World:
     def ctx(self, member: str, scopes: Iterable[str] = ALL, channel: Channel = "api") -> Context:
         """A member's context with other scopes, or on another channel."""
         return ctx(getattr(self, member), scopes, channel)
+
+    def token(self, member: str, scopes: Iterable[str] = ALL) -> str:
+        """A bearer token of one of the people, or of the service account."""
+        return token_of(self.ctx(member, scopes))
 
 
 def subject_of(tenant_id: str, member: str) -> str:
