@@ -97,6 +97,11 @@ class SkillContext:
         """To be raised: ends the attempt as Failed of that class."""
         return SkillFailed(failure_class, reason)
 
+    @staticmethod
+    def digest(value: Any) -> str:
+        """The hash under which a proposal is decided."""
+        return digest(value)
+
     def propose(
         self,
         action_class: str,
