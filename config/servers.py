@@ -48,7 +48,7 @@ def urls(secrets: Path, process: str) -> dict[str, str]:
     names = (*DATABASE_VARIABLES.values(), "REDIS_URL")
     running = recorded(secrets)
     found = {name: text(name, running.get(name, "")) for name in names}
-    missing = [name for name, url in found.items() if not url]
+    missing = [name for name in ("DATABASE_URL", "REDIS_URL") if not found[name]]
     if missing and process != "command":
         raise ImproperlyConfigured(
             f"{' and '.join(missing)} must be set for a {process} process: or run `make up`, which starts "

@@ -1,0 +1,86 @@
+"""Which processes make up the product, and how each is started."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PYTHON = sys.executable
+LOCAL = "127.0.0.1"
+WORKER_NAME = "demo-worker"
+POOL = "demo"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one launch needs to know: folders, ports and the variables of the servers."""
+
+    root: Path
+    home: Path
+    port: int
+    stream_port: int
+    servers: Mapping[str, str]
+
+    @property
+    def web_url(self) -> str:
+        return f"http://{LOCAL}:{self.port}"
+
+    @property
+    def worker_url(self) -> str:
+        return f"http://{LOCAL}:{self.stream_port}/factory"
+
+    @property
+    def worker_token(self) -> Path:
+        return self.home / "secrets" / "demo_worker_token"
+
+    def environment(self, process: str) -> dict[str, str]:
+        """The owner's and the auditor's URLs go to nobody but the commands that need them."""
+        passed = {key: value for key, value in os.environ.items() if not key.startswith("DATABASE_")}
+        allowed = {"DATABASE_URL", "REDIS_URL"} if process != "command" else set(self.servers)
+        return passed | {
+            **{name: url for name, url in self.servers.items() if name in allowed},
+            "FACTORY_HOME": str(self.home),
+            "FACTORY_PROCESS": process,
+            "FACTORY_PUBLIC_URL": os.environ.get("FACTORY_PUBLIC_URL", self.web_url),
+            "FACTORY_EMBEDDED_ISSUER": os.environ.get("FACTORY_EMBEDDED_ISSUER", "true"),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def worker_environment(self) -> dict[str, str]:
+        """A worker speaks HTTP only: it gets no database, no broker and no key."""
+        kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "MODEL_GATEWAY_URL")
+        gateway = {key: value for key, value in os.environ.items() if key.startswith("MODEL_GATEWAY_")}
+        return {key: os.environ[key] for key in kept if key in os.environ} | gateway | {"PYTHONUNBUFFERED": "1"}
+
+    def web(self) -> list[str]:
+        return [
+            PYTHON, "-m", "gunicorn", "config.wsgi:application", "--bind", f"{LOCAL}:{self.port}",
+            "--worker-class", "gthread", "--workers", "2", "--threads", "8", "--graceful-timeout", "2",
+            "--no-control-socket", "--log-level", "warning",
+        ]  # fmt: skip
+
+    def stream(self) -> list[str]:
+        return [
+            PYTHON, "-m", "uvicorn", "config.asgi:application", "--host", LOCAL, "--port", str(self.stream_port),
+            "--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1",
+        ]  # fmt: skip
+
+    def job(self) -> list[str]:
+        return [
+            PYTHON, "-m", "celery", "-A", "config", "worker", "--concurrency", "2", "--loglevel", "INFO",
+            "--without-gossip", "--without-mingle", "--without-heartbeat",
+        ]  # fmt: skip
+
+    def beat(self) -> list[str]:
+        schedule = str(self.home / "beat-schedule")
+        return [PYTHON, "-m", "celery", "-A", "config", "beat", "--loglevel", "INFO", "-s", schedule, "--pidfile="]
+
+    def relay(self) -> list[str]:
+        return [PYTHON, "manage.py", "relay"]
+
+    def worker(self) -> list[str]:
+        return [
+            PYTHON, "-m", "runs.worker", "--url", self.worker_url, "--token-file", str(self.worker_token),
+            "--name", WORKER_NAME, "--pool", POOL, "--cache", str(self.home / "worker"), "--drain-seconds", "1",
+        ]  # fmt: skip
