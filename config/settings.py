@@ -26,6 +26,7 @@ ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 
 INSTALLED_APPS = [
+    "config",
     "unfold",
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
@@ -103,7 +104,6 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = integer("FACTORY_SESSION_HOURS", 8, least=1, most=168) * 3600
 CSRF_COOKIE_SAMESITE = "Lax"
 STATIC_URL = "/static/"
-STATIC_ROOT = HOME / "static"
 WHITENOISE_USE_FINDERS = True  # straight from the packages: nothing to collect, nothing to forget
 WHITENOISE_AUTOREFRESH = False
 AUTH_PASSWORD_VALIDATORS = [

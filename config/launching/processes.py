@@ -51,19 +51,22 @@ class Plan:
         """A worker speaks HTTP only: it gets no database, no broker and no key."""
         kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "MODEL_GATEWAY_URL")
         gateway = {key: value for key, value in os.environ.items() if key.startswith("MODEL_GATEWAY_")}
-        return {key: os.environ[key] for key in kept if key in os.environ} | gateway | {"PYTHONUNBUFFERED": "1"}
+        return (
+            {key: os.environ[key] for key in kept if key in os.environ} | gateway | {"PYTHONUNBUFFERED": "1"}
+        )
 
     def web(self) -> list[str]:
         return [
             PYTHON, "-m", "gunicorn", "config.wsgi:application", "--bind", f"{LOCAL}:{self.port}",
-            "--worker-class", "gthread", "--workers", "2", "--threads", "8", "--graceful-timeout", "2",
+            "--worker-class", "gthread", "--workers", "1", "--threads", "8", "--graceful-timeout", "1",
             "--no-control-socket", "--log-level", "warning",
         ]  # fmt: skip
 
     def stream(self) -> list[str]:
         return [
-            PYTHON, "-m", "uvicorn", "config.asgi:application", "--host", LOCAL, "--port", str(self.stream_port),
-            "--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1",
+            PYTHON, "-m", "uvicorn", "config.asgi:application", "--host", LOCAL,
+            "--port", str(self.stream_port), "--no-access-log", "--log-level", "warning",
+            "--timeout-graceful-shutdown", "1",
         ]  # fmt: skip
 
     def job(self) -> list[str]:
@@ -74,7 +77,19 @@ class Plan:
 
     def beat(self) -> list[str]:
         schedule = str(self.home / "beat-schedule")
-        return [PYTHON, "-m", "celery", "-A", "config", "beat", "--loglevel", "INFO", "-s", schedule, "--pidfile="]
+        return [
+            PYTHON,
+            "-m",
+            "celery",
+            "-A",
+            "config",
+            "beat",
+            "--loglevel",
+            "INFO",
+            "-s",
+            schedule,
+            "--pidfile=",
+        ]
 
     def relay(self) -> list[str]:
         return [PYTHON, "manage.py", "relay"]
@@ -82,5 +97,6 @@ class Plan:
     def worker(self) -> list[str]:
         return [
             PYTHON, "-m", "runs.worker", "--url", self.worker_url, "--token-file", str(self.worker_token),
-            "--name", WORKER_NAME, "--pool", POOL, "--cache", str(self.home / "worker"), "--drain-seconds", "1",
+            "--name", WORKER_NAME, "--pool", POOL, "--cache", str(self.home / "worker"),
+            "--drain-seconds", "1",
         ]  # fmt: skip

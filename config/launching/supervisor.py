@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,7 +52,9 @@ class Child:
 
     def signal(self, number: int) -> None:
         if self.process is not None and self.is_running():
-            os.killpg(self.process.pid, number) if number == signal.SIGKILL else self.process.send_signal(number)
+            os.killpg(self.process.pid, number) if number == signal.SIGKILL else self.process.send_signal(
+                number
+            )
 
     def last_words(self) -> str:
         try:
@@ -106,25 +109,31 @@ class Supervisor:
             self._include(child.start(self._folder))
 
     def stop(self, *, patience: float = 4.0) -> None:
-        """Ask all at once, and after `patience` seconds do not ask any more."""
-        for child in self.children.values():
-            child.signal(signal.SIGTERM)
-        end = time.monotonic() + patience
-        while any(child.is_running() for child in self.children.values()) and time.monotonic() < end:
-            time.sleep(0.02)
+        """Ask all at once, ask again half-way, and after `patience` seconds do not ask any more."""
+        for share in (0.4, 0.6):
+            for child in self.children.values():
+                child.signal(signal.SIGTERM)
+            if self._all_end_within(share * patience):
+                break
         for child in self.children.values():
             if child.is_running():
                 self._say(f"{child.name} did not stop in {patience:.0f} s and was killed")
             _kill_session(child)
         self.children.clear()
 
+    def _all_end_within(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while any(child.is_running() for child in self.children.values()):
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+        return True
+
 
 def _kill_session(child: Child) -> None:
     """What a child has left behind in its session goes too."""
     if child.process is None:
         return
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(child.process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     child.process.wait()

@@ -1,8 +1,8 @@
 """Cleans up when the last process that uses the embedded servers of a folder is gone.
 
-A keeper is a tiny process at the other end of a pipe. Its user may end in any way, `kill -9` included: the
-pipe closes, the keeper sees to it that the processes it was told of end too, and then stops the servers unless
-another keeper still holds the same folder.
+A keeper is a tiny process at the other end of a pipe. Its user may end in any way, `kill -9` included:
+the pipe closes, the keeper sees to it that the processes it was told of end too, and then stops the
+servers unless another keeper still holds the same folder.
 """
 
 import fcntl
@@ -88,7 +88,7 @@ def _is_same(pid: int, born: float) -> bool:
     """A number may be another process's by now; its time of birth tells them apart."""
     try:
         process = psutil.Process(pid)
-        return process.create_time() == born and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.create_time() == born and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 
