@@ -12,6 +12,8 @@ from config.launching.launcher import Launcher, Options, Tour
 from config.launching.terminal import Terminal
 from factory.embedded.system import EmbeddedError
 
+NO_GIT = "git was not found; releases and reports are Git commits. On Debian: apt-get install git"
+
 
 class LaunchingCommand(BaseCommand):
     """A command that brings everything up."""
@@ -26,11 +28,15 @@ class LaunchingCommand(BaseCommand):
 
     def launch(self, options: dict[str, Any], tour: Tour, *, stay: bool) -> None:
         if shutil.which("git") is None:
-            raise CommandError("git was not found; releases and reports are Git commits. On Debian: apt-get install git")
+            raise CommandError(NO_GIT)
         chosen = Options(
-            root=settings.BASE_DIR, home=settings.HOME, port=options["port"], stream_port=options["stream_port"],
-            repository=options["repo"], revision=options["revision"],
-        )  # fmt: skip
+            root=settings.BASE_DIR,
+            home=settings.HOME,
+            port=options["port"],
+            stream_port=options["stream_port"],
+            repository=options["repo"],
+            revision=options["revision"],
+        )
         try:
             code = Launcher(chosen, Terminal()).run(tour, stay=stay)
         except EmbeddedError as error:

@@ -95,7 +95,8 @@ class Launcher:
         supervisor.start("worker", plan.worker(), plan.worker_environment())
         self._wait_ready(plan, supervisor)
         self.terminal.part("web", f"{plan.web_url}/admin/", self._since())
-        self.terminal.part("workers", f"{plan.worker_url}, logs in {short(self.options.home / 'log')}", self._since())
+        logs = short(self.options.home / "log")
+        self.terminal.part("workers", f"{plan.worker_url}, logs in {logs}", self._since())
         return Installation(self.options, plan, world, self.terminal, self._stopping)
 
     def _plan(self, found: dict[str, str]) -> Plan:
@@ -116,10 +117,12 @@ class Launcher:
             supervisor.check()
             if time.monotonic() > end:
                 logs = short(self.options.home / "log")
-                raise EmbeddedError(f"The product is not ready after {READY_SECONDS:.0f} s. See {logs}/web.log.")
+                raise EmbeddedError(f"Not ready after {READY_SECONDS:.0f} s: {logs}/web.log may say why.")
             time.sleep(TICK_SECONDS)
 
-    def _watch_over(self, supervisor: Supervisor, tour: Tour, installation: Installation, *, stay: bool) -> int:
+    def _watch_over(
+        self, supervisor: Supervisor, tour: Tour, installation: Installation, *, stay: bool
+    ) -> int:
         outcome: list[int] = []
         guide = threading.Thread(target=_guided, args=(tour, installation, outcome), daemon=True)
         guide.start()
@@ -134,7 +137,8 @@ class Launcher:
         began = time.monotonic()
         supervisor.stop()
         servers.stop()
-        self.terminal.part("stopped", "everything; the data stays for the next time", time.monotonic() - began)
+        words = "everything; the data stays for the next time"
+        self.terminal.part("stopped", words, time.monotonic() - began)
 
     def _stop_if_told(self) -> None:
         if self._stopping.is_set():

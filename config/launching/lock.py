@@ -10,7 +10,7 @@ from factory.embedded.system import EmbeddedError, make_folder
 
 
 class LauncherLock:
-    """Held by the running launcher. The kernel frees it when its holder dies, so a stale one holds nobody up."""
+    """Held by the running launcher. The kernel frees it when its holder dies, so none is ever stale."""
 
     def __init__(self, home: Path) -> None:
         make_folder(home)
@@ -42,8 +42,9 @@ class LauncherLock:
             found = json.loads(self._path.read_text())
             place = f" at {found['address']}" if found["address"] else ""
             return (
-                f"It is running already{place} (process {found['pid']}). Use that one, or end it with Ctrl-C in its "
-                f"terminal (or `kill {found['pid']}`). FACTORY_HOME=… starts a second one with its own data."
+                f"It is running already{place} (process {found['pid']}). Use that one, or end it with Ctrl-C "
+                f"in its terminal (or `kill {found['pid']}`). FACTORY_HOME=… starts a second one with its "
+                "own data."
             )
         except (OSError, ValueError, KeyError):
             return "It is being started in this folder already. Wait for that, or end it with Ctrl-C."

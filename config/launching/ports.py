@@ -13,7 +13,8 @@ def choose(wanted: int) -> int:
         if is_free(port):
             return port
     raise EmbeddedError(
-        f"The ports {wanted} to {wanted + TRIES - 1} are all in use. Name another with --port and --stream-port."
+        f"The ports {wanted} to {wanted + TRIES - 1} are all in use. Name others: manage.py up --port … "
+        "--stream-port …"
     )
 
 

@@ -52,8 +52,8 @@ class Servers:
         began = time.monotonic()
         if self._given_database and os.environ.get("DATABASE_OWNER_URL"):
             found = {name: os.environ[name] for name in ("DATABASE_URL", "DATABASE_OWNER_URL")}
-            found["DATABASE_AUDITOR_URL"] = os.environ.get("DATABASE_AUDITOR_URL", found["DATABASE_OWNER_URL"])
             admin = found["DATABASE_OWNER_URL"]
+            found["DATABASE_AUDITOR_URL"] = os.environ.get("DATABASE_AUDITOR_URL", admin)
         else:
             admin = self._given_database or postgres.start(self.home)
             prefix = os.environ.get("FACTORY_ROLE_PREFIX", "factory")
@@ -73,7 +73,8 @@ class Servers:
                 about = client.info("server")
         except (redis.RedisError, ValueError) as error:
             raise EmbeddedError(
-                f"Redis does not answer at {_shown(url)}: {error}. Check REDIS_URL, or unset it to use the private one."
+                f"Redis does not answer at {_shown(url)}: {error}. Check REDIS_URL, or unset it to use the "
+                "private one."
             ) from error
         name = "Valkey" if "valkey_version" in about else "Redis"
         release = about.get("valkey_version") or about.get("redis_version")

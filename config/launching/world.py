@@ -48,7 +48,8 @@ def _onboard() -> dict[str, Any]:
     said = StringIO()
     call_command(
         "onboard", tenant=TENANT, tenant_name="Demo", project=PROJECT, name="Factory", if_missing=True,
-        environment=["test=Test", "production=Production"], member=list(PEOPLE.values()), as_json=True, stdout=said,
+        environment=["test=Test", "production=Production"], member=list(PEOPLE.values()), as_json=True,
+        stdout=said,
     )  # fmt: skip
     found: dict[str, Any] = json.loads(said.getvalue())
     return found

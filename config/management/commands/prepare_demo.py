@@ -1,4 +1,4 @@
-"""`manage.py prepare_demo`: tables, keys, and a demo tenant with its people. `up` runs it; it may run again."""
+"""`manage.py prepare_demo`: tables, keys, and a demo tenant with its people. Safe to run again."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from config.launching.world import make_world
 
 
 class Command(BaseCommand):
-    help = "Migrate, and make the demo tenant unless it is there. Prints what it did as JSON, a line for each step."
+    help = "Migrate, and make the demo tenant unless it is there. Prints JSON, a line for each step."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
