@@ -1,0 +1,203 @@
+"""Receipts become usage: strictly checked, priced by the revision in force, each one once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from factory import clock
+from factory.errors import InvalidInput
+from factory.ids import uuid7
+from factory.models import JournalEntry, OutboxEvent
+from factory.tenancy import reading
+from tests.usage.money_world import Money, costing, receipt
+from usage import selectors
+from usage.commands import publish_pricing_revision
+from usage.models import UsageRecord
+
+
+def records(m: Money, run_id: object) -> list[UsageRecord]:
+    with reading(m.ctx):
+        return list(UsageRecord.objects.filter(run_id=run_id).order_by("id"))
+
+
+@pytest.mark.requirement("USG-06", "ATT-16")
+def test_a_priced_call_is_confirmed_usage(m: Money) -> None:
+    run_id, call = uuid7(), receipt()
+    assert m.receive(run_id, [call]) == 1
+    (usage,) = records(m, run_id)
+    assert (usage.state, str(usage.cost)) == ("Confirmed", "0.000150")
+    assert usage.quantities == {"calls": "1", "seconds": "2.5"}
+    assert usage.prices == {"calls": "0.000100", "seconds": "0.000020"}
+    with reading(m.ctx):
+        (entry,) = JournalEntry.objects.filter(stream_id=run_id)
+        (told,) = OutboxEvent.objects.filter(stream_id=run_id)
+        used = selectors.usage_of_run(run_id)
+    assert (entry.entity, entry.to_state, entry.cause) == ("usage-record", "Confirmed", "ReceiptRecorded")
+    assert told.topic == "cost-usage.usage.v1.usage-recorded"
+    assert (told.payload["receiptId"], told.payload["amountUsd"]) == (call["receiptId"], "0.000150")
+    assert told.payload["pricingRevision"] == "p1"
+    assert used == selectors.UsageView(Decimal("0.000150"), 0, 1)
+
+
+@pytest.mark.requirement("USG-07")
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"quantities": None}, "does not say what"),
+        ({"provider": "somewhere"}, "No price is known for somewhere/git-log"),
+        ({"kind": "model", "provider": "gateway", "name": "unheard-of-1"}, "gateway/unheard-of-1"),
+        ({"quantities": {"calls": 1, "seconds": 1, "tokens": 3}}, "unit tokens"),
+        ({"quantities": {"calls": 1}}, "how many seconds"),
+        ({"quantities": {"calls": 1, "seconds": 999999999999}}, "No call is believed"),
+    ],
+)
+def test_what_nobody_knows_is_uncertain_and_never_zero(m: Money, changes: dict[str, Any], why: str) -> None:
+    run_id = uuid7()
+    m.receive(run_id, [receipt(**changes)])
+    (usage,) = records(m, run_id)
+    assert (usage.state, usage.cost) == ("Uncertain", None)
+    assert why in usage.reason
+    with reading(m.ctx):
+        assert selectors.usage_of_run(run_id) == selectors.UsageView(Decimal(0), 1, 1)
+
+
+def test_the_price_that_the_provider_states_is_an_estimate_until_confirmed(m: Money) -> None:
+    run_id = uuid7()
+    m.receive(run_id, [costing("0.012", provider="gateway", kind="model")])
+    (usage,) = records(m, run_id)
+    assert (usage.state, str(usage.cost)) == ("Estimated", "0.012000")
+
+
+def test_an_effect_is_evidence_and_no_usage_unless_it_cost_something(m: Money) -> None:
+    run_id = uuid7()
+    effect = receipt(kind="effect", quantities=None, approvalId=str(uuid7()), proposalHash="sha256:0")
+    paid = costing("0.5", kind="effect")
+    assert m.receive(run_id, [effect, paid]) == 1
+    assert [usage.kind for usage in records(m, run_id)] == ["effect"]
+
+
+def test_a_receipt_seen_before_is_a_no_op(m: Money) -> None:
+    run_id, call = uuid7(), receipt()
+    assert m.receive(run_id, [call, call]) == 1
+    assert m.receive(run_id, [call, receipt()]) == 1
+    assert m.receive(uuid7(), [call | {"quantities": {"calls": 9, "seconds": 9}}]) == 0
+    assert len(records(m, run_id)) == 2
+
+
+@pytest.mark.parametrize("same_run", [True, False])
+def test_the_same_receipts_at_once_are_taken_once(m: Money, same_run: bool) -> None:
+    m.budget("100")
+    runs = [m.dispatched("4")] * 12 if same_run else [m.dispatched("4") for _ in range(12)]
+    calls, barrier = [receipt() for _ in range(8)], Barrier(12)
+
+    def one(index: int) -> int:
+        try:
+            barrier.wait(30)
+            return m.receive(runs[index], calls if index % 2 else calls[::-1])
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(12) as pool:
+        assert sum(pool.map(one, range(12))) == 8
+    with reading(m.ctx):
+        ids = [call["receiptId"] for call in calls]
+        assert UsageRecord.objects.filter(receipt_id__in=ids).count() == 8
+
+
+def pricing(seconds: str) -> dict[str, Any]:
+    prices = {"*": {"seconds": seconds}}
+    return {"currency": "USD", "providers": {"p": {"confirming": True, "prices": prices}}}
+
+
+@pytest.mark.requirement("USG-06")
+def test_a_call_is_priced_by_the_revision_in_force_when_it_happened(m: Money) -> None:
+    with reading(m.ctx):
+        start = clock.now()
+    publish_pricing_revision(m.ctx, document=pricing("1"))
+    publish_pricing_revision(m.ctx, document=pricing("2"), valid_from=start + timedelta(hours=2))
+    publish_pricing_revision(m.ctx, document=pricing("3"), valid_from=start + timedelta(hours=1))
+
+    def cost(hours: float, dispatched: float = 0.5, settled: float | None = 9) -> str:
+        run_id = uuid7()
+        call = receipt(
+            provider="p",
+            quantities={"seconds": 1},
+            occurredAt=(start + timedelta(hours=hours)).isoformat(),
+        )
+        ends = None if settled is None else start + timedelta(hours=settled)
+        m.receive(run_id, [call], dispatched_at=start + timedelta(hours=dispatched), settled_at=ends)
+        return str(records(m, run_id)[0].cost)
+
+    assert cost(0.6) == "1.000000"
+    assert cost(1) == "3.000000"
+    assert cost(1.999) == "3.000000"
+    assert cost(2) == "2.000000"
+    assert cost(-100) == "1.000000"  # not before its attempt was dispatched
+    assert cost(5, settled=1.5) == "3.000000"  # nor after it was settled
+    assert cost(5, dispatched=0.5, settled=None) == "1.000000"  # nor later than now
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"quantities": {"seconds": float("nan")}}, "/quantities/seconds"),
+    ({"quantities": {"seconds": float("inf")}}, "/quantities/seconds"),
+    ({"quantities": {"seconds": "1e400"}}, "/quantities/seconds"),
+    ({"quantities": {"seconds": -1}}, "/quantities/seconds"),
+    ({"quantities": {"seconds": int("9" * 30)}}, "/quantities/seconds"),
+    ({"quantities": {"seconds": True}}, "/quantities/seconds"),
+    ({"quantities": {"seconds": None}}, "/quantities/seconds"),
+    ({"quantities": {}}, "/quantities"),
+    ({"quantities": [1]}, "/quantities"),
+    ({"quantities": {"no unit": 1}}, "/quantities"),
+    ({"cost": {"amount": "-1", "currency": "USD"}}, "/cost/amount"),
+    ({"cost": {"amount": "0.0000001", "currency": "USD"}}, "/cost/amount"),
+    ({"cost": {"amount": "1000000", "currency": "USD"}}, "/cost"),
+    ({"cost": {"amount": "1", "currency": "EUR"}}, "/cost/currency"),
+    ({"cost": "1"}, "/cost"),
+    ({"kind": "other"}, "/kind"),
+    ({"kind": ["tool"]}, "/kind"),
+    ({"receiptId": ""}, "/receiptId"),
+    ({"receiptId": "x" * 256}, "/receiptId"),
+    ({"provider": "a\x00b"}, "/provider"),
+    ({"name": 7}, "/name"),
+    ({"occurredAt": "yesterday"}, "/occurredAt"),
+    ({"occurredAt": "2026-01-01T00:00:00"}, "/occurredAt"),
+    ({"surprise": 1}, "/surprise"),
+]
+
+
+@pytest.mark.parametrize(("changes", "pointer"), BAD, ids=[str(changes) for changes, _ in BAD])
+def test_refuses_a_faulty_receipt_and_takes_none_of_the_call(
+    m: Money, changes: dict[str, Any], pointer: str
+) -> None:
+    run_id = uuid7()
+    with pytest.raises(InvalidInput) as refusal:
+        m.receive(run_id, [receipt(), receipt(**changes)])
+    assert [fault.pointer for fault in refusal.value.errors] == [f"/receipts/1{pointer}"]
+    assert records(m, run_id) == []
+
+
+@pytest.mark.parametrize("receipts", ["text", {"0": {}}, None, 7, [7], [receipt()] * 1001], ids=str)
+def test_refuses_what_is_no_list_of_receipts(m: Money, receipts: Any) -> None:
+    with pytest.raises(InvalidInput):
+        m.receive(uuid7(), receipts)
+
+
+def test_many_of_the_smallest_amount_add_up_exactly(m: Money) -> None:
+    own, run_id = m.budget("10"), m.dispatched("1")
+    for _ in range(2):
+        m.receive(run_id, [costing("0.000001") for _ in range(500)])
+    m.settle(run_id)
+    assert m.figures(own) == ("9.999", "0", "0.001", "0")
+
+
+def test_the_clock_of_a_worker_decides_nothing(m: Money) -> None:
+    run_id, ahead = uuid7(), datetime.now(UTC) + timedelta(days=400)
+    m.receive(run_id, [receipt(occurredAt=ahead.isoformat())])
+    (usage,) = records(m, run_id)
+    assert usage.occurred_at == ahead
+    assert usage.priced_at <= usage.recorded_at
