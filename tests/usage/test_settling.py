@@ -1,8 +1,10 @@
 """The end of a reservation."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from threading import Barrier
+from uuid import UUID
 
 import pytest
 from django.db import connections
@@ -17,6 +19,7 @@ from usage import operations
 from usage.commands import expire_reservation
 from usage.operations import closing
 from usage.periods import next_month
+from usage.selectors import ReservationView
 
 SETTLED = "cost-usage.reservations.v1.reservation-settled"
 
@@ -136,33 +139,36 @@ def test_operations_need_a_command(m: Money) -> None:
         operations.settle(m.ctx, uuid7())
 
 
+def all_at_once(m: Money, reservation: ReservationView) -> UUID:
+    run_id, barrier, due = reservation.run_id, Barrier(5), reservation.expires_at
+    assert due is not None
+    acts: list[Callable[[], object]] = [
+        lambda: m.settle(run_id),
+        lambda: release(m.ctx, run_id=run_id),
+        lambda: expire_reservation(m.ctx, reservation_id=reservation.id, expires_at=due),
+        lambda: confirm_live(m.ctx, run_id=run_id),
+        lambda: m.receive(run_id, [costing("1")]),
+    ]
+
+    def one(act: Callable[[], object]) -> None:
+        try:
+            barrier.wait(30)
+            act()
+        except DomainError:
+            pass
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(one, acts))
+    return run_id
+
+
 @pytest.mark.slow
 def test_settle_release_expiry_and_receipts_at_once_end_it_once(m: Money) -> None:
     """Outcome, reaper, cancel and a late receipt meet: one end, and sums that equal the ledger."""
     own = m.budget("1000")
     for _ in range(40):
-        reservation = m.reserve("4")
-        run_id, barrier = reservation.run_id, Barrier(5)
-        acts = [
-            lambda: m.settle(run_id),
-            lambda: release(m.ctx, run_id=run_id),
-            lambda: expire_reservation(
-                m.ctx, reservation_id=reservation.id, expires_at=reservation.expires_at
-            ),
-            lambda: confirm_live(m.ctx, run_id=run_id),
-            lambda: m.receive(run_id, [costing("1")]),
-        ]
-
-        def one(act, barrier=barrier):
-            try:
-                barrier.wait(30)
-                act()
-            except DomainError:
-                pass
-            finally:
-                connections.close_all()
-
-        with ThreadPoolExecutor(5) as pool:
-            list(pool.map(one, acts))
+        run_id = all_at_once(m, m.reserve("4"))
         assert len(told(m, run_id)) == 1
     assert m.figures(own) == ("960", "0", "40", "0")
