@@ -26,4 +26,5 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": ["factory.rest.schema.add_problems"],
     "SCHEMA_PATH_PREFIX": "/factory",
     "COMPONENT_SPLIT_REQUEST": True,
+    "COMPONENT_SPLIT_PATCH": False,
 }

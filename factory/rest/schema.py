@@ -5,6 +5,8 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
+from factory.rest.pages import DEFAULT_LIMIT, MAX_LIMIT
+
 READS = ("400", "401", "403", "404", "429", "503")
 WRITES = (*READS, "409", "410", "413", "415", "422")
 PROBLEM = {
@@ -37,8 +39,37 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         return {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
 
 
+class Page:
+    """How a list is answered (`factory.rest.pages`), in the words of the schema."""
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+        cursor = {"type": "string", "description": "The `next` of the page before."}
+        return [
+            {"name": name, "in": "query", "required": False, "schema": schema}
+            for name, schema in (("limit", limit), ("cursor", cursor))
+        ]
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "required": ["items", "next", "asOf"],
+            "properties": {
+                "items": schema,
+                "next": {"type": ["string", "null"], "description": "The cursor of the next page."},
+                "asOf": {"type": "string", "format": "date-time", "description": "The time of the read."},
+            },
+        }
+
+
 class HouseSchema(AutoSchema):
-    """Names an operation as the permission table does, so that the two can be read side by side."""
+    """Names an operation as the permission table does, so that the two can be read side by side.
+
+    A view that answers with a list of something answers with a page of it.
+    """
+
+    def _get_paginator(self) -> Page:
+        return Page()
 
     def get_operation_id(self) -> str:
         named = getattr(self.view, "operation", {}).get(self.method.upper())

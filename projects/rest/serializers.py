@@ -2,18 +2,28 @@
 
 from typing import Any
 
+from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
 from projects.inputs import NewEnvironment, NewMember
+from projects.models import SLUG, SLUG_WORDS
 from projects.states import GRANTS, ROLES, MembershipState, ProjectState, SubjectKind
+
+
+class Slug(Text):
+    """A name for URLs and policies."""
+
+    def __init__(self, **options: Any) -> None:
+        shape = RegexValidator(SLUG, f"A slug is {SLUG_WORDS}.")
+        super().__init__(max_length=63, validators=[shape], **options)
 
 
 class ProjectBody(StrictSerializer):
     """A project."""
 
     projectId = Identifier(source="id")
-    slug = Text()
+    slug = Slug()
     name = Text()
     state = Choice(choices=ProjectState.choices)
     suspendedAt = Moment(source="suspended_at", allow_null=True)
@@ -27,7 +37,7 @@ class EnvironmentBody(StrictSerializer):
     """An environment of a project."""
 
     environmentId = Identifier(source="id")
-    slug = Text()
+    slug = Slug()
     name = Text()
     createdAt = Moment(source="created_at")
 
@@ -54,14 +64,14 @@ class MemberBody(StrictSerializer):
 class NewEnvironmentBody(StrictSerializer):
     """An environment to add."""
 
-    slug = Text(max_length=63)
+    slug = Slug()
     name = Text(max_length=200, required=False, default="")
 
 
 class StandingBody(StrictSerializer):
     """Roles and grants."""
 
-    roles = serializers.ListField(child=Choice(choices=ROLES), max_length=len(ROLES))
+    roles = serializers.ListField(child=Choice(choices=ROLES), min_length=1, max_length=len(ROLES))
     grants = serializers.ListField(
         child=Choice(choices=GRANTS), max_length=len(GRANTS), required=False, default=list
     )
@@ -84,7 +94,7 @@ class ChangedMemberBody(StandingBody):
 class OnboardingBody(StrictSerializer):
     """A project with its environments and members."""
 
-    slug = Text(max_length=63)
+    slug = Slug()
     name = Text(max_length=200)
     environments = serializers.ListField(
         child=NewEnvironmentBody(), required=False, default=list, max_length=50

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -39,6 +39,13 @@ from projects.rest.serializers import (
     ReasonBody,
     new_environment,
     new_member,
+)
+
+ONCE = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    OpenApiParameter.HEADER,
+    description="The same key and body happen once.",
 )
 
 
@@ -77,7 +84,9 @@ class ProjectList(ProjectsView):
                 rows = rows.filter(pk=self.ctx.project_id)
             return Response(page(rows, request, render=lambda row: ProjectBody(row).data))
 
-    @extend_schema(summary="Onboard a project", request=OnboardingBody, responses={201: OnboardedBody})
+    @extend_schema(
+        summary="Onboard a project", parameters=[ONCE], request=OnboardingBody, responses={201: OnboardedBody}
+    )
     def post(self, request: Request) -> Response:
         """Make a project with its environments and members: all of it, or nothing."""
         body = OnboardingBody.parse(request.data)
@@ -118,7 +127,7 @@ class ProjectSuspension(ProjectsView):
             return Response(ProjectBody(self.own(project_id)).data, headers=headers)
 
 
-@extend_schema(summary="Suspend a project", request=ReasonBody, responses=ProjectBody)
+@extend_schema(summary="Suspend a project", parameters=[ONCE], request=ReasonBody, responses=ProjectBody)
 class ProjectSuspend(ProjectSuspension):
     """No new runs and no new dispatch; what is leased may finish, decisions stay possible."""
 
@@ -126,7 +135,7 @@ class ProjectSuspend(ProjectSuspension):
     command = suspend_project
 
 
-@extend_schema(summary="Resume a project", request=ReasonBody, responses=ProjectBody)
+@extend_schema(summary="Resume a project", parameters=[ONCE], request=ReasonBody, responses=ProjectBody)
 class ProjectResume(ProjectSuspension):
     """A suspended project takes work again."""
 
@@ -144,7 +153,12 @@ class EnvironmentList(ProjectsView):
             rows: QuerySet[Environment] = Environment.objects.filter(project=self.own(project_id))
             return Response(page(rows, request, render=lambda row: EnvironmentBody(row).data))
 
-    @extend_schema(summary="Add an environment", request=NewEnvironmentBody, responses={201: EnvironmentBody})
+    @extend_schema(
+        summary="Add an environment",
+        parameters=[ONCE],
+        request=NewEnvironmentBody,
+        responses={201: EnvironmentBody},
+    )
     def post(self, request: Request, project_id: UUID) -> Response:
         """Add an environment to the project."""
         body = NewEnvironmentBody.parse(request.data)
@@ -168,7 +182,9 @@ class MemberList(ProjectsView):
             rows: QuerySet[Membership] = Membership.objects.filter(reach, state=state)
             return Response(page(rows, request, render=lambda row: MemberBody(row).data))
 
-    @extend_schema(summary="Add a member", request=NewMemberBody, responses={201: MemberBody})
+    @extend_schema(
+        summary="Add a member", parameters=[ONCE], request=NewMemberBody, responses={201: MemberBody}
+    )
     def post(self, request: Request, project_id: UUID) -> Response:
         """Make somebody a member of the project."""
         member = new_member(NewMemberBody.parse(request.data))

@@ -2,7 +2,9 @@
 
 from uuid import UUID, uuid4
 
+import jsonschema
 import pytest
+from drf_spectacular.generators import SchemaGenerator
 
 from projects.commands import add_member
 from projects.inputs import NewMember
@@ -234,3 +236,30 @@ def test_every_route_needs_a_token_and_its_scope(w):
 def test_refuses_methods_that_are_not_there(w, api):
     for method in ("PUT", "DELETE"):
         assert problem(api.call(method, f"/factory/projects/{w.project}", {}))["status"] == 405
+
+
+def test_answers_are_what_the_schema_says(w, wide, api):
+    document = SchemaGenerator().get_schema(request=None, public=True)
+    base = f"/factory/projects/{w.project}"
+    template = "/factory/projects/{project_id}"
+    onboarded = wide.post("/factory/projects", BODY)
+    added = api.post(f"{base}/members", {"subject": "ann", "roles": ["Reviewer"]})
+    answers = [
+        (onboarded, "/factory/projects", "post", "201"),
+        (added, f"{template}/members", "post", "201"),
+        (api.post(f"{base}/environments", {"slug": "lab"}), f"{template}/environments", "post", "201"),
+        (api.get("/factory/projects"), "/factory/projects", "get", "200"),
+        (api.get(base), template, "get", "200"),
+        (api.post(f"{base}/suspend", {"reason": "x"}), f"{template}/suspend", "post", "200"),
+        (api.get(base), template, "get", "200"),
+        (api.post(f"{base}/resume", {"reason": "x"}), f"{template}/resume", "post", "200"),
+        (api.get(f"{base}/environments"), f"{template}/environments", "get", "200"),
+        (api.get(f"{base}/members"), f"{template}/members", "get", "200"),
+    ]
+    for answer, path, method, status in answers:
+        assert str(answer.status_code) == status, answer.content
+        content = document["paths"][path][method]["responses"][status]["content"]
+        whole = {**content["application/json"]["schema"], "components": document["components"]}
+        jsonschema.Draft202012Validator(
+            whole, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+        ).validate(answer.json())
