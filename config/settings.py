@@ -27,6 +27,7 @@ WSGI_APPLICATION = "config.wsgi.application"
 
 INSTALLED_APPS = [
     "config",
+    "factory",  # before the theme: its templates win
     "unfold",
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
@@ -39,7 +40,6 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "factory",
     "projects",
     "approvals",
     "registry",
@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "factory.admin.scope.ConsoleScope",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

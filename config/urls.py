@@ -3,11 +3,16 @@
 from importlib.util import find_spec
 
 from django.urls import URLPattern, URLResolver, include, path
+from django.utils.module_loading import autodiscover_modules
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
+from factory.admin.site import site
 from factory.rest import house
 
 APPS = ("projects", "approvals", "registry", "usage", "runs")
+
+autodiscover_modules("admin", register_to=site)
 
 
 def _has_rest(app: str) -> bool:
@@ -22,6 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("factory/schema", SpectacularJSONAPIView.as_view(), name="schema"),
     path("factory/docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
     path("factory/problems/<slug:slug>", house.problem_page),
+    path("admin/", site.urls),
+    path("", RedirectView.as_view(pattern_name="admin:index")),
     *(path("factory/", include(f"{app}.rest.urls")) for app in APPS if _has_rest(app)),
 ]
 

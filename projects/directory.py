@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from factory.identity.directory import Standing
+from factory.identity.directory import Place, Standing
 from projects.models import Membership
-from projects.selectors import has_project, memberships_of, service_account
+from projects.selectors import has_project, memberships_of, places_of_user, service_account
 from projects.states import SubjectKind
 
 
@@ -24,6 +24,13 @@ class Memberships:
             roles=frozenset(role for one in own for role in one.roles),
             grants=frozenset(grant for one in own for grant in one.grants),
         )
+
+    def places_of(self, subject: str) -> list[Place]:
+        """The projects and tenants that a person is a member of, projects first."""
+        own = [
+            Place(p.tenant_id, p.tenant_name, p.project_id, p.project_name) for p in places_of_user(subject)
+        ]
+        return sorted(own, key=lambda p: (p.tenant_name, p.project_id is None, p.project_name))
 
 
 def _answerable(membership: Membership) -> str | None:

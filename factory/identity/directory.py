@@ -18,6 +18,21 @@ class Standing:
     grants: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class Place:
+    """Somewhere that a person may work: a project, or the tenant as a whole (`project_id` None)."""
+
+    tenant_id: str
+    tenant_name: str
+    project_id: UUID | None
+    project_name: str
+
+    @property
+    def key(self) -> str:
+        """The place in one word, for a form and a session."""
+        return f"{self.tenant_id}/{self.project_id or ''}"
+
+
 class Directory(Protocol):
     def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
         """The standing of `subject`, or None where it has none.
@@ -26,6 +41,10 @@ class Directory(Protocol):
         project it answers for the tenant as a whole. None must not tell an unknown tenant or project from
         one where the subject is merely no member.
         """
+        ...
+
+    def places_of(self, subject: str) -> list[Place]:
+        """Every place of a person, in whatever tenant; called outside any tenant's scope."""
         ...
 
 
