@@ -106,7 +106,7 @@ _VENDORED = re.compile(
     r"|poetry\.lock|uv\.lock|Pipfile\.lock|Gemfile\.lock|go\.sum)$"
 )
 _TEST = re.compile(
-    r"(^|/)(tests?|__tests__|specs?|testing|testdata|fixtures|e2e)/"
+    r"(^|/)(tests?|__tests__|specs?|testing|testdata|fixtures|e2e|samples?|examples?)/"
     r"|(^|/)(test_[^/]*|conftest)\.py$|_tests?\.(py|go|rb|c|cc|cpp|exs|dart)$"
     r"|[._-](test|spec)s?\.[cm]?[jt]sx?$|_spec\.rb$|(Tests?|Spec|IT)\.(java|kt|scala|cs|swift|php|groovy)$"
 )

@@ -87,7 +87,7 @@ def _head(report: Facts) -> str:
 
 def _span(days: int) -> str:
     if days < 60:
-        return f"{days} {'day' if days == 1 else 'days'}"
+        return _count(max(days, 1), "day")
     return f"{days // 30} months" if days < 730 else f"{days / 365.25:.1f} years"
 
 

@@ -1,0 +1,69 @@
+"""The worker as a process, and its walls."""
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.worker.surface import Surface
+
+ROOT = Path(__file__).parents[2]
+HOUSE = {"factory", "projects", "approvals", "registry", "usage", "config", "django", "rest_framework"}
+
+
+def command(url: str, token: Path) -> list[str]:
+    return [sys.executable, "-m", "runs.worker", "--url", url, "--token-file", str(token), "--name", "w1"]
+
+
+def test_drains_and_ends_well_on_sigterm(surface: Surface, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("a.b.c")
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    process = subprocess.Popen(
+        command(surface.url, token), cwd=ROOT, env=environment, stderr=subprocess.DEVNULL
+    )
+    try:
+        surface.wait_for("/poll")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        surface.wait_for("/drain")
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--url", "plane"], "--url must be the worker surface"),
+        (["--url", "http://x/factory", "--token-file", "/nowhere"], "--token-file must name a file"),
+    ],
+)
+def test_says_what_is_wrong_with_its_options(arguments: list[str], said: str) -> None:
+    argv = [sys.executable, "-m", "runs.worker", *arguments]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_imports_nothing_of_the_house() -> None:
+    found = {
+        (path.name, name.split(".")[0])
+        for path in (ROOT / "runs/worker").glob("*.py")
+        for name in imported(ast.parse(path.read_text()))
+        if name.split(".")[0] in HOUSE or (name.startswith("runs.") and not name.startswith("runs.worker"))
+    }
+    assert found == set()
+
+
+def imported(tree: ast.Module) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return names
