@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     operations = [
         TenantWalls("Tenant"),
         MutableColumns("Tenant", columns=("name",)),
-        TenantWalls("Project"),
+        TenantWalls("Project", scan=("id", "tenant_id", "state")),
         MutableColumns(
             "Project", columns=("name", "state", "suspended_at", "suspension_reason", "version", "updated_at")
         ),

@@ -1,0 +1,131 @@
+"""What runs tell the rest of the house. Identifiers, states and hashes; never the content of the work."""
+
+from typing import Literal
+from uuid import UUID
+
+from factory.events import Event, event
+from runs import states
+
+
+@event(states.RUN_ACCEPTED)
+class RunAccepted(Event):
+    """A submission is pinned and journaled; nothing has been executed."""
+
+    run_id: UUID
+    tenant_id: str
+    project_id: UUID
+    workflow_id: str
+    release_id: UUID
+    policy_revision: str
+    model_profile_id: str
+    requested_by: str
+
+
+@event(states.RUN_STATE_CHANGED)
+class RunStateChanged(Event):
+    """A run moved, and why."""
+
+    run_id: UUID
+    tenant_id: str
+    from_state: str
+    to_state: str
+    cause: str
+
+
+@event(states.RUN_COMPLETED)
+class RunCompleted(Event):
+    """A run ended with an output, whose hash this is."""
+
+    run_id: UUID
+    tenant_id: str
+    outcome_hash: str
+
+
+@event(states.RUN_FAILED)
+class RunFailed(Event):
+    """A run ended without an output."""
+
+    run_id: UUID
+    tenant_id: str
+    failure_class: str
+    reason: str
+
+
+@event(states.RUN_CANCELLED)
+class RunCancelled(Event):
+    """A run was stopped, and every attempt of it is settled."""
+
+    run_id: UUID
+    tenant_id: str
+    reason: str
+    requested_by: str
+
+
+@event(states.STEP_READY)
+class StepReady(Event):
+    """Everything that a node depends on has succeeded; `stepRunId` is the engine's own key of it."""
+
+    run_id: UUID
+    tenant_id: str
+    step_run_id: str
+    node_id: str
+    kind: Literal["Agent"]
+    ordinal: int
+    agent_id: str
+    action_class: str
+    skill_id: str | None = None
+
+
+@event(states.WORKFLOW_RUN_COMPLETED)
+class WorkflowRunCompleted(Event):
+    """The engine found that nothing is left to do; `outputRef` names the step whose output is the run's."""
+
+    run_id: UUID
+    tenant_id: str
+    output_ref: str
+    output_hash: str
+
+
+@event(states.WORKFLOW_RUN_FAILED)
+class WorkflowRunFailed(Event):
+    """The engine found that the workflow cannot be completed any more."""
+
+    run_id: UUID
+    tenant_id: str
+    failure_class: str
+    reason: str
+    step_run_id: str | None = None
+
+
+@event(states.ATTEMPT_DISPATCHED)
+class AttemptDispatched(Event):
+    """A try was offered to a worker under a lease; a parked one comes back under a higher token."""
+
+    run_id: UUID
+    step_id: UUID
+    attempt_id: UUID
+    lease_id: UUID
+    fencing_token: int
+    agent_id: str
+    skill_id: str | None = None
+
+
+@event(states.ATTEMPT_OUTCOME_RECORDED)
+class AttemptOutcomeRecorded(Event):
+    """A try ended; there is no second outcome."""
+
+    run_id: UUID
+    step_id: UUID
+    attempt_id: UUID
+    outcome: str
+    failure_class: str | None = None
+    outcome_hash: str | None = None
+
+
+@event(states.LEASE_EXPIRED)
+class LeaseExpired(Event):
+    """A worker lost its right to a try by silence."""
+
+    attempt_id: UUID
+    lease_id: UUID
+    holder: str

@@ -1,0 +1,22 @@
+"""The tables of runs: the tenant's own, and the platform's of workers."""
+
+from runs.models.attempt import Attempt
+from runs.models.evidence import CancellationIntent, Receipt, Resolution, Snapshot
+from runs.models.lease import Lease
+from runs.models.run import Run
+from runs.models.step import Step
+from runs.models.worker import FencingEpoch, Worker, WorkerPool
+
+__all__ = [
+    "Attempt",
+    "CancellationIntent",
+    "FencingEpoch",
+    "Lease",
+    "Receipt",
+    "Resolution",
+    "Run",
+    "Snapshot",
+    "Step",
+    "Worker",
+    "WorkerPool",
+]

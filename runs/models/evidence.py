@@ -1,0 +1,98 @@
+"""What is written once: snapshots, cancellation intents, receipts, and how doubts were settled."""
+
+from typing import Any, ClassVar
+
+from django.db import models
+
+from factory.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
+
+KINDS = ("model", "tool", "effect")
+RESOLUTIONS = ("effect-happened", "effect-did-not-happen", "give-up")
+
+
+class Snapshot(TenantModel):
+    """The resolved input of one run: its input, its workflow's definition and every pin; append-only."""
+
+    id = uuid_key()
+    content = models.JSONField()
+    hash = models.CharField(max_length=71)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.hash
+
+
+class CancellationIntent(TenantModel):
+    """That somebody asked a run to stop: who, why and when; append-only, and the first one stands."""
+
+    id = uuid_key()
+    run = TenantForeignKey("runs.Run", related_name="cancellation_intents")
+    requested_by = models.CharField(max_length=255)
+    reason = models.TextField()
+    requested_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint("run", name="cancellation_first_one_stands"),
+            models.CheckConstraint(condition=~models.Q(reason=""), name="cancellation_has_a_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.requested_by}: {self.reason}"
+
+
+class Receipt(TenantModel):
+    """Evidence of a model call, a tool call or an external effect, as a holder reported it; append-only.
+
+    `superseded` says that its lease was not current any more: it was paid for all the same.
+    """
+
+    id = uuid_key()
+    run = TenantForeignKey("runs.Run", related_name="+")
+    step = TenantForeignKey("runs.Step", related_name="+")
+    attempt = TenantForeignKey("runs.Attempt", related_name="receipts")
+    lease = TenantForeignKey("runs.Lease", related_name="+")
+    fencing_token = models.BigIntegerField()
+    receipt_id = models.CharField(max_length=255)
+    kind = models.CharField(max_length=8)
+    provider = models.CharField(max_length=200)
+    name = models.CharField(max_length=200)
+    content = models.JSONField()
+    approval_id = models.UUIDField(null=True)
+    proposal_hash = models.CharField(max_length=71, blank=True)
+    superseded = models.BooleanField(default=False)
+    occurred_at = models.DateTimeField()
+    recorded_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint("tenant_id", "receipt_id", name="receipt_once_a_tenant"),
+            models.CheckConstraint(condition=in_check("kind", KINDS), name="receipt_kind_known"),
+        ]
+        indexes: ClassVar[list[Any]] = [models.Index(fields=["attempt", "kind"], name="receipt_by_attempt")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class Resolution(TenantModel):
+    """What an Operator found out about an attempt whose outcome was uncertain; append-only."""
+
+    id = uuid_key()
+    run = TenantForeignKey("runs.Run", related_name="+")
+    step = TenantForeignKey("runs.Step", related_name="resolutions")
+    attempt = TenantForeignKey("runs.Attempt", related_name="+")
+    resolution = models.CharField(max_length=24)
+    evidence = models.TextField()
+    resolved_by = models.CharField(max_length=255)
+    resolved_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint("attempt", name="resolution_once_per_attempt"),
+            models.CheckConstraint(condition=in_check("resolution", RESOLUTIONS), name="resolution_known"),
+            models.CheckConstraint(condition=~models.Q(evidence=""), name="resolution_has_evidence"),
+        ]
+
+    def __str__(self) -> str:
+        return self.resolution

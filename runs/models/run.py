@@ -1,0 +1,161 @@
+"""A run: what was asked, what it was pinned to when it was accepted, and how it stands."""
+
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+from django_fsm import FSMField, transition
+
+from factory.lifecycle import Lifecycle
+from factory.models.base import Journaled, TenantForeignKey, in_check
+from runs.states import RUN, RUN_TERMINAL, RUN_WORKING, FailureClass, RunState
+
+PINNED = (
+    "project", "environment", "workflow_id", "release", "release_hash", "policy", "policy_name",
+    "policy_revision", "model_profile_id", "snapshot", "input_hash", "limits", "requested_by",
+    "requester_person", "idempotency_key", "previous_run", "created_at",
+)  # fmt: skip
+"""Fixed at acceptance; the database refuses a change."""
+
+S = RunState
+
+
+class Run(Journaled):
+    """One execution of a workflow of one release, for one requester."""
+
+    lifecycle: ClassVar[Lifecycle] = RUN
+
+    project = TenantForeignKey("projects.Project", related_name="+")
+    environment = TenantForeignKey("projects.Environment", null=True, related_name="+")
+    workflow_id = models.CharField(max_length=63)
+    release = TenantForeignKey("registry.Release", related_name="+")
+    release_hash = models.CharField(max_length=71)
+    policy = TenantForeignKey("approvals.PolicyRevision", related_name="+")
+    policy_name = models.CharField(max_length=64)
+    policy_revision = models.CharField(max_length=16)
+    model_profile_id = models.CharField(max_length=64)
+    snapshot = TenantForeignKey("runs.Snapshot", related_name="+")
+    input_hash = models.CharField(max_length=71)
+    limits = models.JSONField()
+    requested_by = models.CharField(max_length=255)
+    requester_person = models.CharField(max_length=255)
+    idempotency_key = models.CharField(max_length=255)
+    previous_run = TenantForeignKey("runs.Run", null=True, related_name="+")
+    created_at = models.DateTimeField()
+
+    state = FSMField(default=RunState.ACCEPTED, choices=RunState.choices, protected=True, editable=False)
+    version = models.BigIntegerField(default=0)
+    budget_reservation_id = models.UUIDField(null=True)
+    started_at = models.DateTimeField(null=True)
+    waiting_since = models.DateTimeField(null=True)
+    deadline_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    updated_at = models.DateTimeField()
+    failure_class = models.CharField(max_length=16, blank=True)
+    reason = models.TextField(blank=True)
+    output = models.JSONField(null=True)
+    output_hash = models.CharField(max_length=71, blank=True)
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint("tenant_id", "project", "idempotency_key", name="run_key_once"),
+            models.CheckConstraint(condition=in_check("state", RunState.values), name="run_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=sorted(RUN_TERMINAL), finished_at__isnull=False)
+                | (~Q(state__in=sorted(RUN_TERMINAL)) & Q(finished_at__isnull=True)),
+                name="run_finished_at_its_end",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=S.FAILED, failure_class__in=FailureClass.values)
+                | (~Q(state=S.FAILED) & Q(failure_class="")),
+                name="run_failed_of_a_class",
+            ),
+            models.CheckConstraint(
+                condition=(Q(state=S.COMPLETED) & ~Q(output_hash=""))
+                | (~Q(state=S.COMPLETED) & Q(output_hash="")),
+                name="run_completed_with_an_output",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=S.WAITING, waiting_since__isnull=False)
+                | (~Q(state=S.WAITING) & Q(waiting_since__isnull=True)),
+                name="run_waiting_since",
+            ),
+            models.CheckConstraint(
+                condition=Q(started_at__isnull=False, deadline_at__isnull=False)
+                | Q(
+                    state__in=[S.ACCEPTED, S.FAILED, S.CANCELLED],
+                    started_at__isnull=True,
+                    deadline_at__isnull=True,
+                ),
+                name="run_started_with_a_deadline",
+            ),
+        ]
+        indexes: ClassVar[list[Any]] = [
+            models.Index(fields=["tenant_id", "project", "-created_at", "-id"], name="run_newest"),
+            models.Index(fields=["tenant_id", "updated_at"], name="run_updated"),
+            models.Index(fields=["deadline_at", "id"], condition=Q(state=S.RUNNING), name="run_deadline"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workflow_id} {self.id}"
+
+    @property
+    def run_id(self) -> UUID:
+        """Itself: for the references of its events."""
+        return self.id
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.state in RUN_TERMINAL
+
+    @property
+    def is_working(self) -> bool:
+        """Whether what a holder reports still moves the run."""
+        return self.state in RUN_WORKING
+
+    @transition(field=state, source=S.ACCEPTED, target=S.RUNNING)
+    def start(self, *, at: datetime) -> None:
+        self.started_at = self.updated_at = at
+        self.deadline_at = at + timedelta(minutes=self.limits["maxMinutes"])
+
+    @transition(field=state, source=S.RUNNING, target=S.WAITING)
+    def wait(self, *, at: datetime) -> None:
+        self.waiting_since = self.updated_at = at
+
+    @transition(field=state, source=S.WAITING, target=S.RUNNING)
+    def resume(self, *, at: datetime) -> None:
+        self._stop_waiting(at)
+
+    @transition(field=state, source=S.RUNNING, target=S.COMPLETED)
+    def complete(self, *, at: datetime, output: Any, output_hash: str) -> None:
+        self.output, self.output_hash = output, output_hash
+        self.finished_at = self.updated_at = at
+
+    @transition(field=state, source=[S.ACCEPTED, S.RUNNING, S.WAITING], target=S.FAILED)
+    def fail(self, *, at: datetime, failure_class: str, reason: str) -> None:
+        self._stop_waiting(at)
+        self.failure_class, self.reason = failure_class, reason
+        self.finished_at = at
+
+    @transition(field=state, source=[S.RUNNING, S.WAITING], target=S.CANCELLING)
+    def cancel(self, *, at: datetime, reason: str) -> None:
+        self._stop_waiting(at)
+        self.reason = reason
+
+    @transition(field=state, source=S.ACCEPTED, target=S.CANCELLED)
+    def cancel_at_once(self, *, at: datetime, reason: str) -> None:
+        self.reason = reason
+        self.finished_at = self.updated_at = at
+
+    @transition(field=state, source=S.CANCELLING, target=S.CANCELLED)
+    def finish_cancelling(self, *, at: datetime) -> None:
+        self.finished_at = self.updated_at = at
+
+    def _stop_waiting(self, at: datetime) -> None:
+        """The time spent waiting for people does not count against `maxMinutes`."""
+        if self.waiting_since is not None and self.deadline_at is not None:
+            self.deadline_at += at - self.waiting_since
+        self.waiting_since = None
+        self.updated_at = at

@@ -1,0 +1,144 @@
+"""A step: a node of the run's workflow."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+from django_fsm import FSMField, transition
+
+from approvals.states import GATED, ActionClass
+from factory.lifecycle import Lifecycle
+from factory.models.base import Journaled, TenantForeignKey, in_check
+from runs.states import STEP, STEP_ACTIVE, STEP_TERMINAL, Attention, FailureClass, StepState
+
+S = StepState
+
+
+class Step(Journaled):
+    """One node, made once (`step_run_id`) when all that it depends on has succeeded."""
+
+    lifecycle: ClassVar[Lifecycle] = STEP
+
+    run = TenantForeignKey("runs.Run", related_name="steps")
+    node_key = models.CharField(max_length=63)
+    step_run_id = models.CharField(max_length=128)
+    ordinal = models.PositiveIntegerField()
+    agent_id = models.CharField(max_length=63)
+    skill_id = models.CharField(max_length=63, blank=True)
+    side_effect_class = models.CharField(max_length=16)
+    max_attempts = models.PositiveSmallIntegerField()
+    timeout_minutes = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField()
+
+    state = FSMField(default=StepState.PENDING, choices=StepState.choices, protected=True, editable=False)
+    version = models.BigIntegerField(default=0)
+    next_dispatch_at = models.DateTimeField(null=True)
+    attention = models.CharField(max_length=16, blank=True, choices=Attention.choices)
+    failure_class = models.CharField(max_length=16, blank=True)
+    reason = models.TextField(blank=True)
+    output = models.JSONField(null=True)
+    updated_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["ordinal"]
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint("tenant_id", "step_run_id", name="step_run_id_once"),
+            models.UniqueConstraint("tenant_id", "run", "ordinal", name="step_ordinal_once"),
+            models.CheckConstraint(condition=in_check("state", StepState.values), name="step_state_known"),
+            models.CheckConstraint(
+                condition=in_check("side_effect_class", ActionClass.values), name="step_class_known"
+            ),
+            models.CheckConstraint(condition=Q(max_attempts__gte=1), name="step_may_be_tried"),
+            models.CheckConstraint(
+                condition=Q(state__in=sorted(STEP_TERMINAL), finished_at__isnull=False)
+                | Q(state__in=sorted(STEP_ACTIVE), finished_at__isnull=True),
+                name="step_finished_at_its_end",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=S.PENDING, next_dispatch_at__isnull=False)
+                | (~Q(state=S.PENDING) & Q(next_dispatch_at__isnull=True)),
+                name="step_pending_is_due",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=S.FAILED, failure_class__in=FailureClass.values)
+                | (~Q(state=S.FAILED) & Q(failure_class="")),
+                name="step_failed_of_a_class",
+            ),
+            models.CheckConstraint(
+                condition=in_check("attention", Attention.values), name="step_attention_known"
+            ),
+        ]
+        indexes: ClassVar[list[Any]] = [
+            models.Index(
+                fields=["next_dispatch_at", "id"], condition=Q(state=S.PENDING), name="step_waiting"
+            ),
+            models.Index(
+                fields=["tenant_id", "updated_at"], condition=~Q(attention=""), name="step_attention"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.node_key
+
+    @property
+    def stream(self) -> UUID:
+        """The chain of its run."""
+        return self.run_id
+
+    @property
+    def step_id(self) -> UUID:
+        """Itself: for the references of its events."""
+        return self.id
+
+    @property
+    def project_id(self) -> UUID:
+        """For the references of its events."""
+        return self.run.project_id
+
+    @property
+    def gated(self) -> bool:
+        """Its class decides: from shared-write up, a person is asked before anything happens."""
+        return self.side_effect_class in GATED
+
+    @transition(field=state, source=S.PENDING, target=S.DISPATCHED)
+    def dispatch(self, *, at: datetime) -> None:
+        self.next_dispatch_at = None
+        self.updated_at = at
+
+    @transition(field=state, source=S.DISPATCHED, target=S.RUNNING)
+    def begin(self, *, at: datetime) -> None:
+        self.updated_at = at
+
+    @transition(field=state, source=[S.DISPATCHED, S.RUNNING], target=S.PENDING)
+    def retry(self, *, at: datetime, due_at: datetime) -> None:
+        self.next_dispatch_at, self.updated_at = due_at, at
+        self.attention = ""
+
+    @transition(field=state, source=S.RUNNING, target=S.SUCCEEDED)
+    def succeed(self, *, at: datetime, output: Any) -> None:
+        self.output = output
+        self.attention = ""
+        self.finished_at = self.updated_at = at
+
+    @transition(field=state, source=S.RUNNING, target=S.FAILED)
+    def fail(self, *, at: datetime, failure_class: str, reason: str, attention: str = "") -> None:
+        self.failure_class, self.reason, self.attention = failure_class, reason, attention
+        self.finished_at = self.updated_at = at
+
+    @transition(field=state, source=S.RUNNING, target=S.RUNNING)
+    def raise_attention(self, *, at: datetime, attention: str, reason: str) -> None:
+        self.attention, self.reason, self.updated_at = attention, reason, at
+
+    @transition(field=state, source=[S.PENDING, S.DISPATCHED, S.RUNNING], target=S.CANCELLED)
+    def cancel(self, *, at: datetime, attention: str = "") -> None:
+        """What an Operator was asked to look at stays to be looked at."""
+        self.next_dispatch_at = None
+        self.attention = attention or self.attention
+        self.finished_at = self.updated_at = at
+
+    @transition(field=state, source=S.CANCELLED, target=S.CANCELLED)
+    def close_attention(self, *, at: datetime) -> None:
+        self.attention, self.updated_at = "", at
