@@ -14,7 +14,7 @@ class Memberships:
     def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
         """The roles and grants of a subject in a project, those of the whole tenant included."""
         own = memberships_of(subject, project_id)
-        if not own or (project_id is not None and not has_project(project_id)):
+        if not own or not _is_here(project_id, own):
             return None
         person = _answerable(own[0])
         if person is None:
@@ -31,6 +31,12 @@ class Memberships:
             Place(p.tenant_id, p.tenant_name, p.project_id, p.project_name) for p in places_of_user(subject)
         ]
         return sorted(own, key=lambda p: (p.tenant_name, p.project_id is None, p.project_name))
+
+
+def _is_here(project_id: UUID | None, own: list[Membership]) -> bool:
+    """A membership of the project itself proves that there is one; a tenant-wide one does not."""
+    named = project_id is None or any(one.project_id == project_id for one in own)
+    return named or has_project(project_id)
 
 
 def _answerable(membership: Membership) -> str | None:

@@ -148,7 +148,7 @@ def person_of(subject: str) -> str:
     return owner or subject
 
 
-def has_project(project_id: UUID) -> bool:
+def has_project(project_id: UUID | None) -> bool:
     return bool(Project.objects.filter(pk=project_id).exists())
 
 

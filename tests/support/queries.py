@@ -1,0 +1,25 @@
+"""Query budgets: how many statements each hot path may send, kept in tests/query_counts.json.
+
+A budget is a ceiling. Raise one only with a reason in the commit, and lower it when the path got better.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+COUNTS = Path(__file__).parent.parent / "query_counts.json"
+
+
+@contextmanager
+def within_budget(name: str) -> Iterator[None]:
+    """Fail, with the statements, if the block sends more than `name` may."""
+    budgets: dict[str, int] = json.loads(COUNTS.read_text())
+    with CaptureQueriesContext(connection) as seen:
+        yield
+    sent = [query["sql"][:160] for query in seen.captured_queries]
+    assert name in budgets, f"{COUNTS.name} has no budget {name}; it sent {len(sent)}: {sent}"
+    assert len(sent) <= budgets[name], "\n".join([f"{name}: {len(sent)} of {budgets[name]}", *sent])
