@@ -1,0 +1,149 @@
+"""What runs refuse, each a fact with a stable code."""
+
+from factory.errors import Conflict, Forbidden, Gone, InvalidInput, NotFound, Unprocessable
+
+
+class RunNotFound(NotFound):
+    title = "There is no such run here"
+
+
+class AttemptNotFound(NotFound):
+    title = "There is no such attempt here"
+
+
+class WorkerNotRegistered(NotFound):
+    """The process has to register (again) before it polls."""
+
+    code = "worker-not-registered"
+    title = "The worker is not registered"
+
+
+class PoolUnknown(Forbidden):
+    code = "pool-unknown"
+    title = "There is no such pool"
+
+
+class WorkerSuperseded(Conflict):
+    """A younger process has this worker's name: the older one stops."""
+
+    code = "worker-superseded"
+    title = "Another process has registered under this name"
+
+
+class StaleFencingToken(Conflict):
+    """The lease is not current, or not the caller's: whatever it reports changes nothing."""
+
+    code = "stale-fencing-token"
+    title = "The lease is not the caller's any more"
+    audited = True
+
+
+class LeaseOver(Gone):
+    """The caller's own lease has ended."""
+
+    code = "lease-expired"
+    title = "The lease has expired"
+
+
+class AttemptSettled(Conflict):
+    """An attempt has one outcome, and this is another."""
+
+    code = "attempt-settled"
+    title = "The attempt already has another outcome"
+    audited = True
+
+
+class OutcomeHashMismatch(Unprocessable):
+    code = "outcome-hash-mismatch"
+    title = "The hash is not that of the outcome"
+
+
+class ProposalHashMismatch(Unprocessable):
+    code = "proposal-hash-mismatch"
+    title = "The hash is not that of the proposal"
+
+
+class PinsMismatch(Conflict):
+    """The worker proposes for another release, snapshot or policy than the run's."""
+
+    code = "pins-mismatch"
+    title = "These are not the run's pins"
+
+
+class ClassAboveStep(Forbidden):
+    """The action reaches further than its step was declared to."""
+
+    code = "class-above-step"
+    title = "The action is above its step's class"
+    audited = True
+
+
+class PolicyDenied(Forbidden):
+    code = "policy-denied"
+    title = "The policy denies this action"
+    audited = True
+
+
+class RunNotWorking(Conflict):
+    """The run is being cancelled or has ended: nothing new is begun for it."""
+
+    code = "run-not-working"
+    title = "The run does not go on"
+
+
+class RunEnded(Conflict):
+    """A Completed or Failed run cannot be cancelled."""
+
+    code = "run-ended"
+    title = "The run has ended"
+
+
+class ReleaseRevoked(Gone):
+    code = "release-revoked"
+    title = "The release cannot be loaded any more"
+
+
+class ModelProfileNotApproved(Unprocessable):
+    code = "model-profile-not-approved"
+    title = "The model profile is not approved"
+
+
+class EnvironmentUnknown(Unprocessable):
+    code = "environment-unknown"
+    title = "The environment is not one of the project"
+
+
+class PreviousRunUnknown(Unprocessable):
+    code = "previous-run-unknown"
+    title = "There is no such previous run"
+
+
+class NoSlot(Conflict):
+    """The worker has no free slot, or is not to be given anything new."""
+
+    code = "no-slot"
+    title = "The worker has no free slot"
+
+
+class NothingToDispatch(Conflict):
+    """The step is not waiting any more: another worker was faster, or the run moved on."""
+
+    code = "nothing-to-dispatch"
+    title = "The step does not wait for a worker"
+
+
+class NothingToSettle(Conflict):
+    code = "nothing-to-settle"
+    title = "The step has no uncertain attempt to settle"
+
+
+class ReceiptTaken(Conflict):
+    """The receipt's id was used by another attempt for another receipt."""
+
+    code = "receipt-taken"
+    title = "The receipt id belongs to another attempt"
+
+
+class MalformedOutcome(InvalidInput):
+    code = "malformed-outcome"
+    title = "The outcome is not one that a worker may report"
