@@ -20,6 +20,7 @@ permit("EstablishPricing", scope=None, roles=(), kinds=("system",), level="tenan
 permit("ExpireReservation", scope=None, roles=(), kinds=("system",), level="tenant")
 
 permit("ListBudgets", scope="usage.read", roles=None, level="tenant")
+permit("ReadBudget", scope="usage.read", roles=None, level="tenant")
 permit("ReadLedger", scope="usage.read", roles=None, level="tenant")
 permit("ReadUsage", scope="usage.read", roles=None, level="tenant")
 permit("ListReservations", scope="usage.read", roles=None, level="tenant")

@@ -88,15 +88,17 @@ def _unknown(reason: str) -> Quote:
     return Quote(UsageState.UNCERTAIN, None, {}, reason)
 
 
-def checked(document: Any) -> dict[str, Any]:
+def checked(document: Any, at: str = "") -> dict[str, Any]:
     """The document in its canonical shape; refuses anything else with a pointer to each fault."""
     faults: list[FieldError] = []
     if not isinstance(document, Mapping) or set(document) != {"currency", "providers"}:
-        raise _refused([FieldError("", 'A price document has exactly "currency" and "providers".')])
+        raise _refused([FieldError(at, 'A price document has exactly "currency" and "providers".')])
     if document["currency"] != money.CURRENCY:
-        faults.append(FieldError("/currency", f"The currency is {money.CURRENCY}."))
-    providers = _mapping(document["providers"], "/providers", faults)
-    found = {key: _provider(value, f"/providers/{_token(key)}", faults) for key, value in providers.items()}
+        faults.append(FieldError(f"{at}/currency", f"The currency is {money.CURRENCY}."))
+    providers = _mapping(document["providers"], f"{at}/providers", faults)
+    found = {
+        key: _provider(value, f"{at}/providers/{_token(key)}", faults) for key, value in providers.items()
+    }
     if faults:
         raise _refused(faults)
     return {"currency": money.CURRENCY, "providers": found}

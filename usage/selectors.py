@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Case, CharField, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, Concat, TruncDate
 
 from factory import clock
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.money import ZERO
 from usage.periods import month_of
-from usage.states import ReservationState, UsageState
+from usage.states import ReceiptKind, ReservationState, UsageState
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,18 @@ class UsageView:
     cost: Decimal
     uncertain: int
     records: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageGroup:
+    """Usage under one key; None is the key of what the grouping does not apply to."""
+
+    key: str | None
+    cost: Decimal
+    estimated: Decimal
+    confirmed: Decimal
+    records: int
+    uncertain: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +174,44 @@ def current_pricing() -> PricingView | None:
     """The prices that hold now."""
     row = revision_in_force(clock.now())
     return pricing_view(row) if row else None
+
+
+_TEXT = CharField()
+_MODEL = Concat(F("provider"), Value("/"), F("name"), output_field=_TEXT)
+GROUPS: dict[str, Combinable] = {
+    "project": Cast("project_id", _TEXT),
+    "run": Cast("run_id", _TEXT),
+    "agent": Cast("agent_id", _TEXT),
+    "model": Case(When(kind=ReceiptKind.MODEL, then=_MODEL), default=Value(""), output_field=_TEXT),
+    "day": Cast(TruncDate("priced_at", tzinfo=UTC), _TEXT),
+}
+
+
+def usage_by(
+    group: str, project_id: UUID | None, start: datetime, end: datetime, *, after: str | None, limit: int
+) -> list[UsageGroup]:
+    """The usage of calls in `[start, end)` by group, in the order of the keys, beginning after one."""
+    rows = UsageRecord.objects.filter(priced_at__gte=start, priced_at__lt=end)
+    if project_id is not None:
+        rows = rows.filter(project_id=project_id)
+    rows = rows.annotate(key=GROUPS[group])
+    if after is not None:
+        rows = rows.filter(key__gt=after)
+    sums = rows.values("key").annotate(
+        known=Sum("cost"),
+        guessed=Sum("cost", filter=Q(state=UsageState.ESTIMATED)),
+        final=Sum("cost", filter=Q(state=UsageState.CONFIRMED)),
+        records=Count("id"),
+        uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN)),
+    )
+    return [
+        UsageGroup(
+            key=row["key"] or None,
+            cost=row["known"] or ZERO,
+            estimated=row["guessed"] or ZERO,
+            confirmed=row["final"] or ZERO,
+            records=row["records"],
+            uncertain=row["uncertain"],
+        )
+        for row in sums.order_by("key")[:limit]
+    ]

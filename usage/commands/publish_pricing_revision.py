@@ -26,7 +26,7 @@ def publish_pricing_revision(
     the past (`PriceInThePast`, 422), for what was already priced stays as it is. Answers with its id.
     """
     require_over_money(ctx, whole_tenant=True)
-    return _publish(ctx, checked(document), valid_from)
+    return _publish(ctx, checked(document, "/document"), valid_from)
 
 
 @command("EstablishPricing")

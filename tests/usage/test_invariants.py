@@ -1,0 +1,137 @@
+"""Each invariant of money finds the damage that it is there for, and nothing where there is none."""
+
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, IntegrityError, connection
+
+from factory.auditing import invariants
+from factory.tenancy import bound
+from tests.support.corruption import found_by, walls_down
+from tests.usage.money_world import Money, costing, receipt
+
+TABLES = [
+    f"usage_{name}"
+    for name in ("budget", "ledgerentry", "pricingrevision", "reservation", "reservationhold", "usagerecord")
+]
+
+
+@pytest.fixture
+def books(m: Money) -> dict[str, Any]:
+    """A budget with a live reservation, a settled one with known usage, and one with unknown usage."""
+    budget = m.budget("100")
+    live = m.reserve("4")
+    settled, unknown = m.dispatched("10"), m.dispatched("10")
+    m.receive(settled, [receipt(), costing("2")])
+    m.receive(unknown, [costing("1"), receipt(quantities=None)])
+    m.settle(settled)
+    m.settle(unknown)
+    return {"budget": budget, "live": live.run_id, "settled": settled, "unknown": unknown}
+
+
+LEDGER = "UPDATE usage_ledgerentry SET {} WHERE budget_id = %(budget)s AND "
+DAMAGE = [
+    ("E1a", "UPDATE usage_budget SET available = available + 1, amount = amount + 1 WHERE id = %(budget)s"),
+    (
+        "E1a",
+        "UPDATE usage_budget SET committed = committed + 1, available = available - 1 WHERE id = %(budget)s",
+    ),
+    ("E1a", "UPDATE usage_budget SET entries = entries + 1 WHERE id = %(budget)s"),
+    ("E1a", "DELETE FROM usage_ledgerentry WHERE budget_id = %(budget)s"),
+    ("E1b", "UPDATE usage_reservation SET amount = amount + 1 WHERE run_id = %(live)s"),
+    ("E1b", "UPDATE usage_reservation SET spent = spent - 1 WHERE run_id = %(settled)s"),
+    ("E1b", "UPDATE usage_reservation SET held = 0 WHERE run_id = %(unknown)s"),
+    ("E1b", "UPDATE usage_budget SET spent = spent - 1, available = available + 1 WHERE id = %(budget)s"),
+    ("E1c", LEDGER.format("amount = -1000") + "movement = 'Reserved' AND account = 'available'"),
+    ("E1c", LEDGER.format("amount = 3") + "sequence = 2"),
+    (
+        "E2a",
+        "INSERT INTO usage_reservation SELECT (jsonb_populate_record(r, "
+        "jsonb_build_object('id', gen_random_uuid()))).* FROM usage_reservation r WHERE run_id = %(live)s",
+    ),
+    ("E2b", "DELETE FROM usage_reservationhold WHERE budget_id = %(budget)s"),
+    (
+        "E2b",
+        "UPDATE usage_reservation SET created_at = created_at - interval '2 months' WHERE run_id = %(live)s",
+    ),
+    ("E2b", "UPDATE usage_reservation SET state = 'Denied' WHERE run_id = %(live)s"),
+    (
+        "E2b",
+        "INSERT INTO usage_budget SELECT (jsonb_populate_record(b, jsonb_build_object('id', "
+        "gen_random_uuid(), 'project_id', NULL))).* FROM usage_budget b WHERE id = %(budget)s",
+    ),
+    ("E3a", "UPDATE usage_usagerecord SET cost = cost + 1 WHERE run_id = %(settled)s AND cost = 2"),
+    ("E3a", "DELETE FROM usage_usagerecord WHERE run_id = %(settled)s"),
+    ("E3b", "UPDATE usage_usagerecord SET state = 'Estimated' WHERE run_id = %(unknown)s"),
+    ("E3b", "UPDATE usage_reservation SET held = held + 1 WHERE run_id = %(settled)s"),
+    ("E3c", "UPDATE usage_usagerecord SET cost = cost * 2 WHERE run_id = %(settled)s"),
+    (
+        "E3c",
+        "UPDATE usage_usagerecord SET quantities = jsonb_set(quantities, '{calls}', '\"2\"') "
+        "WHERE run_id = %(settled)s AND quantities IS NOT NULL",
+    ),
+    (
+        "E3c",
+        "UPDATE usage_pricingrevision SET valid_from = valid_from + interval '1 day' WHERE id IN "
+        "(SELECT pricing_revision_id FROM usage_usagerecord WHERE run_id = %(settled)s)",
+    ),
+    ("E4a", LEDGER.format("amount = amount + 1") + "sequence = 3"),
+    ("E4a", "DELETE FROM usage_ledgerentry WHERE budget_id = %(budget)s AND sequence = 4"),
+    ("E4b", "DELETE FROM usage_ledgerentry WHERE budget_id = %(budget)s AND sequence IN (3, 4)"),
+    ("E4b", "DELETE FROM usage_ledgerentry WHERE budget_id = %(budget)s AND sequence = 1"),
+    ("E4b", LEDGER.format("balance = balance + 1") + "sequence = 5"),
+    (
+        "E4c",
+        "INSERT INTO usage_usagerecord SELECT (jsonb_populate_record(u, jsonb_build_object('id', "
+        "gen_random_uuid()))).* FROM usage_usagerecord u WHERE run_id = %(settled)s",
+    ),
+    ("E4d", LEDGER.format("movement = 'Adjusted'") + "movement = 'Settled'"),
+    ("E4d", LEDGER.format("movement = 'Adjusted'") + "movement = 'Reserved'"),
+    ("E4d", "UPDATE usage_reservation SET state = 'Reserved' WHERE run_id = %(settled)s"),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "damage"), DAMAGE, ids=[f"{code}-{n}" for n, (code, _) in enumerate(DAMAGE)]
+)
+def test_finds_the_damage(m: Money, books: dict[str, Any], code: str, damage: str) -> None:
+    with walls_down(*TABLES) as cursor:
+        assert found_by(code, cursor, m.world.tenant) == []
+        cursor.execute(damage, books)
+        assert cursor.rowcount >= 1
+        assert found_by(code, cursor, m.world.tenant) != []
+
+
+def test_every_invariant_of_money_is_proved() -> None:
+    declared = {rule.code for rule in invariants() if rule.code.startswith("E")}
+    assert declared == {code for code, _ in DAMAGE}
+
+
+REFUSED = [
+    "UPDATE usage_ledgerentry SET amount = 1",
+    "DELETE FROM usage_ledgerentry",
+    "TRUNCATE usage_ledgerentry",
+    "UPDATE usage_usagerecord SET cost = 0",
+    "DELETE FROM usage_reservation",
+    "UPDATE usage_reservation SET amount = 0",
+    "UPDATE usage_pricingrevision SET document = '{}'",
+    "UPDATE usage_budget SET period_start = '2020-01-01'",
+    "UPDATE usage_budget SET available = available + 1",
+    "UPDATE usage_reservation SET state = 'Settled'",
+]
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_the_application_itself_cannot_do_the_damage(m: Money, books: dict[str, Any], statement: str) -> None:
+    with pytest.raises(DatabaseError), bound(m.ctx), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def test_an_unbalanced_transaction_is_refused_at_its_commit(m: Money, books: dict[str, Any]) -> None:
+    one_sided = (
+        "INSERT INTO usage_ledgerentry SELECT (jsonb_populate_record(l, jsonb_build_object('id', "
+        "gen_random_uuid(), 'transaction_id', gen_random_uuid(), 'sequence', 99))).* "
+        "FROM usage_ledgerentry l WHERE budget_id = %(budget)s AND sequence = 1"
+    )
+    with pytest.raises(IntegrityError, match="is off by"), bound(m.ctx), connection.cursor() as cursor:
+        cursor.execute(one_sided, books)

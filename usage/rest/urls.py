@@ -1,0 +1,15 @@
+"""The routes of money."""
+
+from django.urls import path
+
+from usage.rest import views
+
+urlpatterns = [
+    path("budgets", views.BudgetList.as_view(), name="budgets"),
+    path("budgets/<uuid:budget_id>", views.BudgetDetail.as_view(), name="budget"),
+    path("budgets/<uuid:budget_id>/amount", views.BudgetAmount.as_view(), name="budget-amount"),
+    path("budgets/<uuid:budget_id>/ledger", views.BudgetLedger.as_view(), name="budget-ledger"),
+    path("usage", views.UsageReport.as_view(), name="usage"),
+    path("reservations", views.ReservationList.as_view(), name="reservations"),
+    path("pricing-revisions", views.PricingList.as_view(), name="pricing-revisions"),
+]

@@ -1,0 +1,207 @@
+"""Money over HTTP: parse, call one command, translate."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, time
+from typing import Any
+from uuid import UUID
+
+from django.core import signing
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from factory import clock
+from factory.commanding import AlreadyDone, Command, Once
+from factory.errors import FieldError, InvalidInput, NotFound, Unprocessable
+from factory.hashing import digest
+from factory.rest.etags import with_etag
+from factory.rest.idempotency import REPLAYED, key_of
+from factory.rest.pages import limit_of, page
+from factory.rest.views import HouseView
+from usage import selectors
+from usage.commands import change_budget_amount, create_budget, publish_pricing_revision
+from usage.models import Budget, PricingRevision
+from usage.periods import month_of, next_month
+from usage.permissions import require_sight
+from usage.rest.serializers import (
+    BudgetAmountBody,
+    BudgetBody,
+    LedgerEntryBody,
+    NewBudgetBody,
+    NewPricingBody,
+    PricingBody,
+    ReservationBody,
+    ReservationFilter,
+    UsageFilter,
+    UsageGroupBody,
+)
+
+
+class MoneyView(HouseView):
+    """Base: a reader sees their project's figures; the whole tenant's only who decides over them."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        with self.reading():
+            require_sight(self.ctx)
+
+    def own(self, budget_id: UUID) -> Budget:
+        """The budget, or `NotFound` where it is outside the caller's scope."""
+        row = selectors.visible_budgets(self.ctx.project_id).filter(pk=budget_id).first()
+        if row is None:
+            raise NotFound("There is no such budget here.")
+        return row
+
+    def do(self, request: Request, command: Command[Any, Any], **values: Any) -> tuple[Any, dict[str, str]]:
+        """Run a command, once where the caller gave a key; with the headers that tell a replay."""
+        run: Callable[..., Any] = command
+        if request.headers.get("Idempotency-Key"):
+            run = command.under(Once(key_of(request), digest([request.path, request.data])))
+        try:
+            return run(self.ctx, **values), {}
+        except AlreadyDone as done:
+            return done.result, {REPLAYED: "true"}
+
+
+class BudgetList(MoneyView):
+    operation = {"GET": "ListBudgets", "POST": "CreateBudget"}
+
+    @extend_schema(summary="List budgets", responses=BudgetBody(many=True))
+    def get(self, request: Request) -> Response:
+        """The project's budgets and the tenant's, with where their money is; newest first."""
+        with self.reading():
+            rows = selectors.visible_budgets(self.ctx.project_id)
+            return Response(page(rows, request, render=lambda row: BudgetBody(row).data))
+
+    @extend_schema(summary="Create a budget", request=NewBudgetBody, responses={201: BudgetBody})
+    def post(self, request: Request) -> Response:
+        """Open a budget for one calendar month of the token's own project, or of the whole tenant."""
+        body = NewBudgetBody.parse(request.data)
+        project = self.ctx.project_id if body["scope"] == "project" else None
+        if body["scope"] == "project" and project is None:
+            raise Unprocessable("This token names no project. Use a project's token, or the scope tenant.")
+        made, headers = self.do(
+            request, create_budget, project_id=project, month=body["period"], amount=body["amount"]
+        )
+        with self.reading():
+            row = self.own(UUID(made))
+        return Response(
+            BudgetBody(row).data, 201, headers={"Location": f"{request.path}/{row.id}", **headers}
+        )
+
+
+class BudgetDetail(MoneyView):
+    operation = {"GET": "ReadBudget"}
+
+    @extend_schema(summary="Read a budget", responses=BudgetBody)
+    def get(self, request: Request, budget_id: UUID) -> Response:
+        """One budget, with an ETag of its figures."""
+        with self.reading():
+            row = self.own(budget_id)
+        return with_etag(request, BudgetBody(row).data, row.id, row.version, row.entries)
+
+
+class BudgetAmount(MoneyView):
+    operation = {"POST": "ChangeBudgetAmount"}
+
+    @extend_schema(summary="Change a budget's amount", request=BudgetAmountBody, responses=BudgetBody)
+    def post(self, request: Request, budget_id: UUID) -> Response:
+        """Raise or lower a budget; never below what it has already spent or promised."""
+        body = BudgetAmountBody.parse(request.data)
+        _, headers = self.do(request, change_budget_amount, budget_id=budget_id, **body)
+        with self.reading():
+            return Response(BudgetBody(self.own(budget_id)).data, headers=headers)
+
+
+class BudgetLedger(MoneyView):
+    operation = {"GET": "ReadLedger"}
+
+    @extend_schema(summary="Read a budget's ledger", responses=LedgerEntryBody(many=True))
+    def get(self, request: Request, budget_id: UUID) -> Response:
+        """Every movement of the budget's money, newest first."""
+        with self.reading():
+            rows = selectors.ledger_of(self.own(budget_id).id)
+            return Response(
+                page(rows, request, key=("sequence",), render=lambda row: LedgerEntryBody(row).data)
+            )
+
+
+class ReservationList(MoneyView):
+    operation = {"GET": "ListReservations"}
+
+    @extend_schema(
+        summary="List reservations", parameters=[ReservationFilter], responses=ReservationBody(many=True)
+    )
+    def get(self, request: Request) -> Response:
+        """What is or was set aside for runs, newest first."""
+        wanted = ReservationFilter.parse_query(request)
+        with self.reading():
+            rows = selectors.reservations(self.ctx.project_id).filter(**wanted)
+            return Response(page(rows, request, render=lambda row: ReservationBody(row).data))
+
+
+class PricingList(MoneyView):
+    operation = {"GET": "ListPricingRevisions", "POST": "PublishPricingRevision"}
+
+    @extend_schema(summary="List pricing revisions", responses=PricingBody(many=True))
+    def get(self, request: Request) -> Response:
+        """The tenant's prices, the latest number first."""
+        with self.reading():
+            rows = selectors.pricing_revisions()
+            return Response(page(rows, request, key=("number",), render=lambda row: PricingBody(row).data))
+
+    @extend_schema(summary="Publish prices", request=NewPricingBody, responses={201: PricingBody})
+    def post(self, request: Request) -> Response:
+        """Publish prices under the tenant's next number; what was already priced stays as it is."""
+        body = NewPricingBody.parse(request.data)
+        made, headers = self.do(request, publish_pricing_revision, **body)
+        with self.reading():
+            row = PricingRevision.objects.get(pk=made)
+        return Response(PricingBody(row).data, 201, headers=headers)
+
+
+class UsageReport(MoneyView):
+    operation = {"GET": "ReadUsage"}
+
+    @extend_schema(summary="Read usage", parameters=[UsageFilter], responses=UsageGroupBody(many=True))
+    def get(self, request: Request) -> Response:
+        """What calls in `[from, to)` cost, by project, run, agent, model or day of the call in UTC."""
+        wanted, limit = UsageFilter.parse_query(request), limit_of(request)
+        with self.reading():
+            as_of = clock.now()
+            start, end = _period(wanted["start"], wanted["end"], as_of)
+            salt = digest(["usage", wanted["group_by"], start.isoformat(), end.isoformat()])
+            groups = selectors.usage_by(
+                wanted["group_by"],
+                self.ctx.project_id,
+                start,
+                end,
+                after=_after(request, salt),
+                limit=limit + 1,
+            )
+        items, more = groups[:limit], len(groups) > limit
+        answer = {"from": start, "to": end, "groupBy": wanted["group_by"]}
+        answer |= {"items": [UsageGroupBody(group).data for group in items]}
+        answer |= {"next": signing.dumps(items[-1].key or "", salt=salt) if more else None, "asOf": as_of}
+        return Response(answer)
+
+
+def _period(start: datetime | None, end: datetime | None, now: datetime) -> tuple[datetime, datetime]:
+    first = month_of(now)
+    begins = start or datetime.combine(first, time(), UTC)
+    ends = end or datetime.combine(next_month(first), time(), UTC)
+    if begins >= ends:
+        fault = FieldError("/to", "This is after from.")
+        raise InvalidInput("The time asked for is empty or runs backwards.", errors=[fault])
+    return begins, ends
+
+
+def _after(request: Request, salt: str) -> str | None:
+    sealed = request.query_params.get("cursor")
+    if not sealed:
+        return None
+    try:
+        return str(signing.loads(sealed, salt=salt))
+    except signing.BadSignature as fault:
+        error = FieldError("/cursor", "Not a cursor of this list.")
+        raise InvalidInput("The cursor is not good for this list.", errors=[error]) from fault
