@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from config import celery_settings, logs, security, servers
+from config import celery_settings, console, logs, security, servers
 from config.edge import IDENTITY  # noqa: F401
 from config.environment import choice, flag, integer, refuse_unknown, text, words
 from config.rest import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -114,6 +114,9 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+
+# --- console ---------------------------------------------------------------------------------------
+UNFOLD = console.console(console.NAVIGATION)
 
 # --- background and logs -------------------------------------------------------------------------
 globals().update(celery_settings.settings_for(REDIS_URL))

@@ -1,0 +1,70 @@
+"""How the console looks and what its side bar offers: the theme's settings."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+Shown = Callable[[HttpRequest], bool]
+
+
+def _may(operation: str) -> Shown:
+    def shown(request: HttpRequest) -> bool:
+        from factory.identity.permissions import may
+
+        ctx = getattr(request, "context", None)
+        return ctx is not None and may(ctx, operation)
+
+    return shown
+
+
+def _entry(title: str, icon: str, page: str, operation: str) -> dict[str, Any]:
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy(f"admin:{page}"),
+        "permission": _may(operation),
+    }
+
+
+def _group(title: str, *items: dict[str, Any]) -> dict[str, Any]:
+    return {"title": title, "separator": False, "items": list(items)}
+
+
+def console(navigation: list[dict[str, Any]]) -> dict[str, Any]:
+    """UNFOLD: violet means an action, grey everything else; a state's colour always comes with its word."""
+    return {
+        "SITE_TITLE": "Factory Control Plane",
+        "SITE_HEADER": "Factory Control Plane",
+        "SITE_SYMBOL": "verified",
+        "SITE_URL": None,
+        "SHOW_HISTORY": False,
+        "SHOW_VIEW_ON_SITE": False,
+        "SHOW_BACK_BUTTON": False,
+        "STYLES": [lambda request: static("factory/console.css")],
+        "SCRIPTS": [lambda request: static("factory/console.js")],
+        "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": navigation},
+        "COLORS": {
+            "primary": {
+                "50": "#f5f3ff", "100": "#ede9fe", "200": "#ddd6fe", "300": "#c4b5fd", "400": "#a78bfa",
+                "500": "#8b5cf6", "600": "#6d28d9", "700": "#5b21b6", "800": "#4c1d95", "900": "#3b1578",
+                "950": "#2e1065",
+            }
+        },
+    }  # fmt: skip
+
+
+HOME = {"title": "First page", "icon": "home", "link": reverse_lazy("admin:index")}
+
+
+NAVIGATION = [
+    _group("Work", HOME),
+    _group(
+        "Evidence",
+        _entry("Journal", "link", "factory_journalentry_changelist", "ReadAudit"),
+        _entry("Audit", "visibility", "factory_auditentry_changelist", "ReadAudit"),
+        _entry("Events", "bolt", "factory_outboxevent_changelist", "ReadAudit"),
+    ),
+]

@@ -1,0 +1,93 @@
+"""Small renderings that every page shares. All text is escaped: other people's words are data."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+TONES = {
+    "good": {
+        "Completed",
+        "Succeeded",
+        "Approved",
+        "Published",
+        "Active",
+        "Settled",
+        "done",
+        "Confirmed",
+        "Held",
+    },
+    "busy": {"Accepted", "Running", "Dispatched", "Offered", "Reserved", "InReview", "Estimated"},
+    "wait": {
+        "WaitingForApproval",
+        "Pending",
+        "Cancelling",
+        "Uncertain",
+        "Suspended",
+        "Stale",
+        "Draft",
+        "noted",
+    },
+    "bad": {"Failed", "Rejected", "Expired", "TimedOut", "Denied", "Revoked", "refused"},
+}
+MARKS = {"good": "✓", "busy": "▸", "wait": "‖", "bad": "✕", "plain": "○"}
+
+
+def tone(state: str) -> str:
+    """The colour of a state; the word itself is always shown with it."""
+    return next((name for name, states in TONES.items() if state in states), "plain")
+
+
+def badge(state: str) -> SafeString:
+    """A state as mark, colour and word."""
+    kind = tone(state)
+    return format_html(
+        '<span class="fc-badge {}"><span aria-hidden="true">{}</span>{}</span>', kind, MARKS[kind], state
+    )
+
+
+def outline(word: str) -> SafeString:
+    """A word of the house's vocabulary, such as an action class."""
+    return format_html('<span class="fc-badge outline">{}</span>', word)
+
+
+def short(value: object) -> SafeString:
+    """The end of a long id or hash, with all of it in the title."""
+    text = str(value or "")
+    if len(text) <= 12:
+        return format_html("<code>{}</code>", text)
+    return format_html('<code title="{}">…{}</code>', text, text[-8:])
+
+
+def when(at: datetime | None) -> SafeString:
+    """A time in UTC, to the second, with a machine-readable form."""
+    if at is None:
+        return format_html("<span>–</span>")
+    moment = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}">{} UTC</time>', moment.isoformat(), moment.strftime("%d %b %Y %H:%M:%S")
+    )
+
+
+def span(seconds: float) -> str:
+    """A duration as people say it: 3 h 35 min, 42 s."""
+    total = int(abs(seconds))
+    days, rest = divmod(total, 86_400)
+    hours, rest = divmod(rest, 3600)
+    minutes, left = divmod(rest, 60)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes:
+        return f"{minutes} min {left} s" if minutes < 10 else f"{minutes} min"
+    return f"{left} s"
+
+
+def usd(amount: Decimal | None) -> str:
+    """An amount for reading: two places, or more when that would hide it."""
+    if amount is None:
+        return "not known"
+    places = 2 if amount == 0 or abs(amount) >= Decimal("0.01") else 6
+    return f"{amount:.{places}f} USD"

@@ -1,0 +1,5 @@
+"""Who may read the evidence."""
+
+from factory.identity.permissions import permit
+
+permit("ReadAudit", scope="audit.read", roles=None, level="tenant")
