@@ -37,7 +37,7 @@ class PolicyRevision(Journaled):
     class Meta:
         ordering: ClassVar = ["-number"]
         constraints: ClassVar = [
-            models.UniqueConstraint("tenant_id", "policy_id", "number", name="policy_number_once"),
+            models.UniqueConstraint(fields=["tenant_id", "policy_id", "number"], name="policy_number_once"),
             models.CheckConstraint(condition=Q(number__gte=1), name="policy_number_from_1"),
             models.CheckConstraint(condition=Q(state="Published"), name="policy_is_published"),
         ]
@@ -181,14 +181,14 @@ class ApprovalRequest(Journaled):
                 condition=Q(valid_until__isnull=True) | Q(state=ApprovalState.APPROVED),
                 name="approval_validity_of_approved",
             ),
-            models.UniqueConstraint("proposal", name="approval_has_its_own_proposal"),
+            models.UniqueConstraint(fields=["proposal"], name="approval_has_its_own_proposal"),
             models.UniqueConstraint(
-                "step_id",
+                fields=["step_id"],
                 condition=Q(state=ApprovalState.PENDING, subject_type=SubjectType.RUN),
                 name="approval_one_pending_per_step",
             ),
             models.UniqueConstraint(
-                "subject_id",
+                fields=["subject_id"],
                 condition=Q(state=ApprovalState.PENDING, subject_type=SubjectType.PUBLICATION),
                 name="approval_one_pending_per_publication",
             ),
@@ -279,7 +279,7 @@ class Authorization(TenantModel):
     authorized_at = models.DateTimeField()
 
     class Meta:
-        constraints: ClassVar = [models.UniqueConstraint("approval", name="authorization_once")]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["approval"], name="authorization_once")]
         indexes: ClassVar = [models.Index(fields=["attempt_id"], name="authorization_by_attempt")]
 
     def __str__(self) -> str:

@@ -1,0 +1,97 @@
+"""Expiry: silence is never a yes, and it does not need anybody's click."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from approvals.commands import expire_approval
+from approvals.errors import ApprovalNotFound, NotDueYet
+from approvals.reconcilers import ApprovalExpiryReconciler
+from factory.errors import Forbidden, TransitionRefused, VersionMismatch
+from tests.approvals.test_decisions import decide
+from tests.support.evidence import counts, journal, outbox, violations
+from tests.support.world import second_world
+
+
+@pytest.mark.requirement("APR-05", "APR-25")
+def test_the_reconciler_expires_what_nobody_answered(asker, stage, soon, settings):
+    view = asker.ask()
+    settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = 72
+    undue = asker.again().ask()
+    time.sleep(soon)
+    counted = ApprovalExpiryReconciler().run_once(asker.world.tenant)
+    assert (counted.found, counted.repaired) == (1, 1)
+    assert [asker.view(v.id).state for v in (view, undue)] == ["Expired", "Pending"]
+    assert [m.state for m in stage.moved] == ["Expired"]
+    told = outbox(asker.house, asker.run_id)[-1][1]
+    assert (told["state"], told["decidedBy"], told["reason"]) == ("Expired", None, None)
+    assert ApprovalExpiryReconciler().run_once(asker.world.tenant).found == 0
+    assert violations(asker.world.tenant) == []
+
+
+def test_undue_requests_before_it_do_not_hide_a_due_one(asker, soon, settings, monkeypatch):
+    settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = 72
+    monkeypatch.setattr(ApprovalExpiryReconciler, "batch", 5)
+    undue = [asker.again().ask() for _ in range(12)]
+    settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = soon / 3600
+    due = [asker.again().ask() for _ in range(12)]
+    time.sleep(soon)
+    assert ApprovalExpiryReconciler().run_once(asker.world.tenant).repaired == 12
+    assert {asker.view(v.id).state for v in due} == {"Expired"}
+    assert {asker.view(v.id).state for v in undue} == {"Pending"}
+
+
+def test_refuses_before_its_time(asker):
+    view = asker.ask()
+    with pytest.raises(NotDueYet):
+        expire_approval(asker.house, approval_id=view.id, version=view.version)
+    assert asker.view(view.id) == view
+
+
+def test_refuses_another_version_and_what_is_closed(asker, soon):
+    view = asker.ask()
+    decided = decide(asker.world.reviewer, view)
+    time.sleep(soon)
+    with pytest.raises(VersionMismatch):
+        expire_approval(asker.house, approval_id=view.id, version=view.version)
+    current = asker.view(decided.id).version
+    with pytest.raises(TransitionRefused):
+        expire_approval(asker.house, approval_id=view.id, version=current)
+    assert asker.view(view.id).state == "Approved"
+
+
+def test_another_tenants_request_does_not_exist(asker, tenant_id, soon):
+    view = asker.ask()
+    time.sleep(soon)
+    with pytest.raises(ApprovalNotFound):
+        expire_approval(second_world(tenant_id).system(), approval_id=view.id, version=view.version)
+
+
+def test_only_the_house_expires(asker, soon):
+    view = asker.ask()
+    time.sleep(soon)
+    with pytest.raises(Forbidden):
+        expire_approval(asker.world.platform_admin, approval_id=view.id, version=view.version)
+
+
+def test_it_expires_with_its_subject_or_not_at_all(asker, stage, soon):
+    view = asker.ask()
+    time.sleep(soon)
+    before = counts(asker.house)
+    stage.fault = RuntimeError("the run could not move")
+    counted = ApprovalExpiryReconciler().run_once(asker.world.tenant)
+    assert (counted.repaired, counted.failed) == (0, 1)
+    assert counts(asker.house) == before
+    stage.fault = None
+    assert ApprovalExpiryReconciler().run_once(asker.world.tenant).repaired == 1
+    assert journal(asker.house, view.id)[-1] == ("Pending", "Expired", "ExpiresAtPassed")
+
+
+@pytest.mark.requirement("APR-23", "POL-12")
+@pytest.mark.parametrize(("asked", "given"), [(24, 24), (72, 72), (100, 72)])
+def test_the_policy_may_only_shorten_the_expiry(asker, asked, given):
+    rule = {**asker.policy.document["rules"][0], "expiryHours": asked}
+    policy = replace(asker.policy, document={**asker.policy.document, "rules": [rule]})
+    view = asker.ask(policy=policy)
+    assert (view.expires_at - view.requested_at).total_seconds() == given * 3600
