@@ -1,0 +1,107 @@
+"""What nobody may write, because each of these has gone around a rule somewhere before."""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from tests.architecture.source import APPS, Source, called, calls, dotted, keywords, sources
+
+KERNEL_OF_TRANSACTIONS = ("factory/tenancy.py", "factory/commanding.py", "factory/auditing.py")
+CLOCKS = {
+    "timezone.now", "datetime.now", "datetime.utcnow", "datetime.today", "date.today",
+    "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.date.today",
+}  # fmt: skip
+BUSINESS = ("commands", "operations", "selectors", "models", "states", "engine", "dispatch", "policy")
+
+
+def found(places: Iterable[tuple[Source, ast.AST]]) -> list[str]:
+    return [source.at(node) for source, node in places]
+
+
+def business() -> Iterator[Source]:
+    """Modules that decide: those rooms of the apps."""
+    for source in sources():
+        parts = source.path.with_suffix("").parts
+        if source.is_in(*APPS) and any(room in parts for room in BUSINESS):
+            yield source
+
+
+def test_transactions_are_opened_by_the_kernel_alone() -> None:
+    places = ((s, c) for s in sources() if not s.is_in(*KERNEL_OF_TRANSACTIONS) for c in calls(s, "atomic"))
+    assert found(places) == []
+
+
+def test_business_code_asks_the_database_for_the_time() -> None:
+    places = (
+        (source, node)
+        for source in business()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and dotted(node.func) in CLOCKS
+    )
+    assert found(places) == []
+
+
+def test_rows_are_locked_without_their_keys() -> None:
+    """FOR UPDATE blocks everybody who inserts a child; FOR NO KEY UPDATE does not."""
+
+    def spares_keys(call: ast.Call) -> bool:
+        value = keywords(call).get("no_key")
+        return isinstance(value, ast.Constant) and value.value is True
+
+    places = ((s, c) for s in sources() for c in calls(s, "select_for_update") if not spares_keys(c))
+    assert found(places) == []
+
+
+def test_no_state_is_set_past_its_transition() -> None:
+    """`.update(state=…)`, and any other assignment of a state from outside."""
+    updates = ((s, c) for s in sources() for c in calls(s, "update") if "state" in keywords(c))
+    bulk = ((s, c) for s in sources() for c in calls(s, "bulk_update"))
+    assert found(updates) + found(bulk) == []
+
+
+def test_commands_and_operations_save_named_fields_only() -> None:
+    places = (
+        (source, call)
+        for source in business()
+        for call in calls(source, "save")
+        if isinstance(call.func, ast.Attribute) and "update_fields" not in keywords(call)
+    )
+    assert found(places) == []
+
+
+def test_messages_are_sent_by_the_relay_alone() -> None:
+    senders = ("delay", "apply_async", "send_task")
+    places = (
+        (source, node)
+        for source in sources()
+        if not source.is_in("factory/relay", *(f"{app}/handlers.py" for app in APPS))
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and called(node) in senders
+    )
+    assert found(places) == []
+
+
+def test_nothing_happens_behind_a_save() -> None:
+    """Django's signals run code that no reader of a command can see."""
+    banned = ("django.db.models.signals", "django.dispatch")
+    places = (
+        (source, node)
+        for source in sources()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(banned)
+    )
+    assert found(places) == []
+
+
+def test_no_library_mixin_moves_states_in_the_admin() -> None:
+    assert [s.name for s in sources() if "FSMAdminMixin" in s.text or "FSMTransitionMixin" in s.text] == []
+
+
+def test_secrets_are_compared_and_made_by_the_right_tools() -> None:
+    places = (
+        (source, node)
+        for source in sources()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        and dotted(node.func) in ("random.choice", "hashlib.md5", "hashlib.sha1")
+    )
+    assert found(places) == []

@@ -1,0 +1,79 @@
+"""What one app may know of another, and what no file may know at all."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+from tests.architecture.source import APPS, ROOT, Source, sources
+
+OPEN_ROOMS = {"operations", "selectors", "events", "states", "subjects"}
+EXTRA = {("registry", "definitions")}
+"""Pure code that others may use: how a workflow's definition is judged."""
+
+
+def imports(source: Source) -> list[tuple[str, ast.AST]]:
+    found: list[tuple[str, ast.AST]] = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found += [(f"{node.module}.{alias.name}", node) for alias in node.names]
+    return found
+
+
+def test_apps_use_only_the_open_rooms_of_each_other() -> None:
+    crossings = []
+    for source in (s for s in sources() if s.is_in(*APPS)):
+        home = source.path.relative_to(ROOT).parts[0]
+        for name, node in imports(source):
+            app, _, rest = name.partition(".")
+            room = rest.split(".")[0]
+            if app in APPS and app != home and room not in OPEN_ROOMS and (app, room) not in EXTRA:
+                crossings.append(f"{source.at(node)} imports {name}")
+    assert crossings == []
+
+
+def tracked() -> list[Path]:
+    """What is in the repository; everything but the usual litter where there is no git."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return [ROOT / name for name in done.stdout.split("\0") if name]
+    litter = {".git", ".venv", "var", "__pycache__"}
+    return [f for f in ROOT.rglob("*") if f.is_file() and not litter & set(f.relative_to(ROOT).parts)]
+
+
+def test_no_file_names_a_place_of_somebodys_machine() -> None:
+    # Written in pieces, or this file would find itself.
+    places = re.compile(r"(^|[^a-z.])/(" + "|".join(("wo" + "rk", "fa" + "rm", "home" + "/[a-z]+")) + r")/")
+    found = []
+    for file in tracked():
+        try:
+            lines = file.read_text().splitlines()
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue
+        found += [f"{file.relative_to(ROOT)}:{n}" for n, line in enumerate(lines, 1) if places.search(line)]
+    assert found == []
+
+
+def test_every_test_names_requirements_that_exist() -> None:
+    known = set((ROOT / "tests" / "requirements.txt").read_text().split())
+    named = re.compile(r"requirement\(([^)]*)\)")
+    unknown = []
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        for group in named.findall(file.read_text()):
+            unknown += [
+                f"{file.name}: {word}" for word in re.findall(r'"([^"]+)"', group) if word not in known
+            ]
+    assert unknown == []
+
+
+def test_no_two_tests_of_a_module_share_a_name() -> None:
+    """The later one would silently replace the earlier."""
+    twice = []
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        names = [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)]
+        twice += [
+            f"{file.name}: {name}" for name in set(names) if names.count(name) > 1 and name.startswith("test")
+        ]
+    assert twice == []

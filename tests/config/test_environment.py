@@ -1,0 +1,118 @@
+"""Settings refuse to start on what nobody meant, in a sentence that names the variable."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from config import environment, security, servers
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def started_with(**variables: str) -> str:
+    """What `manage.py check` says on its way out."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"], cwd=ROOT, env=os.environ | variables,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    return done.stderr.strip()
+
+
+@pytest.mark.requirement("CFG-07")
+def test_a_value_out_of_bounds_stops_the_process_with_one_sentence() -> None:
+    said = started_with(FACTORY_LEASES_DURATION_SECONDS="0")
+    assert said == (
+        "FACTORY_LEASES_DURATION_SECONDS must be a whole number from 1 to 3600. Correct it or unset it."
+    )
+
+
+def test_a_misspelt_variable_stops_the_process_and_names_the_right_one() -> None:
+    said = started_with(FACTORY_LEASE_DURATION_SECONDS="60")
+    assert said == (
+        "FACTORY_LEASE_DURATION_SECONDS is not a setting of this product. "
+        "Did you mean FACTORY_LEASES_DURATION_SECONDS?"
+    )
+
+
+@pytest.mark.requirement("CFG-07")
+@pytest.mark.parametrize("value", ["text", "", "1.5", "-1"])
+def test_refuses_what_is_no_number_within_bounds(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("FACTORY_SOMETHING", value)
+    with pytest.raises(ImproperlyConfigured, match="FACTORY_SOMETHING must be a whole number from 1 to 9"):
+        environment.integer("FACTORY_SOMETHING", 5, least=1, most=9)
+
+
+def test_a_refusal_does_not_repeat_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FACTORY_SOMETHING", "hunter2")
+    with pytest.raises(ImproperlyConfigured) as raised:
+        environment.flag("FACTORY_SOMETHING", False)
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.requirement("CFG-01", "CFG-02", "CFG-03", "CFG-04", "CFG-05")
+def test_defaults_are_those_of_the_reference() -> None:
+    assert (
+        settings.FACTORY_LEASES_DURATION_SECONDS,
+        settings.FACTORY_LEASES_RENEWAL_GRACE_SECONDS,
+        settings.FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS,
+        settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS,
+        settings.FACTORY_JOURNAL_RETENTION_DAYS,
+    ) == (120, 30, 3, 72, 365)
+
+
+def test_a_process_that_serves_needs_its_servers_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("DATABASE_URL", "REDIS_URL"):
+        monkeypatch.delenv(name)
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL and REDIS_URL must be set for a web"):
+        servers.urls(tmp_path, "web")
+    assert "make-up" in servers.urls(tmp_path, "command")["DATABASE_URL"]
+
+
+def test_other_databases_are_refused() -> None:
+    urls = dict.fromkeys(servers.DATABASE_VARIABLES.values(), "mysql://x/y")
+    with pytest.raises(ImproperlyConfigured, match="must be a postgresql:// URL"):
+        servers.databases(urls, process="web", threads=8)
+
+
+def test_the_web_has_a_connection_for_each_thread_and_never_waits_long() -> None:
+    urls = dict.fromkeys(servers.DATABASE_VARIABLES.values(), "postgresql://x/y")
+    made = servers.databases(urls, process="web", threads=8)["default"]
+    assert made["OPTIONS"]["pool"] == {"min_size": 1, "max_size": 8, "timeout": 3}
+    assert "options" not in made["OPTIONS"]
+
+
+def test_jobs_may_take_longer_than_requests() -> None:
+    urls = dict.fromkeys(servers.DATABASE_VARIABLES.values(), "postgresql://x/y")
+    made = servers.databases(urls, process="job", threads=8)["default"]
+    assert made["OPTIONS"]["options"] == "-c statement_timeout=30s"
+
+
+def test_without_tls_only_this_machine_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FACTORY_PUBLIC_URL", "http://factory.example.org")
+    with pytest.raises(ImproperlyConfigured, match="must be https"):
+        security.browser_settings()
+
+
+def test_with_tls_cookies_and_transport_are_strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FACTORY_PUBLIC_URL", "https://factory.example.org/")
+    made = security.browser_settings()
+    strict = ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "SECURE_SSL_REDIRECT")
+    assert all(made[name] is True for name in strict)
+    assert made["SECURE_HSTS_SECONDS"] > 0
+    assert made["ALLOWED_HOSTS"] == ["factory.example.org"]
+
+
+def test_a_short_key_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SECRET_KEY", "short")
+    with pytest.raises(ImproperlyConfigured, match="at least 32"):
+        security.secret_key(tmp_path)
+    monkeypatch.delenv("SECRET_KEY")
+    assert security.secret_key(tmp_path) == security.secret_key(tmp_path)
