@@ -1,6 +1,7 @@
 """The report, from what the others found; with a model's summary where a gateway is configured."""
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 PROMPT = "agents/assessor.md"
 MOST_OF_A_REPORT = 100_000
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\ud800-\udfff]")
 PREDECESSORS = ("inventory", "history", "code", "dependencies")
 
 
@@ -59,10 +61,8 @@ def render(report: Mapping[str, Any]) -> dict[str, str]:
 
 
 def clean(text: str) -> str:
-    """Text that a diff shows as text: no NUL and no other control characters that hide something."""
-    return "".join(
-        char for char in text if char in "\n\t" or (ord(char) >= 32 and not 127 <= ord(char) < 160)
-    )
+    """Text that a diff shows as it is: no control characters, nothing that turns the direction of reading."""
+    return "".join(char for char in text if char in "\n\t" or not _HIDDEN.match(char))
 
 
 def _summary(context: "SkillContext", report: Mapping[str, Any]) -> dict[str, str] | None:
