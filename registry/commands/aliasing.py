@@ -5,6 +5,7 @@ from uuid import UUID
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import NotFound, VersionMismatch
+from factory.locking import lock
 from factory.recording import audit
 from registry.errors import ReleaseNotPublished
 from registry.inputs import refuse, slug_faults
@@ -24,11 +25,10 @@ def move_alias(ctx: Context, *, asset: str, alias: str, release_id: UUID, versio
     """
     refuse(slug_faults(alias, "/alias"), "The alias is not valid.")
     lock_asset(ctx, asset)
-    release: Release | None = (
-        Release.objects.select_for_update(no_key=True).filter(pk=release_id, asset__name=asset).first()
-    )
-    if release is None:
-        raise NotFound(f"There is no such release of {asset}.")
+    missing = NotFound(f"There is no such release of {asset}.")
+    release = lock(Release, release_id, missing=missing)
+    if release.asset.name != asset:
+        raise missing
     current = Alias.objects.filter(asset_id=release.asset_id, name=alias).first()
     seen = current.version if current else 0
     if (version or 0) != seen:
