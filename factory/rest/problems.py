@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import psycopg
 import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -184,6 +185,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Translation], ...] = (
     (RequestDataTooBig, _too_large),
     (SuspiciousOperation, _malformed),
     (OperationalError, _database),
+    (psycopg.OperationalError, _database),
     (InterfaceError, _database),
     (DatabaseError, _database_defect),
 )
