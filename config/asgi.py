@@ -2,9 +2,12 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 os.environ.setdefault("FACTORY_PROCESS", "stream")
+django.setup()
 
-application = get_asgi_application()
+from runs.watch.app import application  # noqa: E402  # needs the settings
+
+__all__ = ["application"]

@@ -60,7 +60,7 @@ def urls(secrets: Path, process: str) -> dict[str, str]:
 def databases(found: Mapping[str, str], *, process: str, threads: int) -> dict[str, dict[str, Any]]:
     """Django's DATABASES: the application, the owner (migrations) and the auditor (`verify`)."""
     made = {alias: _database(name, found[name], process) for alias, name in DATABASE_VARIABLES.items()}
-    if process == "web":
+    if process in ("web", "stream"):
         made["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": threads, "timeout": POOL_SECONDS}
     elif process in ("job", "relay"):
         made["default"]["CONN_MAX_AGE"] = 60

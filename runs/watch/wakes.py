@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import redis.asyncio as redis
 import structlog
@@ -20,18 +21,21 @@ class Wakes:
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Future[None]]] = defaultdict(set)
 
-    async def wait(self, channel: str, seconds: float) -> bool:
-        """Wait for a hint, but not longer; says whether one came."""
+    @contextmanager
+    def expecting(self, channel: str) -> Iterator["asyncio.Future[None]"]:
+        """From here on a hint completes the future, also before anybody waits for it."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[channel].add(woken)
         try:
-            async with asyncio.timeout(seconds):
-                await woken
-        except TimeoutError:
-            return False
+            yield woken
         finally:
             self._waiting[channel].discard(woken)
-        return True
+            woken.cancel()
+
+    async def wait(self, channel: str, seconds: float) -> None:
+        """Wait for a hint, but not longer."""
+        with self.expecting(channel) as woken:
+            await asyncio.wait([woken], timeout=seconds)
 
     def wake(self, channel: str) -> None:
         for future in self._waiting[channel]:

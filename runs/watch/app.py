@@ -1,0 +1,84 @@
+"""The ASGI application of the stream process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from django.conf import settings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from factory.rest.house import readiness
+from factory.telemetry import setup
+from runs.watch.feed import Feed
+from runs.watch.http import answer, endpoint, lost, wrong_method
+from runs.watch.hub import Hub
+from runs.watch.scopes import watch_scope
+from runs.watch.streaming import Watching
+from runs.watch.threads import Threads
+from runs.watch.wakes import Wakes
+
+
+class Stream:
+    """What the process holds: one tailer, one listener for hints, a few threads for commands."""
+
+    def __init__(self, threads: int) -> None:
+        self.wakes = Wakes()
+        self.feed = Feed()
+        self.hub = Hub(self.feed, self.wakes)
+        self.threads = Threads(threads)
+        self.watching = Watching(self.hub, self.threads, watch_scope)
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """The background tasks live as long as the server."""
+        setup.start("stream")
+        await self.feed.open()
+        tasks = [asyncio.create_task(self.hub.run()), asyncio.create_task(self.wakes.listen())]
+        try:
+            yield
+        finally:
+            self.hub.close()
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            await self.feed.close()
+            self.threads.close()
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/healthz", _healthz),
+            Route("/readyz", self._readyz),
+            Route("/metrics", _metrics),
+            Route("/factory/watch", endpoint(self.watching), methods=["GET"]),
+        ]
+
+    async def _readyz(self, request: Request) -> Response:
+        found = await self.threads.run(readiness)
+        ready = all(state == "ok" for state in found.values())
+        return answer({"status": "ready" if ready else "not ready", "checks": found}, 200 if ready else 503)
+
+
+async def _healthz(request: Request) -> Response:
+    return answer({"status": "ok"})
+
+
+async def _metrics(request: Request) -> Response:
+    body, content_type = setup.exposition()
+    return Response(body, headers={"Content-Type": content_type})
+
+
+def make(threads: int | None = None) -> Starlette:
+    """The application; its threads are as many as its database connections."""
+    stream = Stream(threads or settings.WEB_THREADS)
+    return Starlette(
+        routes=stream.routes(),
+        lifespan=stream.lifespan,
+        exception_handlers={404: lost, 405: wrong_method},
+    )
+
+
+application = make()

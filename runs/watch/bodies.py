@@ -1,0 +1,104 @@
+"""What workers send, and what they are told: the wire's names and forms in one place."""
+
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from approvals.states import ActionClass
+from factory.errors import FieldError, InvalidInput
+from factory.events import camel, wire
+from factory.rest.serializers import Choice, Identifier, JSONObject, StrictSerializer, Text, Whole
+from runs.states import FailureClass
+
+MAX_TOKEN = 2**63 - 1
+HASH = r"^sha256:[0-9a-f]{64}$"
+REPORTED = ("Succeeded", "Failed", "Cancelled", "Uncertain")
+
+
+class Hash(serializers.RegexField):
+    """`sha256:` and 64 hexadecimal digits."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(HASH, max_length=71, trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class Registration(StrictSerializer):
+    capabilities = serializers.ListField(child=Text(max_length=130), min_length=1, max_length=200)
+    maxConcurrency = Whole(source="max_concurrency", min_value=1, max_value=1000)
+    version = Text(max_length=64, allow_blank=True)
+
+
+class Nothing(StrictSerializer):
+    """An empty object."""
+
+
+class UnderLease(StrictSerializer):
+    """Every call of a holder shows its lease and its token."""
+
+    leaseId = Identifier(source="lease_id")
+    fencingToken = Whole(source="fencing_token", max_value=MAX_TOKEN)
+
+
+class Receipts(UnderLease):
+    receipts = serializers.ListField(child=JSONObject(), max_length=1000)
+
+
+class Park(StrictSerializer):
+    checkpoint = serializers.JSONField(allow_null=True)
+
+
+class ApprovalRequest(UnderLease):
+    releaseId = Identifier(source="release_id")
+    snapshotId = Identifier(source="snapshot_id")
+    policyRevision = Text(source="policy_revision", max_length=16)
+    actionClass = Choice(ActionClass.values, source="action_class")
+    environmentId = Identifier(source="environment_id", required=False, allow_null=True, default=None)
+    proposal = JSONObject()
+    proposalHash = Hash(source="proposal_hash")
+    summary = Text(max_length=2000)
+    park = Park(required=False, allow_null=True, default=None)
+
+
+class AuthorizationRequest(UnderLease):
+    approvalId = Identifier(source="approval_id")
+    proposalHash = Hash(source="proposal_hash")
+
+
+class Outcome(UnderLease):
+    outcome = Choice(REPORTED)
+    outcomeHash = Hash(source="outcome_hash")
+    failureClass = Choice(
+        FailureClass.values, source="failure_class", required=False, allow_null=True, default=None
+    )
+    reason = Text(max_length=4000, allow_blank=True, required=False, allow_null=True, default=None)
+    output = serializers.JSONField(required=False, allow_null=True, default=None)
+    receipts = serializers.ListField(child=JSONObject(), required=False, max_length=1000, default=list)
+
+
+def told(value: Any) -> Any:
+    """An answer of a command, on the wire: camelCase members, times and ids as strings."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {camel(field.name): told(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, list | tuple):
+        return [told(item) for item in value]
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return wire(value)
+
+
+def waiting_time(given: list[str], most: int = 30) -> int:
+    """The seconds of `?wait=`; without it, none."""
+    if not given:
+        return 0
+    text = given[0]
+    if len(given) > 1 or not (text.isascii() and text.isdecimal() and len(text) <= 2 and int(text) <= most):
+        fault = FieldError("/wait", f"A whole number from 0 to {most}.")
+        raise InvalidInput("The waiting time is out of range.", errors=[fault])
+    return int(text)
