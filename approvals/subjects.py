@@ -4,6 +4,8 @@
 tell whether the question still stands, and what an answer does to it.
 """
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
@@ -12,6 +14,16 @@ from factory.errors import DomainError
 
 if TYPE_CHECKING:
     from approvals.selectors import ApprovalView
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What a reviewer should know about a subject: where it is, its figures, and what happened so far."""
+
+    title: str
+    url: str
+    facts: tuple[tuple[str, str], ...] = ()
+    events: tuple[tuple[datetime, str], ...] = ()
 
 
 class Subject(Protocol):
@@ -43,3 +55,10 @@ def subject_of(subject_type: str) -> Subject:
     if subject_type not in _subjects:
         raise RuntimeError(f"No app has registered the subject {subject_type}.")
     return _subjects[subject_type]
+
+
+def story_of(ctx: Context, view: "ApprovalView") -> Story | None:
+    """The subject's story for the decision page, if its app tells one (a method `story` like `decided`)."""
+    tell = getattr(_subjects.get(view.subject_type), "story", None)
+    told: Story | None = tell(ctx, view) if tell else None
+    return told

@@ -60,7 +60,15 @@ HOME = {"title": "First page", "icon": "home", "link": reverse_lazy("admin:index
 
 
 NAVIGATION = [
-    _group("Work", HOME),
+    _group(
+        "Work",
+        HOME,
+        _entry("Approvals", "inbox", "approvals_approvalrequest_changelist", "ListApprovals"),
+    ),
+    _group(
+        "Rules",
+        _entry("Policy", "shield", "approvals_policyrevision_changelist", "ListPolicyRevisions"),
+    ),
     _group(
         "Evidence",
         _entry("Journal", "link", "factory_journalentry_changelist", "ReadAudit"),

@@ -1,0 +1,5 @@
+"""The inbox and the pages of the policy."""
+
+from approvals.admin import inbox, policies
+
+__all__ = ["inbox", "policies"]

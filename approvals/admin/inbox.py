@@ -1,0 +1,236 @@
+"""The approvals inbox: the list, the decision page, and the one act on it."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db.models import DateTimeField, Func, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from approvals.admin.page import decision_page, outcome_words
+from approvals.commands import decide_approval
+from approvals.models import ApprovalRequest
+from approvals.selectors import ApprovalView, approval, may_see_proposal, mine, proposal, visible
+from approvals.states import ApprovalState
+from factory import clock
+from factory.admin.base import HouseAdmin
+from factory.admin.scope import as_uuid, context_of
+from factory.admin.show import badge, outline, short, span
+from factory.admin.site import Card, Item, card, site
+from factory.context import Context
+from factory.errors import DomainError, InvalidInput, NotFound
+from factory.hashing import canonical
+from factory.identity.permissions import may
+from factory.tenancy import reading
+
+DONE = {
+    "approve": "Approved. The agent may do exactly this, once.",
+    "reject": "Rejected. Nothing was done.",
+    "request_changes": "Sent back with your reason. The agent proposes again.",
+}
+
+
+class Whose(admin.SimpleListFilter):
+    """What to show first: what I may decide."""
+
+    title = "whose"
+    parameter_name = "whose"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("mine", "Waiting for me"), ("pending", "All pending"), ("closed", "Closed")]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
+    ) -> QuerySet[ApprovalRequest]:
+        if self.value() == "mine":
+            return queryset.filter(pk__in=mine(context_of(request)).values("pk"))
+        if self.value() == "pending":
+            return queryset.filter(state=ApprovalState.PENDING)
+        if self.value() == "closed":
+            return queryset.exclude(state=ApprovalState.PENDING)
+        return queryset
+
+
+@admin.register(ApprovalRequest, site=site)
+class InboxAdmin(HouseAdmin[ApprovalRequest]):
+    """Questions that agents ask before they act. Each is about exactly one proposal, by its hash."""
+
+    view_operation = "ListApprovals"
+    list_display = ("what", "klass", "status", "env", "run", "requested_by", "age", "ends")
+    list_display_links = None
+    list_filter = (Whose, "action_class", "state")
+    list_select_related = ("environment", "project")
+    search_fields = ("summary", "requested_by", "run_id", "proposal_hash")
+    ordering = ("-requested_at", "-id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
+        at = Func(function="clock_timestamp", output_field=DateTimeField())
+        return visible(context_of(request)).annotate(at=at)
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [
+            path(
+                "<uuid:approval_id>/decide/",
+                self.admin_site.admin_view(require_POST(self.decide_view)),
+                name="approvals_decide",
+            ),
+            path(
+                "<uuid:approval_id>/proposal/",
+                self.admin_site.admin_view(self.proposal_view),
+                name="approvals_proposal",
+            ),
+        ]
+        return [*own, *super().get_urls()]
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        approval_id = as_uuid(object_id)
+        if approval_id is None or request.method not in ("GET", "HEAD"):
+            raise Http404
+        return self._page(request, approval_id)
+
+    def decide_view(self, request: HttpRequest, approval_id: UUID) -> HttpResponse:
+        """Send what was on the screen to the one command, and say what came of it."""
+        ctx = context_of(request)
+        decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "").strip()
+        try:
+            decide_approval(
+                ctx,
+                approval_id=approval_id,
+                decision=decision,
+                version=_number(request.POST.get("version", "")),
+                proposal_hash=request.POST.get("proposal_hash", ""),
+                reason=reason,
+            )
+        except NotFound as missing:
+            raise Http404(missing.detail) from missing
+        except DomainError as refusal:
+            return self._page(request, approval_id, refusal=refusal, kept_reason=reason, sent=request.POST)
+        messages.success(request, DONE[decision])
+        return HttpResponseRedirect(reverse("admin:approvals_approvalrequest_change", args=[approval_id]))
+
+    def proposal_view(self, request: HttpRequest, approval_id: UUID) -> HttpResponse:
+        """The proposal exactly as it was hashed, as a file: never shown by the browser as a page."""
+        ctx = context_of(request)
+        with reading(ctx):
+            view = _found(ctx, approval_id)
+            if not may_see_proposal(ctx, view):
+                raise Http404
+            content = canonical(proposal(approval_id).content)
+        response = HttpResponse(content, content_type="application/octet-stream")
+        response["Content-Disposition"] = f'attachment; filename="proposal-{approval_id}.json"'
+        return response
+
+    def _page(
+        self,
+        request: HttpRequest,
+        approval_id: UUID,
+        *,
+        refusal: DomainError | None = None,
+        kept_reason: str = "",
+        sent: Any = None,
+    ) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            view = _found(ctx, approval_id)
+            context = {
+                **self.admin_site.each_context(request),
+                **decision_page(ctx, view),
+                "title": "Decision",
+                "opts": None,
+                "refusal": refusal,
+                "kept_reason": kept_reason,
+                "sent": sent,
+                "over": outcome_words(view),
+            }
+            status = refusal.http_status if refusal else 200
+            response = TemplateResponse(request, "approvals/decision.html", context, status=status)
+            response.render()
+        return response
+
+    @admin.display(description="what")
+    def what(self, row: ApprovalRequest) -> SafeString:
+        url = reverse("admin:approvals_approvalrequest_change", args=[row.id])
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, row.summary)
+
+    @admin.display(description="class")
+    def klass(self, row: ApprovalRequest) -> SafeString:
+        return outline(row.action_class)
+
+    @admin.display(description="state")
+    def status(self, row: ApprovalRequest) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="environment")
+    def env(self, row: ApprovalRequest) -> str:
+        return row.environment.slug if row.environment else "–"
+
+    @admin.display(description="run")
+    def run(self, row: ApprovalRequest) -> SafeString:
+        return short(row.run_id) if row.run_id else format_html("publication")
+
+    @admin.display(description="age")
+    def age(self, row: Any) -> str:
+        return span((row.at - row.requested_at).total_seconds())
+
+    @admin.display(description="expires in")
+    def ends(self, row: Any) -> str:
+        if row.state != ApprovalState.PENDING:
+            return "–"
+        left = (row.expires_at - row.at).total_seconds()
+        return span(left) if left > 0 else "has expired"
+
+
+def _found(ctx: Context, approval_id: UUID) -> ApprovalView:
+    if not may(ctx, "ReadApproval") or not visible(ctx).filter(pk=approval_id).exists():
+        raise Http404
+    return approval(approval_id)
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput("The page did not send the version that it showed. Reload it.") from None
+
+
+@card(10)
+def waiting_for_me(ctx: Context) -> Card | None:
+    """What this person may decide, the most urgent first."""
+    if not may(ctx, "ListApprovals"):
+        return None
+    at = clock.now()
+    rows = mine(ctx).select_related("environment").order_by("expires_at")[:6]
+    inbox = reverse("admin:approvals_approvalrequest_changelist")
+    return Card(
+        title="Approvals that you may decide",
+        items=tuple(_items(rows, at)),
+        empty="Nothing waits for you. When an agent asks before an action, its question stands here.",
+        more_url=f"{inbox}?whose=mine",
+        more_label="Open the inbox",
+        needs_you=True,
+    )
+
+
+def _items(rows: Iterable[ApprovalRequest], at: Any) -> Iterable[Item]:
+    for row in rows:
+        left = (row.expires_at - at).total_seconds()
+        yield Item(
+            title=row.summary,
+            url=reverse("admin:approvals_approvalrequest_change", args=[row.id]),
+            state=row.action_class,
+            tone="wait",
+            note=f"asked by {row.requested_by} {span((at - row.requested_at).total_seconds())} ago, "
+            + (f"ends in {span(left)}" if left > 0 else "its time is over"),
+        )
