@@ -151,3 +151,7 @@ class Bench:
     def effect(self, name: str, decision: Decided, details: Mapping[str, Any]) -> None:
         """Keep what was done."""
         self.effects.append({"name": name, **details})
+
+    def no_effect(self, name: str, decision: Decided, reason: str) -> None:
+        """Keep that nothing was done."""
+        self.effect(name, decision, {"tookPlace": False, "reason": reason})

@@ -95,7 +95,7 @@ def _measure(context: "SkillContext", sources: Sequence[tuple[str, str]]) -> tup
         batch = sources[start : start + BATCH]
         try:
             with context.tool("lizard") as call:
-                call.quantities["files"] = len(batch)
+                call.details["files"] = len(batch)
                 done = call.run(
                     [sys.executable, "-I", "-c", program],
                     stdin=json.dumps(batch).encode(),

@@ -117,6 +117,7 @@ def _commit(
     base, branch = str(proposal["baseCommit"]), str(proposal["branch"])
     drafted = repository.draft(base, draft.files, keep=True)
     if drafted.diff != str(proposal["diff"]).encode():
+        context.no_effect("git-commit", decision, "the commit would not be what was approved")
         raise context.fail("permanent", "the commit would not be what was approved; nothing was written")
     commit = repository.commit(drafted.tree, base, str(proposal["message"]), proposal["author"])
     there = repository.branch(branch) == commit

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from runs.worker.client import WorkerClient
+from runs.worker.errors import Refused
 from runs.worker.runtime import Options, Worker
 
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")
@@ -92,7 +93,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    return worker.run()
+    try:
+        return worker.run()
+    except Refused as fault:
+        logging.getLogger("factory.worker").error("the control plane does not take this worker: %s", fault)
+        return 1
 
 
 if __name__ == "__main__":

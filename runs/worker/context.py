@@ -156,11 +156,15 @@ class SkillContext:
             "effect",
             TOOL_PROVIDER,
             name,
-            quantities={"calls": 1},
+            quantities=None,
             details=details,
             approvalId=decision.approval_id,
             proposalHash=decision.proposal_hash,
         )
+
+    def no_effect(self, name: str, decision: Decision, reason: str) -> None:
+        """The receipt of an authorization under which nothing was done, for whatever reason."""
+        self.effect(name, decision, {"tookPlace": False, "reason": reason})
 
     def _request(
         self, action_class: str, proposal: Any, summary: str, park: bool, checkpoint: Any

@@ -95,7 +95,7 @@ class Parked(BaseException):
     """The attempt waits for a person and the lease was handed back: there is no outcome yet."""
 
 
-LEASE_SLUGS = {"lease-expired", "lease-lost", "lease-not-current", "attempt-settled"}
+LEASE_SLUGS = {"lease-expired"}
 
 
 def refusal(status: int, body: Mapping[str, Any]) -> Refused:

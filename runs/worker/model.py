@@ -1,6 +1,7 @@
 """The model gateway: any OpenAI-compatible endpoint. Each call leaves a receipt with its tokens."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from runs.worker.receipts import ReceiptBook
+
+_ID = re.compile(r"[\x21-\x7e]{8,200}")
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class ModelClient:
             self._provider,
             self.model,
             quantities=known if counted else None,
-            receipt_id=str(given)[:200] if given else None,
+            receipt_id=given if isinstance(given, str) and _ID.fullmatch(given) else None,
             details={
                 **details,
                 "gen_ai.operation.name": "chat",

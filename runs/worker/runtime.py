@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runs.worker.attempt import DRAINING, AttemptRunner
 from runs.worker.client import WorkerClient
-from runs.worker.errors import NotFound, Refused, Superseded, Unauthorized, Unreachable
+from runs.worker.errors import Forbidden, NotFound, Refused, Superseded, Unauthorized, Unreachable
 from runs.worker.release import ReleaseStore
 from runs.worker.wire import Assignment
 
@@ -77,7 +77,7 @@ class Worker:
                 self._client.register(self._options.capabilities, self._options.max_concurrency, VERSION)
                 log.info("registered as %s, %s at once", self._client.name, self._options.max_concurrency)
                 return True
-            except (Unreachable, Unauthorized, NotFound) as fault:
+            except (Unreachable, Unauthorized, Forbidden, NotFound) as fault:
                 failures = self._back_off(failures, fault)
         return False
 

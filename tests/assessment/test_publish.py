@@ -180,3 +180,20 @@ def applied(repository: Path, base: str, diff: bytes, files: dict[str, Any]) -> 
             argv = ["git", "apply", "--whitespace=nowarn", "-"]
             subprocess.run(argv, cwd=folder, input=diff, check=True, capture_output=True)
         return {name: path.read_bytes() if (path := Path(folder) / name).exists() else b"" for name in files}
+
+
+def test_says_that_nothing_was_done_when_the_tree_is_not_the_approved_one(
+    publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = publisher()
+    true = ArtifactRepository.draft
+
+    def changed(self: ArtifactRepository, base: str, files: Any, *, keep: bool = False) -> Any:
+        return true(
+            self, base, {**files, "more": b"x"} if keep and "report.md" in files else files, keep=keep
+        )
+
+    monkeypatch.setattr(ArtifactRepository, "draft", changed)
+    with pytest.raises(Refused, match="nothing was written"):
+        publish.run(bench)
+    assert [effect["tookPlace"] for effect in bench.effects] == [False]

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -160,3 +161,32 @@ def test_a_shallow_clone_is_said_to_be_one(shop: Path, tmp_path: Path) -> None:
     found = look(tmp_path / "w", shallow, until="history")
     assert found["history"]["shallow"] is True
     assert found["history"]["commits"] == 1
+
+
+def composed(tmp_path: Path, outputs: dict[str, Any], model: Any) -> dict[str, Any]:
+    bench = Bench(tmp_path, {}, outputs)
+    bench.model = model
+    found: dict[str, Any] = importlib.import_module("assessment.skills.compose").run(bench)
+    return found
+
+
+def test_a_models_summary_is_quoted_and_named(tmp_path: Path, outputs: dict[str, Any]) -> None:
+    class Model:
+        def complete(self, messages: list[dict[str, str]], **more: Any) -> Any:
+            assert "experienced maintainer" in messages[0]["content"]
+            return SimpleNamespace(text="It is\n<b>fine</b>.", model="big-1")
+
+    found = composed(tmp_path, outputs, Model())
+    report = render(found["report"])["report.md"]
+    assert "Written by the model `big-1`" in report
+    assert "> It is\n> \\<b\\>fine" in report
+
+
+def test_there_is_no_summary_when_the_model_fails(tmp_path: Path, outputs: dict[str, Any]) -> None:
+    class Broken:
+        def complete(self, *_: Any, **more: Any) -> Any:
+            raise RuntimeError("down")
+
+    found = composed(tmp_path, outputs, Broken())
+    assert found["report"]["summary"] is None
+    assert "## Summary" not in render(found["report"])["report.md"]
