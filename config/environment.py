@@ -15,6 +15,7 @@ PREFIX = "FACTORY_"
 READ_ELSEWHERE = (
     "FACTORY_TEST_*",  # tests/databases.py
     "FACTORY_WORKER_*",  # the reference worker, which knows no Django
+    "FACTORY_ARTIFACT_REPOSITORY",  # … where its reports go
     "FACTORY_PG_USER",  # the embedded PostgreSQL, when root starts it
     "FACTORY_CHECK_ONLY",
 )

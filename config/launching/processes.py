@@ -10,6 +10,9 @@ PYTHON = sys.executable
 LOCAL = "127.0.0.1"
 WORKER_NAME = "demo-worker"
 POOL = "demo"
+KEPT_FOR_WORKERS = (
+    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "NO_PROXY",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class Plan:
     def worker_token(self) -> Path:
         return self.home / "secrets" / "demo_worker_token"
 
+    @property
+    def artifacts(self) -> Path:
+        """The repository that reports are committed to."""
+        return Path(os.environ.get("FACTORY_ARTIFACT_REPOSITORY", self.home / "artifacts.git"))
+
     def environment(self, process: str) -> dict[str, str]:
         """The owner's and the auditor's URLs go to nobody but the commands that need them."""
         passed = {key: value for key, value in os.environ.items() if not key.startswith("DATABASE_")}
@@ -44,16 +52,17 @@ class Plan:
             "FACTORY_PROCESS": process,
             "FACTORY_PUBLIC_URL": os.environ.get("FACTORY_PUBLIC_URL", self.web_url),
             "FACTORY_EMBEDDED_ISSUER": os.environ.get("FACTORY_EMBEDDED_ISSUER", "true"),
+            # The bundled release comes from this very checkout.
+            "FACTORY_GIT_LOCAL_ROOTS": os.environ.get("FACTORY_GIT_LOCAL_ROOTS", str(self.root)),
             "PYTHONUNBUFFERED": "1",
         }
 
     def worker_environment(self) -> dict[str, str]:
         """A worker speaks HTTP only: it gets no database, no broker and no key."""
-        kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "MODEL_GATEWAY_URL")
+        kept = {key: value for key, value in os.environ.items() if key in KEPT_FOR_WORKERS}
         gateway = {key: value for key, value in os.environ.items() if key.startswith("MODEL_GATEWAY_")}
-        return (
-            {key: os.environ[key] for key in kept if key in os.environ} | gateway | {"PYTHONUNBUFFERED": "1"}
-        )
+        own = {"FACTORY_ARTIFACT_REPOSITORY": str(self.artifacts), "PYTHONUNBUFFERED": "1"}
+        return kept | gateway | own
 
     def web(self) -> list[str]:
         return [

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
+from django.utils import timezone
 
 from config.launching.world import make_world
 
@@ -16,7 +17,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=0)
         self._tell(migrated="up to date")
-        self._tell(world=make_world())
+        self._tell(world=make_world(timezone.now().date()))
 
     def _tell(self, **found: Any) -> None:
         self.stdout.write(json.dumps(found))
