@@ -1,6 +1,6 @@
 """JSON in, JSON out, and nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from rest_framework.negotiation import BaseContentNegotiation
@@ -32,11 +32,12 @@ class StrictJSONParser(BaseParser):
 class OneRepresentation(BaseContentNegotiation):
     """Whatever Accept says, the answer is the view's first renderer: there is one representation."""
 
-    def select_parser(self, request: Request, parsers: list[BaseParser]) -> BaseParser | None:
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         kind = (request.content_type or "").partition(";")[0].strip().lower()
         return next((parser for parser in parsers if parser.media_type == kind), None)
 
     def select_renderer(
-        self, request: Request, renderers: list[BaseRenderer], format_suffix: str | None = None
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        return renderers[0], renderers[0].media_type or ""
+        first = next(iter(renderers))
+        return first, first.media_type or ""

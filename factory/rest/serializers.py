@@ -6,7 +6,7 @@ Serializers name their fields as the wire does (camelCase) and give `source=` in
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
@@ -40,7 +40,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     @classmethod
     def parse(cls, data: Any, **context: Any) -> dict[str, Any]:
         """The validated values of some input, or `InvalidInput` that points at each fault."""
-        serializer: Self = cls(data=data, context=context)
+        serializer = cls(data=data, context=context)
         if not serializer.is_valid():
             raise InvalidInput("The input is not valid.", errors=list(field_errors(serializer.errors)))
         values: dict[str, Any] = serializer.validated_data

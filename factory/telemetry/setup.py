@@ -30,7 +30,7 @@ def start(service: str) -> None:
             return
         _registry = CollectorRegistry()
         resource = Resource.create({"service.name": f"factory-{service}"})
-        readers: list[MetricReader] = [PrometheusMetricReader(registry=_registry)]  # type: ignore[call-arg]
+        readers: list[MetricReader] = [PrometheusMetricReader(registry=_registry)]
         if os.environ.get(ENDPOINT):
             readers.append(_otlp_metrics())
             trace.set_tracer_provider(_tracer_provider(resource))
@@ -42,7 +42,8 @@ def exposition() -> tuple[bytes, str]:
     """What this process measured, as OpenMetrics, and its content type."""
     start("web")
     assert _registry is not None
-    return generate_latest(_registry), CONTENT_TYPE_LATEST
+    body: bytes = generate_latest(_registry)  # type: ignore[no-untyped-call]
+    return body, CONTENT_TYPE_LATEST
 
 
 def _otlp_metrics() -> MetricReader:

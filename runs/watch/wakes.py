@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import redis.asyncio as redis
 import structlog
@@ -13,6 +14,9 @@ from redis.exceptions import RedisError
 from factory.hints import OUTBOX, WORK, channel_name
 
 log = structlog.get_logger("runs.watch")
+
+PATIENT: dict[str, Any] = {"socket_connect_timeout": 1, "socket_timeout": None, "health_check_interval": 15}
+"""Silence is the usual state of a channel of hints, and no fault."""
 
 
 class Wakes:
@@ -52,7 +56,7 @@ class Wakes:
 
     async def _listen(self, names: dict[bytes, str]) -> None:
         async with (
-            redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=1) as client,
+            redis.Redis.from_url(settings.REDIS_URL, **PATIENT) as client,
             client.pubsub(ignore_subscribe_messages=True) as subscription,
         ):
             await subscription.subscribe(*names)
