@@ -8,10 +8,11 @@ from approvals.models import ApprovalRequest
 from approvals.selectors import ApprovalView, approval_view
 from approvals.states import ApprovalState, SubjectType
 from factory import clock
-from factory.commanding import operation
+from factory.commanding import after_commit, operation
 from factory.context import Context
 from factory.locking import lock, lock_many
 from factory.recording import record
+from factory.telemetry import meters
 
 
 @operation
@@ -56,3 +57,8 @@ def close(ctx: Context, row: ApprovalRequest, cause: str) -> None:
     )
     detail = {"decision": row.decision, "proposalHash": row.proposal_hash} if row.decision else {}
     record(ctx, row, cause, decided, detail=detail)
+    if row.closed_at is not None:
+        pending = (row.closed_at - row.requested_at).total_seconds()
+        after_commit(
+            lambda: meters.approval_closed(pending, tenant=ctx.tenant_id, action_class=row.action_class)
+        )

@@ -1,6 +1,8 @@
 """The two destinations: this product's own handlers, and Redis Streams for everybody else's."""
 
 import json
+import socket
+import time
 from typing import Any
 
 import redis
@@ -14,6 +16,9 @@ from factory.hints import broker
 from factory.models import OutboxEvent
 from factory.relay.delivery import DestinationAway
 from factory.relay.handlers import Received, handlers
+from factory.telemetry import meters
+
+HOST = socket.gethostname()
 
 
 class Handlers:
@@ -59,6 +64,7 @@ class Streams:
             )
         except (redis.ConnectionError, redis.TimeoutError) as fault:
             raise DestinationAway(str(fault)) from fault
+        meters.outbox_published(max(0.0, time.time() - event.occurred_at.timestamp()), host=HOST)
 
 
 def envelope(event: OutboxEvent) -> dict[str, Any]:

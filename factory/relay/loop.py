@@ -11,6 +11,7 @@ from django.db import DatabaseError, connections
 from factory.hints import OUTBOX, channel_name, connect
 from factory.relay.delivery import Destination, DestinationAway, deliver_due
 from factory.relay.destinations import Handlers, Streams
+from factory.telemetry import setup
 
 log = structlog.get_logger("factory.relay")
 
@@ -28,6 +29,7 @@ class Relay:
 
     def run(self) -> None:
         """Deliver until `stop()`; a database or broker that is away is waited for."""
+        setup.start("relay")
         threads = [
             threading.Thread(target=self._listen, name="hints", daemon=True),
             threading.Thread(target=self._rounds, args=(Streams(), STREAMS_IDLE_SECONDS), name="streams"),
