@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TypedDict
 
+from django.db import IntegrityError
+
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
@@ -42,9 +44,13 @@ def onboard_tenant(ctx: Context, *, name: str) -> str:
     """
     slug = ctx.tenant_id
     refuse(slug_faults(slug, "/id") + text_faults(name, "/name", limit=200), "The tenant is not valid.")
+    taken = TenantExists(f"There is a tenant {slug} already.", errors=[FieldError("/id", "It is taken.")])
     if Tenant.objects.filter(pk=slug).exists():
-        raise TenantExists(f"There is a tenant {slug} already.", errors=[FieldError("/id", "It is taken.")])
-    save(Tenant(id=slug, tenant_id=slug, name=name.strip(), created_at=now()))
+        raise taken
+    try:
+        save(Tenant(id=slug, tenant_id=slug, name=name.strip(), created_at=now()))
+    except IntegrityError as rival:  # nothing can be locked yet that both would meet
+        raise taken from rival
     audit(ctx, "OnboardTenant", subject=f"tenant:{slug}")
     return slug
 
