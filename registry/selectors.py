@@ -164,7 +164,10 @@ def entries(closure_id: UUID) -> list[Entry]:
 
 def manifest(release_id: UUID) -> dict[str, Any]:
     """What a release says it is: its manifest, its files and the pieces that its hash is made of."""
-    row = find_release(release_id)
+    return _manifest(find_release(release_id))
+
+
+def _manifest(row: Release) -> dict[str, Any]:
     if row.closure is None:
         raise ReleaseNotLoadable("The release has no manifest yet: its closure is not resolved.")
     pieces = entries(row.closure_id)
@@ -197,8 +200,7 @@ def _needs_revoked(closure_id: UUID) -> bool:
 
 def load_release(release_id: UUID) -> dict[str, Any]:
     """LoadRelease: the manifest of a loadable release. Raises ReleaseNotFound or ReleaseNotLoadable."""
-    _require_loadable(release_id)
-    return manifest(release_id)
+    return _manifest(_require_loadable(release_id))
 
 
 def file_content(release_id: UUID, sha256: str) -> bytes:

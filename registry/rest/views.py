@@ -75,7 +75,7 @@ class ReleaseList(RegistryView):
         """The tenant's releases, newest first, of one asset or in one state if asked for."""
         wanted = ReleaseFilter.parse_query(request)
         with self.reading():
-            rows = selectors.releases()
+            rows = selectors.releases().defer("closure__definition")
             if "asset" in wanted:
                 rows = rows.filter(asset__name=wanted["asset"])
             if "state" in wanted:

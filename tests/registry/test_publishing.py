@@ -1,6 +1,8 @@
 """A commit all the way to Published by one command, and the suite that it is measured by."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -129,3 +131,21 @@ def test_the_same_run_has_the_same_evidence():
     assert (
         suite(FILES["evaluation/suite.py"]).evidence_hash == suite(FILES["evaluation/suite.py"]).evidence_hash
     )
+
+
+@pytest.mark.requirement("REG-06")
+def test_the_bundled_release_passes_its_own_suite(r, capsys):
+    """The folder as it is here, from a commit of another repository: nothing outside the folder counts."""
+    bundled = Path(__file__).resolve().parents[2] / "assessment"
+    skipped = shutil.ignore_patterns("__pycache__", "*.pyc")
+    shutil.copytree(bundled, r.repository.folder / "assessment", ignore=skipped)
+    commit = r.repository.commit()
+    done = publish(r, capsys, commit, manifest="assessment/factory.yaml")
+    assert done["fresh"]
+    with reading(r.w.requester):
+        found = selectors.resolve("repository-assessment", alias="latest")
+        [record] = selectors.evaluations(selectors.find_release(found.id))
+    assert [node["key"] for node in found.workflow["nodes"]][-1] == "publish"
+    assert record.verdict == "pass"
+    assert set(record.scores) >= set(record.thresholds)
+    assert violations(r.w.tenant) == []
