@@ -84,3 +84,21 @@ def test_points_at_a_member_that_is_no_member(tenant_id):
         run("--tenant", tenant_id, "--project", "p", "--member", "ann@example.org=King")
     with pytest.raises(CommandError, match="/members/0/roles: A member has at least one role"):
         run("--tenant", tenant_id, "--project", "p", "--member", "ann@example.org")
+
+
+def test_registers_a_service_account_later(tenant_id):
+    run(*arguments(tenant_id))
+    owner, out = f"requester@{tenant_id}.test", StringIO()
+    call = ["register_service_account", "nightly", "--tenant", tenant_id, "--project", "assessments"]
+    call_command(*call, "--owner", owner, "--role", "Requester", "--role", "Observer", "--json", stdout=out)
+    subject = json.loads(out.getvalue())["subject"]
+    assert subject == f"service:{tenant_id}:nightly"
+    with reading(system(tenant_id, "test")):
+        assert selectors.person_of(subject) == owner
+    with pytest.raises(CommandError, match="There is a service account nightly already"):
+        call_command(*call, "--owner", owner, "--role", "Requester")
+    with pytest.raises(CommandError, match="is no member here"):
+        call_command(*call, "--owner", "nobody", "--role", "Requester")
+    call[call.index("assessments")] = "elsewhere"
+    with pytest.raises(CommandError, match="no project elsewhere"):
+        call_command(*call, "--owner", owner, "--role", "Requester")
