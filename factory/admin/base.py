@@ -34,6 +34,12 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     list_per_page = 50
     actions = None
     ordering = ("-id",)
+    list_before_template = "factory/about.html"
+
+    @property
+    def about(self) -> str:
+        """What stands on this page, in the one line that its class is described by."""
+        return " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

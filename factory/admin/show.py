@@ -49,7 +49,7 @@ def badge(state: str) -> SafeString:
 
 def outline(word: str) -> SafeString:
     """A word of the house's vocabulary, such as an action class."""
-    return format_html('<span class="fc-badge outline">{}</span>', word)
+    return format_html('<span class="fc-badge fc-outline">{}</span>', word)
 
 
 def short(value: object) -> SafeString:
