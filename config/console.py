@@ -66,8 +66,25 @@ NAVIGATION = [
         _entry("Approvals", "inbox", "approvals_approvalrequest_changelist", "ListApprovals"),
     ),
     _group(
-        "Rules",
+        "Assets",
+        _entry("Releases", "deployed_code", "registry_release_changelist", "ListReleases"),
+        _entry("Aliases", "sell", "registry_alias_changelist", "ReadAlias"),
+        _entry("Evaluations", "fact_check", "registry_evaluationrecord_changelist", "ListReleases"),
         _entry("Policy", "shield", "approvals_policyrevision_changelist", "ListPolicyRevisions"),
+    ),
+    _group(
+        "Money",
+        _entry("Budgets", "savings", "usage_budget_changelist", "ListBudgets"),
+        _entry("Usage", "monitoring", "usage_usagerecord_changelist", "ReadUsage"),
+        _entry("Reservations", "lock_clock", "usage_reservation_changelist", "ListReservations"),
+        _entry("Prices", "sell", "usage_pricingrevision_changelist", "ListPricingRevisions"),
+    ),
+    _group(
+        "Tenant",
+        _entry("Projects", "folder", "projects_project_changelist", "ListProjects"),
+        _entry("Environments", "lan", "projects_environment_changelist", "ListEnvironments"),
+        _entry("Members", "group", "projects_membership_changelist", "ListMembers"),
+        _entry("Service accounts", "smart_toy", "projects_serviceaccount_changelist", "ListServiceAccounts"),
     ),
     _group(
         "Evidence",

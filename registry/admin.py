@@ -1,0 +1,145 @@
+"""Pages of releases: what they contain, what was measured, and which name leads to which."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from factory.admin.base import HouseAdmin
+from factory.admin.show import badge, short, when
+from factory.admin.site import site
+from registry.models import Alias, AliasMove, EvaluationRecord, Release
+
+
+@admin.register(Release, site=site)
+class ReleaseAdmin(HouseAdmin[Release]):
+    """Immutable versions of agents, skills and workflows, each fetched from one commit and hashed."""
+
+    view_operation = "ListReleases"
+    list_display = ("what", "status", "hash", "from_commit", "author", "made", "problem")
+    list_select_related = ("asset", "closure")
+    list_filter = ("state",)
+    search_fields = ("asset__name", "semver", "commit", "author", "closure__hash")
+    ordering = ("-created_at", "-id")
+    fields = (
+        "what", "status", "full_hash", "repository", "commit", "manifest_path", "author", "made",
+        "evaluated", "contents", "problem",
+    )  # fmt: skip
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("asset", "closure", "evaluation")
+
+    @admin.display(description="release")
+    def what(self, row: Release) -> str:
+        return f"{row.asset.name}@{row.semver}"
+
+    @admin.display(description="state")
+    def status(self, row: Release) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="hash")
+    def hash(self, row: Release) -> SafeString:
+        return short(row.closure.hash) if row.closure else format_html("not resolved yet")
+
+    @admin.display(description="hash")
+    def full_hash(self, row: Release) -> str:
+        return row.closure.hash if row.closure else "not resolved yet"
+
+    @admin.display(description="commit")
+    def from_commit(self, row: Release) -> SafeString:
+        return short(row.commit)
+
+    @admin.display(description="submitted")
+    def made(self, row: Release) -> SafeString:
+        return when(row.created_at)
+
+    @admin.display(description="fault")
+    def problem(self, row: Release) -> str:
+        return row.resolution_error or row.ending_reason or "–"
+
+    @admin.display(description="evaluation")
+    def evaluated(self, row: Release) -> SafeString:
+        record = row.evaluation
+        if record is None:
+            return format_html("none yet; a release needs a passing one before its review")
+        scores = format_html_join(", ", "{} {}", sorted(record.scores.items()))
+        return format_html("{} {}: {} ({})", record.suite, record.suite_version, record.verdict, scores)
+
+    @admin.display(description="contents")
+    def contents(self, row: Release) -> SafeString:
+        if row.closure is None:
+            return format_html("–")
+        lines = (
+            (entry.kind, entry.item_id, entry.path, short(entry.hash))
+            for entry in row.closure.entries.order_by("kind", "item_id", "path")
+        )
+        return format_html(
+            '<div class="fc-scroll"><table class="fc-table"><thead><tr><th>kind</th><th>id</th><th>file</th>'
+            "<th>hash</th></tr></thead><tbody>{}</tbody></table></div>",
+            format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", lines),
+        )
+
+
+@admin.register(EvaluationRecord, site=site)
+class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
+    """What a suite measured of a release. A record counts only for the hash that it was made for."""
+
+    view_operation = "ListReleases"
+    list_display = ("suite", "suite_version", "verdict", "scored", "of", "producer", "at")
+    list_filter = ("verdict", "suite")
+    ordering = ("-recorded_at", "-id")
+
+    @admin.display(description="scores")
+    def scored(self, row: EvaluationRecord) -> str:
+        return ", ".join(f"{name} {score}" for name, score in sorted(row.scores.items()))
+
+    @admin.display(description="release hash")
+    def of(self, row: EvaluationRecord) -> SafeString:
+        return short(row.release_hash)
+
+    @admin.display(description="recorded")
+    def at(self, row: EvaluationRecord) -> SafeString:
+        return when(row.recorded_at)
+
+
+@admin.register(Alias, site=site)
+class AliasAdmin(HouseAdmin[Alias]):
+    """Names that lead to releases. Moving one affects later submissions only."""
+
+    view_operation = "ReadAlias"
+    list_display = ("of", "name", "names", "version")
+    list_select_related = ("asset", "release")
+
+    @admin.display(description="asset")
+    def of(self, row: Alias) -> str:
+        return row.asset.name
+
+    @admin.display(description="names")
+    def names(self, row: Alias) -> str:
+        return f"{row.asset.name}@{row.release.semver}"
+
+
+@admin.register(AliasMove, site=site)
+class AliasMoveAdmin(HouseAdmin[AliasMove]):
+    """Which alias named which release, from when, and who moved it."""
+
+    view_operation = "ReadAlias"
+    list_display = ("at", "of", "names", "moved_by")
+    list_select_related = ("alias__asset", "release")
+    ordering = ("-moved_at", "-id")
+
+    @admin.display(description="time")
+    def at(self, row: AliasMove) -> SafeString:
+        return when(row.moved_at)
+
+    @admin.display(description="alias")
+    def of(self, row: AliasMove) -> str:
+        return f"{row.alias.asset.name} {row.alias.name}"
+
+    @admin.display(description="names from then on")
+    def names(self, row: AliasMove) -> str:
+        return row.release.semver

@@ -1,0 +1,238 @@
+"""Pages of money: budgets with their ledgers, reservations, usage and prices."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from factory import clock
+from factory.admin.base import HouseAdmin
+from factory.admin.scope import context_of
+from factory.admin.show import badge, short, usd, when
+from factory.admin.site import Card, Item, card, site
+from factory.context import Context
+from factory.identity.permissions import may
+from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
+from usage.selectors import visible_budgets
+
+
+def run_link(run_id: Any) -> SafeString:
+    return format_html(
+        '<a class="fc-link" href="{}">{}</a>', f"/admin/runs/run/{run_id}/change/", short(run_id)
+    )
+
+
+@admin.register(Budget, site=site)
+class BudgetAdmin(HouseAdmin[Budget]):
+    """Money for a calendar month. What is reserved, spent and held is the sum of the ledger, always."""
+
+    view_operation = "ListBudgets"
+    list_display = ("month", "scope", "total", "bar", "reserved", "used", "open_hold", "left", "entries_link")
+    list_select_related = ("project",)
+    ordering = ("-period_start", "-id")
+    fields = ("month", "scope", "total", "bar", "reserved", "used", "open_hold", "left", "created_by")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return visible_budgets(context_of(request).project_id).select_related("project")
+
+    @admin.display(description="month")
+    def month(self, row: Budget) -> str:
+        return f"{row.period_start:%B %Y}"
+
+    @admin.display(description="of")
+    def scope(self, row: Budget) -> str:
+        return row.project.name if row.project else "whole tenant"
+
+    @admin.display(description="amount")
+    def total(self, row: Budget) -> str:
+        return usd(row.amount)
+
+    @admin.display(description="reserved")
+    def reserved(self, row: Budget) -> str:
+        return usd(row.committed)
+
+    @admin.display(description="spent")
+    def used(self, row: Budget) -> str:
+        return usd(row.spent)
+
+    @admin.display(description="held")
+    def open_hold(self, row: Budget) -> str:
+        return usd(row.held)
+
+    @admin.display(description="left")
+    def left(self, row: Budget) -> str:
+        return usd(row.available)
+
+    @admin.display(description="in use")
+    def bar(self, row: Budget) -> SafeString:
+        percent = _percent(row)
+        kind = "bad" if percent >= 95 else "wait" if percent >= 75 else ""
+        return format_html(
+            '<div class="fc-bar {}" role="img" aria-label="{} percent in use">'
+            '<span style="width:{}%"></span></div>{} %',
+            kind, percent, percent, percent,
+        )  # fmt: skip
+
+    @admin.display(description="ledger")
+    def entries_link(self, row: Budget) -> SafeString:
+        url = reverse("admin:usage_ledgerentry_changelist")
+        return format_html(
+            '<a class="fc-link" href="{}?budget__id__exact={}">{} entries</a>', url, row.id, row.entries
+        )
+
+
+def _percent(row: Budget) -> int:
+    if not row.amount:
+        return 0
+    return min(100, round(100 * (row.amount - row.available) / row.amount))
+
+
+@admin.register(LedgerEntry, site=site)
+class LedgerAdmin(HouseAdmin[LedgerEntry]):
+    """Every movement of money. The entries of one transaction add up to zero."""
+
+    view_operation = "ReadLedger"
+    list_display = ("at", "budget", "movement", "account", "signed", "transaction", "sequence")
+    list_select_related = ("budget",)
+    list_filter = ("movement", "account")
+    ordering = ("-posted_at", "-sequence")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        mine = visible_budgets(context_of(request).project_id)
+        rows: QuerySet[Any] = LedgerEntry.objects.filter(budget__in=mine.values("pk"))
+        return rows
+
+    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
+        return lookup == "budget__id__exact" or super().lookup_allowed(lookup, value, request)
+
+    @admin.display(description="time")
+    def at(self, row: LedgerEntry) -> SafeString:
+        return when(row.posted_at)
+
+    @admin.display(description="amount")
+    def signed(self, row: LedgerEntry) -> str:
+        return f"{row.amount:+.6f}"
+
+    @admin.display(description="transaction")
+    def transaction(self, row: LedgerEntry) -> SafeString:
+        return short(row.transaction_id)
+
+
+@admin.register(Reservation, site=site)
+class ReservationAdmin(HouseAdmin[Reservation]):
+    """What runs hold of the budgets: reserved before dispatch, settled at their end."""
+
+    view_operation = "ListReservations"
+    list_display = ("run", "status", "sum", "made", "until", "reason")
+    list_filter = ("state",)
+    search_fields = ("run_id",)
+    ordering = ("-created_at", "-id")
+
+    @admin.display(description="run")
+    def run(self, row: Reservation) -> SafeString:
+        return run_link(row.run_id)
+
+    @admin.display(description="state")
+    def status(self, row: Reservation) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="amount")
+    def sum(self, row: Reservation) -> str:
+        return usd(row.amount)
+
+    @admin.display(description="made")
+    def made(self, row: Reservation) -> SafeString:
+        return when(row.created_at)
+
+    @admin.display(description="expires")
+    def until(self, row: Reservation) -> SafeString:
+        return when(row.due_at)
+
+
+@admin.register(UsageRecord, site=site)
+class UsageAdmin(HouseAdmin[UsageRecord]):
+    """What was used, by receipt. What nobody could price is not known, and never counted as nothing."""
+
+    view_operation = "ReadUsage"
+    list_display = ("at", "run", "agent_id", "kind", "provider", "name", "quantity", "price", "status")
+    list_filter = ("state", "kind", "provider")
+    search_fields = ("receipt_id", "run_id", "agent_id", "name")
+    ordering = ("-occurred_at", "-id")
+
+    @admin.display(description="time")
+    def at(self, row: UsageRecord) -> SafeString:
+        return when(row.occurred_at)
+
+    @admin.display(description="run")
+    def run(self, row: UsageRecord) -> SafeString:
+        return run_link(row.run_id)
+
+    @admin.display(description="quantities")
+    def quantity(self, row: UsageRecord) -> str:
+        return ", ".join(f"{n} {unit}" for unit, n in (row.quantities or {}).items()) or "not known"
+
+    @admin.display(description="cost")
+    def price(self, row: UsageRecord) -> str:
+        return usd(row.cost)
+
+    @admin.display(description="state")
+    def status(self, row: UsageRecord) -> SafeString:
+        return badge(row.state)
+
+
+@admin.register(PricingRevision, site=site)
+class PricingAdmin(HouseAdmin[PricingRevision]):
+    """What units cost, from when. A revision never changes; a call is priced by the one in force then."""
+
+    view_operation = "ListPricingRevisions"
+    list_display = ("number", "valid", "published_by", "hash")
+    ordering = ("-number",)
+    fields = ("number", "valid", "published_by", "document_hash", "text")
+    readonly_fields = fields
+
+    @admin.display(description="valid from")
+    def valid(self, row: PricingRevision) -> SafeString:
+        return when(row.valid_from)
+
+    @admin.display(description="hash")
+    def hash(self, row: PricingRevision) -> SafeString:
+        return short(row.document_hash)
+
+    @admin.display(description="document")
+    def text(self, row: PricingRevision) -> SafeString:
+        return format_html('<pre class="fc-mono">{}</pre>', json.dumps(row.document, indent=2))
+
+
+@card(50)
+def budgets_of_the_month(ctx: Context) -> Card | None:
+    """How much of this month's money is in use."""
+    if not may(ctx, "ListBudgets"):
+        return None
+    today = clock.now().date()
+    rows = (
+        visible_budgets(ctx.project_id)
+        .filter(Q(period_start__lte=today) & Q(period_end__gt=today))
+        .select_related("project")
+    )
+    return Card(
+        title="Budgets of this month",
+        items=tuple(
+            Item(
+                title=f"{row.project.name if row.project else 'Whole tenant'}: {usd(row.available)} left",
+                url=reverse("admin:usage_budget_change", args=[row.id]),
+                note=f"of {usd(row.amount)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"
+                + (f", {usd(row.held)} held for usage of unknown cost" if row.held > Decimal(0) else ""),
+            )
+            for row in rows[:5]
+        ),
+        empty="No budget covers this month, so no run can start. Who has the grant finance creates one.",
+        more_url=reverse("admin:usage_budget_changelist"),
+        more_label="All budgets",
+    )
