@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
     from runs.worker.context import SkillContext
@@ -93,7 +93,7 @@ def source_url(context: "SkillContext", repository: str) -> str:
         raise context.fail(
             "policy-denied", "this worker may not read from there (FACTORY_ASSESSMENT_SOURCES)"
         )
-    if scheme == "file" and not Path(urlsplit(url).path).exists():
+    if scheme == "file" and not Path(unquote(urlsplit(url).path)).exists():
         raise context.fail("permanent", f"there is nothing at {repository[:200]}")
     return url
 

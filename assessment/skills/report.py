@@ -143,7 +143,7 @@ def _history(history: Facts) -> str:
     most = max(month["commits"] for month in months)
     rows = [(month["month"], month["commits"], bar(month["commits"], most)) for month in months]
     people = [
-        (text(item["name"]), _number(item["commits"]), f"{item['share'] * 100:.0f} %")
+        (text(item["name"]), _number(item["commits"]), _percent(item["share"]))
         for item in history["topAuthors"]
     ]
     factor = history["busFactor"]
@@ -157,6 +157,10 @@ def _history(history: Facts) -> str:
             table(("author", "commits:", "share:"), people),
         )
     )
+
+
+def _percent(share: float) -> str:
+    return "under 1 %" if share < 0.01 else f"{share * 100:.0f} %"
 
 
 def _hotspots(history: Facts, found: Facts) -> str:

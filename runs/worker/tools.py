@@ -1,9 +1,11 @@
 """Calls of tools: measured, bounded, and ended when the attempt ends."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +16,8 @@ from typing import Any
 from runs.worker.errors import ToolFailed
 
 TICK = 0.2
+# Looked up before any fork: the child may do no more than call it.
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 MOST_OUTPUT = 256 * 1024 * 1024
 PASSED_ON = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "NO_PROXY")
 
@@ -66,7 +70,7 @@ class ToolCall:
             given.seek(0)
             process = subprocess.Popen(
                 list(argv), stdin=given, stdout=out, stderr=err, cwd=str(cwd or self._workdir),
-                env=self._environment(env or {}), start_new_session=True,
+                env=self._environment(env or {}), start_new_session=True, preexec_fn=_end_with_us,
             )  # fmt: skip
             try:
                 self._attend(process, time.monotonic() + timeout, out.fileno(), most_output, watch)
@@ -108,6 +112,12 @@ class ToolCall:
         own = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": str(self._workdir)}
         passed = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
         return {**passed, **own, **more}
+
+
+def _end_with_us() -> None:
+    """In the child: the kernel ends it when the worker dies, however it dies. (Linux; elsewhere nothing.)"""
+    if _LIBC is not None:
+        _LIBC.prctl(1, signal.SIGKILL, 0, 0, 0)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,32 @@ def imported(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             names.add(node.module or "")
     return names
+
+
+def test_its_tools_end_with_it_however_it_ends(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path\nfrom runs.worker.tools import ToolCall\n"
+        f"call = ToolCall('t', Path({str(tmp_path)!r}), lambda: None)\n"
+        "call.run(['sh', '-c', 'echo $$ > pid; exec sleep 600'])\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+    pid = tmp_path / "pid"
+    wait_until(lambda: pid.exists() and pid.read_text().strip() != "")
+    worker.kill()
+    worker.wait()
+    wait_until(lambda: not alive(int(pid.read_text())))
+
+
+def wait_until(held: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not held():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    """Running; a zombie that nobody has collected is not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
