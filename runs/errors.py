@@ -78,12 +78,6 @@ class ClassAboveStep(Forbidden):
     audited = True
 
 
-class PolicyDenied(Forbidden):
-    code = "policy-denied"
-    title = "The policy denies this action"
-    audited = True
-
-
 class RunNotWorking(Conflict):
     """The run is being cancelled or has ended: nothing new is begun for it."""
 
@@ -135,13 +129,6 @@ class NothingToDispatch(Conflict):
 class NothingToSettle(Conflict):
     code = "nothing-to-settle"
     title = "The step has no uncertain attempt to settle"
-
-
-class ReceiptTaken(Conflict):
-    """The receipt's id was used by another attempt for another receipt."""
-
-    code = "receipt-taken"
-    title = "The receipt id belongs to another attempt"
 
 
 class MalformedOutcome(InvalidInput):

@@ -81,6 +81,7 @@ class Attention(TextChoices):
     NONE = "", "none"
     UNCERTAIN = "uncertain"
     VIOLATION = "violation"
+    LATE_EFFECT = "late-effect", "late-effect"
 
 
 RUN_ACTIVE: Final = frozenset({RunState.ACCEPTED, RunState.RUNNING, RunState.WAITING, RunState.CANCELLING})

@@ -1,8 +1,46 @@
 """The commands of runs.
 
-For people and services: `submit_run`, `cancel_run`, `resolve_step`. For workers, each with the attempt's
-lease and token: `acquire_lease`, `record_receipts`, `request_approval`, `take_authorization`,
-`report_outcome`; and without a tenant: `register_worker`, `drain_worker`, `runs.dispatch.poll_worker`.
-A worker's context has no tenant: `runs.selectors.assignment_scope(ctx, attempt_id)` gives the one to call
-the lease's commands with, or refuses as `AttemptNotFound`.
+For people and services: `submit`, `cancel_run`, `resolve_step`. For workers, each with the attempt's lease
+and token: `acquire_lease`, `record_receipts`, `request_approval`, `take_authorization`, `report_outcome`;
+and without a tenant: `register_worker`, `heartbeat`, `runs.dispatch.poll_worker` and `drain_worker`. A
+worker's context has no tenant: `runs.selectors.assignment_scope(ctx, attempt_id)` gives the one to call the
+lease's commands with, or refuses as `AttemptNotFound`.
 """
+
+from runs.commands.acquire_lease import acquire_lease
+from runs.commands.cancel_run import cancel_run
+from runs.commands.dispatch_step import dispatch_step
+from runs.commands.expire_lease import enforce_deadline, expire_lease, withdraw_from_drained
+from runs.commands.pools import serve_tenant
+from runs.commands.record_receipts import record_receipts
+from runs.commands.report_outcome import report_outcome
+from runs.commands.request_approval import Park, request_approval
+from runs.commands.resolve_step import resolve_step
+from runs.commands.start_run import fail_run_on_expired_reservation, start_run
+from runs.commands.submit_run import submit, submit_run
+from runs.commands.take_authorization import take_authorization
+from runs.commands.workers import WorkerView, heartbeat, register_worker, start_draining
+
+__all__ = [
+    "Park",
+    "WorkerView",
+    "acquire_lease",
+    "cancel_run",
+    "dispatch_step",
+    "enforce_deadline",
+    "expire_lease",
+    "fail_run_on_expired_reservation",
+    "heartbeat",
+    "record_receipts",
+    "register_worker",
+    "report_outcome",
+    "request_approval",
+    "resolve_step",
+    "serve_tenant",
+    "start_draining",
+    "start_run",
+    "submit",
+    "submit_run",
+    "take_authorization",
+    "withdraw_from_drained",
+]

@@ -21,6 +21,7 @@ LEASE_MOVES = ("state", "expires_at", "acquired_at", "closed_at")
 FENCING = f"""
 CREATE SEQUENCE runs_fencing_token AS bigint MAXVALUE 1099511627775;
 GRANT USAGE ON SEQUENCE runs_fencing_token TO {role("app")};
+GRANT SELECT ON runs_workerpool TO {role("scan")};
 INSERT INTO runs_fencingepoch (id, epoch) VALUES (1, 1);
 REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON runs_fencingepoch FROM {role("app")};
 """

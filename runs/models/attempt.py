@@ -71,7 +71,11 @@ class Attempt(Journaled):
         ]
         indexes: ClassVar[list[Any]] = [
             models.Index(fields=["run", "step", "number"], name="attempt_by_step"),
-            models.Index(fields=["resume_at", "id"], condition=Q(state=S.PARKED), name="attempt_parked"),
+            models.Index(
+                fields=["tenant_id", "resume_at", "id"],
+                condition=Q(state=S.PARKED),
+                name="attempt_parked",
+            ),
             models.Index(fields=["tenant_id", "id"], condition=Q(state__in=ACTIVE), name="attempt_open"),
         ]
 

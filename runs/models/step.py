@@ -73,7 +73,9 @@ class Step(Journaled):
         ]
         indexes: ClassVar[list[Any]] = [
             models.Index(
-                fields=["next_dispatch_at", "id"], condition=Q(state=S.PENDING), name="step_waiting"
+                fields=["tenant_id", "next_dispatch_at", "id"],
+                condition=Q(state=S.PENDING),
+                name="step_waiting",
             ),
             models.Index(
                 fields=["tenant_id", "updated_at"], condition=~Q(attention=""), name="step_attention"
@@ -115,12 +117,12 @@ class Step(Journaled):
     @transition(field=state, source=[S.DISPATCHED, S.RUNNING], target=S.PENDING)
     def retry(self, *, at: datetime, due_at: datetime) -> None:
         self.next_dispatch_at, self.updated_at = due_at, at
-        self.attention = ""
+        self._doubt_is_settled()
 
     @transition(field=state, source=S.RUNNING, target=S.SUCCEEDED)
     def succeed(self, *, at: datetime, output: Any) -> None:
         self.output = output
-        self.attention = ""
+        self._doubt_is_settled()
         self.finished_at = self.updated_at = at
 
     @transition(field=state, source=S.RUNNING, target=S.FAILED)
@@ -141,4 +143,9 @@ class Step(Journaled):
 
     @transition(field=state, source=S.CANCELLED, target=S.CANCELLED)
     def close_attention(self, *, at: datetime) -> None:
-        self.attention, self.updated_at = "", at
+        self._doubt_is_settled()
+        self.updated_at = at
+
+    def _doubt_is_settled(self) -> None:
+        if self.attention == Attention.UNCERTAIN:
+            self.attention = ""

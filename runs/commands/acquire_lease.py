@@ -1,0 +1,71 @@
+"""AcquireLease: a worker takes what it was offered, and later keeps it."""
+
+from datetime import datetime
+from uuid import UUID
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.recording import record, save
+from runs.answers import LeaseGrant
+from runs.commands.workers import note_heartbeat
+from runs.errors import LeaseOver
+from runs.models import Lease
+from runs.operations.holding import Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.timing import grace, renewed, ttl
+from runs.states import LeaseState, StepState
+
+
+@command("AcquireLease", audited=False)
+def acquire_lease(
+    ctx: Context,
+    *,
+    attempt_id: UUID,
+    lease_id: UUID,
+    fencing_token: int,
+    instance_id: UUID | None = None,
+) -> LeaseGrant:
+    """Acquire an offered lease (the first call), or renew a held one; a heartbeat as well.
+
+    The first call moves lease Offered → Held and step Dispatched → Running. A renewal moves `expiresAt`
+    to now + TTL, but not past the step's own time-out, and not once the run is Cancelling or over: then
+    `cancel_requested`. Judged by the database's clock after the locks are held; within the grace a late
+    call is still accepted. Errors: `AttemptNotFound`, `WorkerSuperseded` and `StaleFencingToken` (409),
+    `LeaseOver` (410).
+    """
+    note_heartbeat(lease_id, instance_id)
+    tried = lock_attempt(ctx, attempt_id)
+    lease = current_lease(ctx, tried, lease_id, fencing_token)
+    if lease is None:
+        raise why_not_held(ctx, tried, lease_id, fencing_token)
+    at = now()
+    if at > lease.expires_at + grace():
+        raise LeaseOver("The lease ended before this call: stop, and report nothing more.")
+    if lease.state == LeaseState.OFFERED:
+        return _acquire(ctx, tried, lease, at)
+    return _renew(tried, lease, at)
+
+
+def _acquire(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> LeaseGrant:
+    lease.acquire(at=at, expires_at=at + ttl())
+    record(ctx, lease, "LeaseAcquired", detail={"holder": lease.holder, "fencingToken": lease.fencing_token})
+    if tried.attempt.held_at is None:
+        tried.attempt.held_at = at
+        save(tried.attempt)
+    if tried.step.state == StepState.DISPATCHED:
+        tried.step.begin(at=at)
+        record(ctx, tried.step, "LeaseAcquired")
+    return _grant(lease, stop=False)
+
+
+def _renew(tried: Tried, lease: Lease, at: datetime) -> LeaseGrant:
+    until, timed_out = renewed(tried.step, tried.attempt, at)
+    stop = timed_out or not tried.run.is_working
+    if not stop:
+        lease.expires_at = until
+        save(lease)
+    return _grant(lease, stop=stop)
+
+
+def _grant(lease: Lease, *, stop: bool) -> LeaseGrant:
+    return LeaseGrant(lease.id, lease.fencing_token, lease.expires_at, stop)

@@ -1,0 +1,114 @@
+"""What time alone does to a lease, an offer and a run. Due by the schedule, and in the path of every poll."""
+
+from datetime import datetime
+from uuid import UUID
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.recording import record
+from runs.errors import AttemptNotFound
+from runs.events import LeaseExpired
+from runs.models import Lease
+from runs.operations.ending import fail_run, outcome_of
+from runs.operations.holding import Tried, lock_attempt, lock_run
+from runs.operations.parking import park_lapsed, waits_for_a_person, withdraw
+from runs.operations.settling import effect_may_have_happened, follow_up
+from runs.operations.timing import grace
+from runs.states import LEASE_CURRENT, FailureClass, LeaseState, RunState
+
+
+@command("ExpireLease", audited=False)
+def expire_lease(ctx: Context, *, lease_id: UUID, fencing_token: int) -> bool:
+    """Settle what a silent worker has left, once its lease and the grace are over; whether it did.
+
+    Lease → Expired, `LeaseExpired`. An offer that nobody acquired is withdrawn and uses up no try. An
+    attempt whose request is Pending, or Approved and unused, is parked. Otherwise it is Uncertain if an
+    effect may have happened (or its run is being cancelled), else TimedOut, which may be retried. A lease
+    that was renewed or settled meanwhile is left alone. Errors: `AttemptNotFound`.
+    """
+    attempt_id = Lease.objects.filter(pk=lease_id).values_list("attempt_id", flat=True).first()
+    if attempt_id is None:
+        raise AttemptNotFound(f"There is no lease {lease_id} here.")
+    tried = lock_attempt(ctx, attempt_id)
+    lease = _still_current(tried, lease_id, fencing_token)
+    at = now()
+    if lease is None or at <= lease.expires_at + grace():
+        return False
+    was_held = lease.state == LeaseState.HELD
+    lease.expire(at=at)
+    told = LeaseExpired(attempt_id=tried.attempt.id, lease_id=lease.id, holder=lease.holder)
+    record(ctx, lease, "LeaseExpired", told)
+    if was_held:
+        _settle_held(ctx, tried, at)
+    else:
+        withdraw_offer(ctx, tried, lease, "LeaseExpired", at)
+    return True
+
+
+def _still_current(tried: Tried, lease_id: UUID, fencing_token: int) -> Lease | None:
+    lease = (
+        Lease.objects.select_for_update(no_key=True)
+        .filter(pk=lease_id, fencing_token=fencing_token, state__in=sorted(LEASE_CURRENT))
+        .first()
+    )
+    if lease is not None:
+        lease.run = tried.run
+    return lease
+
+
+def _settle_held(ctx: Context, tried: Tried, at: datetime) -> None:
+    run, step, attempt = tried.run, tried.step, tried.attempt
+    waiting_for = waits_for_a_person(attempt, at) if run.is_working else None
+    if waiting_for is not None:
+        park_lapsed(ctx, attempt, waiting_for, at)
+        return
+    if run.state == RunState.CANCELLING or effect_may_have_happened(step, attempt):
+        attempt.doubt(at=at, reason="The worker fell silent; whether it acted is not known.")
+    else:
+        attempt.time_out(at=at, reason="The worker fell silent.")
+    record(ctx, attempt, "LeaseExpired", outcome_of(attempt))
+    follow_up(ctx, run, step, attempt, at)
+
+
+def withdraw_offer(ctx: Context, tried: Tried, lease: Lease, cause: str, at: datetime) -> None:
+    """Take back what nobody acquired: parked again if it was parked before, else TimedOut at no cost."""
+    if withdraw(ctx, tried.attempt, lease, cause, at):
+        return
+    tried.attempt.time_out(at=at, reason="No worker acquired the offer.")
+    record(ctx, tried.attempt, "OfferWithdrawn", outcome_of(tried.attempt))
+    follow_up(ctx, tried.run, tried.step, tried.attempt, at)
+
+
+@command("WithdrawOffer", audited=False)
+def withdraw_from_drained(ctx: Context, *, lease_id: UUID, attempt_id: UUID) -> bool:
+    """Revoke an offer that a draining worker has not acquired, so that another gets the work at once."""
+    tried = lock_attempt(ctx, attempt_id)
+    lease = Lease.objects.select_for_update(no_key=True).filter(pk=lease_id, state=LeaseState.OFFERED).first()
+    if lease is None:
+        return False
+    lease.run = tried.run
+    at = now()
+    lease.revoke(at=at)
+    record(ctx, lease, "WorkerDrained")
+    withdraw_offer(ctx, tried, lease, "WorkerDrained", at)
+    return True
+
+
+@command("EnforceDeadline", audited=False)
+def enforce_deadline(ctx: Context, *, run_id: UUID) -> bool:
+    """Fail a Running run whose `maxMinutes` are over (DeadlineExceeded, class permanent); whether it did.
+
+    The time spent waiting for approvals does not count. Emits RunFailed. Errors: `RunNotFound`.
+    """
+    run = lock_run(ctx, run_id)
+    if run.state != RunState.RUNNING or run.deadline_at is None or now() < run.deadline_at:
+        return False
+    fail_run(
+        ctx,
+        run,
+        cause="DeadlineExceeded",
+        failure_class=FailureClass.PERMANENT,
+        reason=f"The run took longer than its limit of {run.limits['maxMinutes']} minutes.",
+    )
+    return True

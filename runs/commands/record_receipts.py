@@ -1,0 +1,49 @@
+"""Receipts while the work goes on, so that what a dead worker spent is not lost."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from factory.commanding import command
+from factory.context import Context
+from runs.answers import ReceiptsTaken
+from runs.errors import LeaseOver
+from runs.models import Lease
+from runs.operations.holding import Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.receiving import take_receipts
+from runs.states import LeaseState
+
+
+@command("RecordReceipts", audited=False)
+def record_receipts(
+    ctx: Context,
+    *,
+    attempt_id: UUID,
+    lease_id: UUID,
+    fencing_token: int,
+    receipts: Sequence[Mapping[str, Any]],
+) -> ReceiptsTaken:
+    """Keep receipts of model calls, tool calls and effects; a receipt id seen before is a no-op.
+
+    From who held a lease that is over they are taken too, marked superseded: they were paid for all the
+    same, and an effect among them asks for an Operator's attention. Nothing else moves. Emits
+    UsageRecorded. Errors: `AttemptNotFound`, `StaleFencingToken` (a lease that never was the caller's, or
+    was never acquired), `InvalidInput` with a pointer to each fault.
+    """
+    tried = lock_attempt(ctx, attempt_id)
+    current = current_lease(ctx, tried, lease_id, fencing_token)
+    lease = current or _own_past_lease(ctx, tried, lease_id, fencing_token)
+    if lease.acquired_at is None:
+        raise LeaseOver("The lease was never acquired.")
+    superseded = current is None or current.state != LeaseState.HELD
+    recorded = take_receipts(ctx, tried, lease, receipts, superseded=superseded)
+    return ReceiptsTaken(recorded, superseded)
+
+
+def _own_past_lease(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> Lease:
+    row = Lease.objects.filter(
+        pk=lease_id, attempt_id=tried.attempt.id, fencing_token=fencing_token, holder=ctx.actor.subject
+    ).first()
+    if row is None:
+        raise why_not_held(ctx, tried, lease_id, fencing_token)
+    return row

@@ -1,0 +1,166 @@
+"""ReportAttemptOutcome: how a try ended, said once, by who holds its lease."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError
+from factory.hashing import digest
+from factory.recording import record
+from runs.answers import OutcomeRecorded
+from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHashMismatch, StaleFencingToken
+from runs.models import Attempt, Lease
+from runs.operations.ending import outcome_of
+from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.receiving import take_receipts
+from runs.operations.settling import (
+    denies_the_effect,
+    effect_may_have_happened,
+    follow_up,
+    violation_of,
+)
+from runs.states import AttemptState, FailureClass, LeaseState
+
+F = FailureClass
+CLASSES: Mapping[str, frozenset[str | None]] = {
+    "Succeeded": frozenset({None}),
+    "Failed": frozenset({F.TRANSIENT, F.PERMANENT, F.VALIDATION, F.POLICY_DENIED}),
+    "Cancelled": frozenset({F.CANCELLATION}),
+    "Uncertain": frozenset({F.UNCERTAIN}),
+}
+"""What a worker may report, and of which class. TimedOut is the reconciler's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An outcome as it was told."""
+
+    outcome: str
+    failure_class: str | None
+    reason: str | None
+    output: Any
+    hash: str
+
+
+@command("ReportAttemptOutcome")
+def report_outcome(
+    ctx: Context,
+    *,
+    attempt_id: UUID,
+    lease_id: UUID,
+    fencing_token: int,
+    outcome: str,
+    outcome_hash: str,
+    failure_class: str | None = None,
+    reason: str | None = None,
+    output: Any = None,
+    receipts: Sequence[Mapping[str, Any]] = (),
+) -> OutcomeRecorded:
+    """Settle an attempt, once; its step and its run move in the same transaction.
+
+    The identical repeat under the same lease gets what is recorded. Succeeded: the engine plans what is
+    next. Failed/transient: another try after a back-off while tries are left, unless an authorization was
+    taken and nothing shows that no effect took place; then it is Uncertain. Uncertain: an Operator's
+    attention. Receipts that show an effect without an authorization fail the step (policy-denied).
+    Of a run that is Cancelling or over, the outcome is recorded and moves nothing else. Emits
+    AttemptOutcomeRecorded and what follows. Errors: `StaleFencingToken`, `AttemptSettled` (409),
+    `MalformedOutcome` (400), `OutcomeHashMismatch` (422), `AttemptNotFound`.
+    """
+    report = Report(outcome, failure_class, reason, output, outcome_hash)
+    _check(report)
+    tried = lock_attempt(ctx, attempt_id)
+    lease = current_lease(ctx, tried, lease_id, fencing_token)
+    if lease is None or lease.state != LeaseState.HELD:
+        return _repeated(ctx, tried, lease_id, fencing_token, report)
+    held = Held(tried.run, tried.step, tried.attempt, lease)
+    take_receipts(ctx, held, lease, receipts, superseded=False)
+    at = now()
+    violation = violation_of(held.attempt)
+    _settle(ctx, held, report, at)
+    follow_up(ctx, held.run, held.step, held.attempt, at, violation)
+    return _recorded(held.attempt)
+
+
+def _check(report: Report) -> None:
+    if report.outcome not in CLASSES:
+        errors = [FieldError("/outcome", f"One of {', '.join(CLASSES)}.")]
+        raise MalformedOutcome("There is no such outcome for a worker to report.", errors=errors)
+    if report.failure_class not in CLASSES[report.outcome]:
+        allowed = ", ".join(sorted(str(c) for c in CLASSES[report.outcome] if c)) or "none"
+        errors = [FieldError("/failureClass", f"For {report.outcome}: {allowed}.")]
+        raise MalformedOutcome("The failure class does not fit the outcome.", errors=errors)
+    true_hash = digest(
+        {
+            "outcome": report.outcome,
+            "failureClass": report.failure_class,
+            "reason": report.reason,
+            "output": report.output,
+        }
+    )
+    if report.hash != true_hash:
+        raise OutcomeHashMismatch(f"The outcome's hash is {true_hash}.")
+
+
+def _repeated(
+    ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int, report: Report
+) -> OutcomeRecorded:
+    """The same report again under the lease that settled the attempt; anything else is refused."""
+    own = Lease.objects.filter(
+        pk=lease_id,
+        attempt_id=tried.attempt.id,
+        fencing_token=fencing_token,
+        holder=ctx.actor.subject,
+        state=LeaseState.SETTLED,
+    ).exists()
+    if not own:
+        raise _stale(why_not_held(ctx, tried, lease_id, fencing_token))
+    if tried.attempt.outcome_hash != report.hash:
+        raise AttemptSettled(
+            f"The attempt is {tried.attempt.state} already; an attempt has one outcome.",
+            extra={"subject": f"attempt:{tried.attempt.id}", "stream": tried.run.id},
+        )
+    return _recorded(tried.attempt)
+
+
+def _stale(refusal: Any) -> StaleFencingToken:
+    """A lapsed lease, too, is a stale token to an outcome: somebody else has settled the attempt."""
+    if isinstance(refusal, LeaseOver):
+        return StaleFencingToken(refusal.detail, extra=refusal.extra)
+    found: StaleFencingToken = refusal
+    return found
+
+
+def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
+    held.lease.settle(at=at)
+    record(ctx, held.lease, "OutcomeReported")
+    attempt, reason = held.attempt, report.reason or ""
+    if report.outcome == AttemptState.SUCCEEDED:
+        attempt.succeed(at=at, output=report.output, outcome_hash=report.hash)
+    elif report.outcome == AttemptState.CANCELLED:
+        attempt.cancel(at=at, reason=reason, outcome_hash=report.hash)
+    elif report.outcome == AttemptState.UNCERTAIN or _must_be_doubted(held, report):
+        attempt.doubt(at=at, reason=reason, outcome_hash=report.hash)
+    else:
+        attempt.fail(
+            at=at, failure_class=str(report.failure_class), reason=reason, outcome_hash=report.hash
+        )
+        attempt.output = report.output
+    record(ctx, attempt, "OutcomeReported", outcome_of(attempt))
+
+
+def _must_be_doubted(held: Held, report: Report) -> bool:
+    """Failed/transient after an authorization: the holder has to show that nothing was done."""
+    return (
+        report.failure_class == FailureClass.TRANSIENT
+        and effect_may_have_happened(held.step, held.attempt)
+        and not denies_the_effect(held.attempt)
+    )
+
+
+def _recorded(attempt: Attempt) -> OutcomeRecorded:
+    return OutcomeRecorded(attempt.id, str(attempt.state), attempt.outcome_hash)

@@ -1,0 +1,165 @@
+"""RequestApproval: before a gated action the holder proposes exactly what it will do, and a person decides."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import approvals.operations as approvals
+from approvals.selectors import ApprovalView, PolicyView, evaluate, policy_revision as pinned_policy
+from approvals.states import ActionClass, Effect, SubjectType
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput, TooLarge
+from factory.hashing import canonical, digest
+from factory.recording import save
+from projects.selectors import environment
+from runs.answers import ApprovalAnswer
+from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
+from runs.models import Run, Step
+
+from runs.operations.holding import Held, lock_held
+from runs.operations.moving import wait_for_approval
+from runs.operations.parking import park as park_attempt
+from runs.selectors.assignments import decision_note
+
+MOST_CHECKPOINT = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """The wish to hand the lease back while a person decides, with what the next holder needs."""
+
+    checkpoint: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """What the worker believes that it works under."""
+
+    release_id: UUID
+    snapshot_id: UUID
+    policy_revision: str
+
+
+@command("RequestApproval")
+def request_approval(
+    ctx: Context,
+    *,
+    attempt_id: UUID,
+    lease_id: UUID,
+    fencing_token: int,
+    release_id: UUID,
+    snapshot_id: UUID,
+    policy_revision: str,
+    action_class: str,
+    environment_id: UUID | None,
+    proposal: Any,
+    proposal_hash: str,
+    summary: str,
+    park: Park | None = None,
+) -> ApprovalAnswer:
+    """Ask whether exactly this proposal may be carried out: allow, or a request that a person decides.
+
+    The class that counts is the highest of the worker's word, the manifest's tool and the node. The run
+    becomes WaitingForApproval. With `park` the lease is Released and the attempt Parked in the same
+    transaction. The same hash again gives the same request, and its decision once there is one (then the
+    lease stays, even with `park`); another hash makes the older one Stale. Emits ApprovalRequested,
+    RunStateChanged. Errors: `StaleFencingToken`, `PinsMismatch`, `RunNotWorking` (409), `LeaseOver` (410),
+    `ProposalHashMismatch`, `EnvironmentUnknown` (422), `ClassAboveStep`, `PolicyDenied` (403), `TooLarge`,
+    `InvalidInput`.
+    """
+    _check_checkpoint(park)
+    if digest(proposal) != proposal_hash:
+        raise ProposalHashMismatch(f"The proposal's hash is {digest(proposal)}.")
+    held = lock_held(ctx, attempt_id, lease_id, fencing_token)
+    if not held.run.is_working:
+        raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
+    _check_pins(held.run, Pins(release_id, snapshot_id, policy_revision))
+    _check_class(held.step, action_class)
+    policy = pinned_policy(held.run.policy_id)
+    where = _environment(held.run, environment_id)
+    if evaluate(policy, held.step.side_effect_class, where).effect == Effect.ALLOW:
+        return ApprovalAnswer(effect="allow")
+    view, opened = _ask(ctx, held, policy, proposal, summary)
+    return _answer(ctx, held, view, opened, park)
+
+
+def _check_checkpoint(park: Park | None) -> None:
+    if park is not None and len(canonical(park.checkpoint)) > MOST_CHECKPOINT:
+        raise TooLarge(f"A checkpoint may have {MOST_CHECKPOINT} bytes.")
+
+
+def _check_pins(run: Run, told: Pins) -> None:
+    if told != Pins(run.release_id, run.snapshot_id, run.policy_revision):
+        raise PinsMismatch("The release, the snapshot or the policy revision is not the run's.")
+
+
+def _check_class(step: Step, word: str) -> None:
+    """The node's class is the highest of the three, because a manifest with a higher tool is refused."""
+    if word not in ActionClass.values:
+        errors = [FieldError("/actionClass", f"One of {', '.join(ActionClass.values)}.")]
+        raise InvalidInput("There is no such action class.", errors=errors)
+    if ActionClass(word).rank > ActionClass(step.side_effect_class).rank:
+        raise ClassAboveStep(
+            f"The step is {step.side_effect_class}; a {word} action is above it.",
+            extra={"subject": f"step:{step.id}", "stream": step.run_id},
+        )
+
+
+def _environment(run: Run, environment_id: UUID | None) -> str | None:
+    """The slug of the run's environment; a worker cannot choose another."""
+    if environment_id not in (None, run.environment_id):
+        raise EnvironmentUnknown("The action's environment is not the run's.")
+    found = environment(run.project_id, run.environment_id) if run.environment_id else None
+    return found.slug if found else None
+
+
+def _ask(
+    ctx: Context, held: Held, policy: PolicyView, proposal: Any, summary: str
+) -> tuple[ApprovalView, bool]:
+    """The request that answers the question: one that stands, or a new one."""
+    run, step, attempt = held.run, held.step, held.attempt
+    at = now()
+    view = approvals.open_request(
+        ctx,
+        subject_type=SubjectType.RUN,
+        subject_id=step.id,
+        run_id=run.id,
+        step_id=step.id,
+        attempt_id=attempt.id,
+        action_class=step.side_effect_class,
+        environment_id=run.environment_id,
+        proposal=proposal,
+        summary=summary,
+        requested_by=run.requested_by,
+        requester_person=run.requester_person,
+        release_id=run.release_id,
+        policy=policy,
+        project_id=run.project_id,
+    )
+    return view, view.requested_at >= at
+
+
+def _answer(
+    ctx: Context, held: Held, view: ApprovalView, opened: bool, park: Park | None
+) -> ApprovalAnswer:
+    at = now()
+    if held.attempt.approval_id != view.id:
+        held.attempt.approval_id = view.id
+        save(held.attempt)
+    parked = False
+    if view.is_pending:
+        wait_for_approval(ctx, held.run, at)
+        if park is not None:
+            park_attempt(ctx, held, view.id, park.checkpoint, at)
+            parked = True
+    return ApprovalAnswer(
+        effect="require-approval",
+        opened=opened,
+        approval_id=view.id,
+        version=view.version,
+        expires_at=view.expires_at,
+        decision=decision_note(view),
+        parked=parked,
+    )

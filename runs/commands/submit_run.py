@@ -1,0 +1,174 @@
+"""SubmitRun: everything that a run will rest on is resolved and pinned, and nothing is executed."""
+
+from typing import Any
+from uuid import UUID
+
+import registry.selectors as registry
+from approvals.selectors import PolicyView, current_policy
+from factory.clock import now
+from factory.commanding import AlreadyDone, Once, command
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput
+from factory.events import wire
+from factory.hashing import digest
+from factory.recording import record, save
+from projects.operations import lock_active_project
+from projects.selectors import environment
+from registry.selectors import ReleaseView
+from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRunUnknown
+from runs.events import RunAccepted
+from runs.inputs import Submission, parse_submission
+from runs.models import Run, Snapshot
+
+
+def submit(ctx: Context, *, payload: Any, key: str) -> tuple[dict[str, Any], bool]:
+    """Submit a run as JSON under an idempotency key; the answer, and whether it is an earlier one's.
+
+    Every interface comes through here: REST, the command line and the admin. The same key with another
+    payload is `IdempotencyConflict`; with the same one it is the first answer, whatever has changed since.
+    """
+    submission = parse_submission(payload)
+    once = Once(key, submission.input_hash)
+    try:
+        return submit_run.under(once)(ctx, submission=submission, key=key), False
+    except AlreadyDone as done:
+        return done.result, True
+
+
+@command("SubmitRun")
+def submit_run(ctx: Context, *, submission: Submission, key: str) -> dict[str, Any]:
+    """Accept a run: pin release, policy, model profile, snapshot and limits. → Accepted, `RunAccepted`.
+
+    Guards: the project is Active, the workflow's release Published, the model profile approved by the
+    policy in force and known to the release, the environment and the previous run of this project, and
+    the input as the workflow's schema says. Emits RunAccepted, whose handler starts the run. Raises
+    `ProjectNotActive`, `UnknownWorkflow`, `UnknownAlias`, `ReleaseNotPublished`, `ModelProfileNotApproved`,
+    `EnvironmentUnknown`, `PreviousRunUnknown` (all 422), `InvalidInput`.
+    """
+    project = lock_active_project(ctx)
+    release = registry.resolve(
+        submission.workflow_id, alias=submission.release_alias, release_id=submission.release_id
+    )
+    policy = current_policy(ctx)
+    _check(submission, release, policy, project.id)
+    snapshot = _snapshot(submission, release, policy)
+    save(snapshot)
+    run = _run(ctx, submission, release, policy, snapshot, key)
+    run.project_id = project.id
+    record(ctx, run, "Submitted", _accepted(run), detail={"snapshotId": snapshot.id, "key": digest(key)})
+    return answer(run)
+
+
+def answer(run: Run) -> dict[str, Any]:
+    """The body that a submission is answered with."""
+    body: dict[str, Any] = wire(
+        {
+            "runId": run.id,
+            "state": str(run.state),
+            "workflowId": run.workflow_id,
+            "releaseId": run.release_id,
+            "releaseHash": run.release_hash,
+            "policyRevision": run.policy_revision,
+            "modelProfileId": run.model_profile_id,
+            "snapshotId": run.snapshot_id,
+            "inputHash": run.input_hash,
+            "requestedBy": run.requested_by,
+            "version": run.version,
+            "createdAt": run.created_at,
+            "links": {"self": f"/factory/runs/{run.id}", "watch": f"/factory/watch?runId={run.id}"},
+        }
+    )
+    return body
+
+
+def _check(submission: Submission, release: ReleaseView, policy: PolicyView, project_id: UUID) -> None:
+    faults = registry.input_faults(release.workflow, submission.input)
+    if faults:
+        raise InvalidInput("The input is not what the workflow asks for.", errors=faults)
+    profile = submission.model_profile_id
+    if profile not in policy.document["modelProfiles"] or profile not in registry.model_profiles(release.id):
+        problem = f"The model profile {profile} is not approved for this release and policy."
+        raise ModelProfileNotApproved(problem, errors=[FieldError("/modelProfileId", problem)])
+    if submission.environment_id and environment(project_id, submission.environment_id) is None:
+        problem = "The project has no such environment."
+        raise EnvironmentUnknown(problem, errors=[FieldError("/environmentId", problem)])
+    previous = submission.previous_run_id
+    if previous and not Run.objects.filter(pk=previous, project_id=project_id).exists():
+        problem = "The project has no such run."
+        raise PreviousRunUnknown(problem, errors=[FieldError("/previousRunId", problem)])
+
+
+def _limits(submission: Submission, policy: PolicyView) -> dict[str, Any]:
+    defaults = policy.document["defaults"]
+    return {
+        "maxCostUsd": submission.max_cost_usd or defaults["maxCostUsd"],
+        "maxMinutes": submission.max_minutes or defaults["maxMinutes"],
+    }
+
+
+def _snapshot(submission: Submission, release: ReleaseView, policy: PolicyView) -> Snapshot:
+    content: dict[str, Any] = wire(
+        {
+            "input": submission.input,
+            "workflow": release.workflow,
+            "release": {
+                "id": release.id,
+                "hash": release.hash,
+                "asset": release.asset,
+                "version": release.version,
+                "commit": release.commit,
+            },
+            "policy": {
+                "policyId": policy.policy_id,
+                "revision": policy.revision,
+                "documentHash": policy.document_hash,
+            },
+            "modelProfileId": submission.model_profile_id,
+            "environmentId": submission.environment_id,
+            "limits": _limits(submission, policy),
+        }
+    )
+    return Snapshot(content=content, hash=digest(content), created_at=now())
+
+
+def _run(
+    ctx: Context,
+    submission: Submission,
+    release: ReleaseView,
+    policy: PolicyView,
+    snapshot: Snapshot,
+    key: str,
+) -> Run:
+    at = now()
+    return Run(
+        environment_id=submission.environment_id,
+        workflow_id=submission.workflow_id,
+        release_id=release.id,
+        release_hash=release.hash,
+        policy_id=policy.id,
+        policy_name=policy.policy_id,
+        policy_revision=policy.revision,
+        model_profile_id=submission.model_profile_id,
+        snapshot=snapshot,
+        input_hash=submission.input_hash,
+        limits=snapshot.content["limits"],
+        requested_by=ctx.actor.subject,
+        requester_person=ctx.actor.person or ctx.actor.subject,
+        idempotency_key=key,
+        previous_run_id=submission.previous_run_id,
+        created_at=at,
+        updated_at=at,
+    )
+
+
+def _accepted(run: Run) -> RunAccepted:
+    return RunAccepted(
+        run_id=run.id,
+        tenant_id=run.snapshot.tenant_id,
+        project_id=run.project_id,
+        workflow_id=run.workflow_id,
+        release_id=run.release_id,
+        policy_revision=run.policy_revision,
+        model_profile_id=run.model_profile_id,
+        requested_by=run.requested_by,
+    )

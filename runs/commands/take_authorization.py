@@ -1,0 +1,70 @@
+"""TakeAuthorization: the gate at execution. From here on an effect may have happened."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import approvals.operations as approvals
+from approvals.selectors import AuthorizationView
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.recording import save
+from projects.operations import lock_active_project
+from registry.selectors import loadable
+from runs.errors import AttemptNotFound, LeaseOver, ReleaseRevoked, RunNotWorking
+from runs.models import Attempt
+from runs.operations.holding import Held, lock_held
+from runs.operations.timing import grace, renewed
+
+
+@command("TakeAuthorization")
+def take_authorization(
+    ctx: Context,
+    *,
+    attempt_id: UUID,
+    lease_id: UUID,
+    fencing_token: int,
+    approval_id: UUID,
+    proposal_hash: str,
+) -> AuthorizationView:
+    """Consume the approval for exactly this proposal, under this lease; renews the lease.
+
+    Guards: the project is Active, the run Running or WaitingForApproval, the release still loadable,
+    the approval approved, within its validity, this step's, of this hash, and unused. The identical
+    repeat by the same holder gets the same answer. Errors: `StaleFencingToken`, `RunNotWorking`,
+    `NotAuthorized`, `AuthorizationUsed` (409), `LeaseOver`, `ReleaseRevoked`, `ApprovalLapsed` (410),
+    `ProjectNotActive` (422).
+    """
+    lock_active_project(replace(ctx, project_id=_project_of(attempt_id)))
+    held = lock_held(ctx, attempt_id, lease_id, fencing_token)
+    _require_going_on(held)
+    taken = approvals.consume(
+        ctx,
+        approval_id=approval_id,
+        run_id=held.run.id,
+        step_id=held.step.id,
+        attempt_id=held.attempt.id,
+        lease_id=held.lease.id,
+        fencing_token=held.lease.fencing_token,
+        proposal_hash=proposal_hash,
+    )
+    until, _ = renewed(held.step, held.attempt, now())
+    held.lease.expires_at = max(until, held.lease.expires_at)
+    save(held.lease)
+    return taken
+
+
+def _project_of(attempt_id: UUID) -> UUID:
+    found = Attempt.objects.filter(pk=attempt_id).values_list("run__project_id", flat=True).first()
+    if found is None:
+        raise AttemptNotFound(f"There is no attempt {attempt_id} here.")
+    return UUID(str(found))
+
+
+def _require_going_on(held: Held) -> None:
+    if now() > held.lease.expires_at + grace():
+        raise LeaseOver("The lease ended before this call: nothing may be done under it.")
+    if not held.run.is_working:
+        raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
+    if not loadable(held.run.release_id):
+        raise ReleaseRevoked("The release was taken back: nothing may be done with it any more.")

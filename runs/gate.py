@@ -1,0 +1,113 @@
+"""A step's action as the subject of an approval: its run and its attempt move in the decision's transaction."""
+
+from datetime import datetime
+from uuid import UUID
+
+from approvals.selectors import ApprovalView, approvals_of_step
+from approvals.states import ApprovalState, SubjectType
+from approvals.subjects import register
+from factory.clock import now
+from factory.context import Context
+from factory.errors import DomainError
+from factory.hints import WORK, wake
+from factory.recording import record
+from registry.selectors import loadable
+from runs.errors import ReleaseRevoked, RunNotFound, RunNotWorking
+from runs.models import Attempt, Run, Step
+from runs.operations.advancing import advance
+from runs.operations.ending import fail_run, outcome_of
+from runs.operations.holding import lock_run, lock_step
+from runs.operations.moving import stop_waiting
+from runs.states import AttemptState, FailureClass, StepState
+
+MOST_ROUNDS = 10
+"""So often may a step's proposals be sent back; then the step fails, class validation."""
+
+ENDED = {
+    ApprovalState.REJECTED: "ApprovalRejected",
+    ApprovalState.EXPIRED: "ApprovalExpired",
+}
+
+
+class StepAction:
+    """What happens to a run when somebody, or nobody, decides on what one of its steps proposed."""
+
+    def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
+        """The run, which keeps out everybody else who would move anything of it, and the step."""
+        lock_step(_run(ctx, run_id), subject_id)
+
+    def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
+        run = _run(ctx, view.run_id)
+        if not run.is_working:
+            return RunNotWorking(f"The run is {run.state}: nobody needs an answer any more.")
+        if not loadable(run.release_id):
+            return ReleaseRevoked("The release was taken back: nothing may be done with it any more.")
+        return None
+
+    def decided(self, ctx: Context, view: ApprovalView) -> None:
+        """Approved or sent back: the attempt goes on. Rejected or expired: the run fails, policy-denied."""
+        run, at = _run(ctx, view.run_id), now()
+        if not run.is_working:
+            return
+        cause = ENDED.get(ApprovalState(view.state))
+        if cause is not None:
+            reason = _reason(view)
+            fail_run(ctx, run, cause=cause, failure_class=FailureClass.POLICY_DENIED, reason=reason)
+            return
+        step = lock_step(run, view.subject_id)
+        if view.sent_back and _rounds(step) >= MOST_ROUNDS:
+            _give_up(ctx, run, step, at)
+            return
+        _go_on(ctx, step, view, at)
+        stop_waiting(ctx, run, "ChangesRequested" if view.sent_back else "ApprovalGranted", at)
+
+
+def _run(ctx: Context, run_id: UUID | None) -> Run:
+    if run_id is None:
+        raise RunNotFound("The request names no run.")
+    return lock_run(ctx, run_id)
+
+
+def _reason(view: ApprovalView) -> str:
+    if view.state == ApprovalState.EXPIRED:
+        return "Nobody decided on the proposal in time."
+    words = f": {view.reason}" if view.reason else "."
+    return f"{view.decided_by} rejected the proposal{words}"
+
+
+def _rounds(step: Step) -> int:
+    return sum(view.sent_back for view in approvals_of_step(step.id))
+
+
+def _parked(step: Step) -> Attempt | None:
+    attempt = Attempt.objects.select_for_update(no_key=True).filter(
+        step_id=step.id, state=AttemptState.PARKED
+    ).first()
+    if attempt is not None:
+        attempt.run, attempt.step = step.run, step
+    return attempt
+
+
+def _go_on(ctx: Context, step: Step, view: ApprovalView, at: datetime) -> None:
+    """A parked attempt is due again; who holds its lease learns the decision by asking again."""
+    attempt = _parked(step)
+    if attempt is not None:
+        attempt.decide(at=at)
+        record(ctx, attempt, "Decided", detail={"approvalId": view.id, "decision": view.decision})
+        wake(WORK)
+
+
+def _give_up(ctx: Context, run: Run, step: Step, at: datetime) -> None:
+    """Sent back too often: no further proposal will do."""
+    reason = f"The proposal was sent back {MOST_ROUNDS} times."
+    attempt = _parked(step)
+    if attempt is not None:
+        attempt.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
+        record(ctx, attempt, "CorrectionsExhausted", outcome_of(attempt))
+    if step.state == StepState.RUNNING:
+        step.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
+        record(ctx, step, "CorrectionsExhausted")
+    advance(ctx, run)
+
+
+register(SubjectType.RUN, StepAction())

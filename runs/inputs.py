@@ -1,0 +1,130 @@
+"""Submissions, read strictly: every fault with its place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from factory.errors import FieldError, InvalidInput
+from factory.hashing import digest
+
+MEMBERS = frozenset(
+    {
+        "workflowId",
+        "releaseAlias",
+        "releaseId",
+        "modelProfileId",
+        "environmentId",
+        "input",
+        "limits",
+        "previousRunId",
+    }
+)
+MOST_COST = 1_000_000
+MOST_MINUTES = 10_080
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What somebody asks for. `input_hash` is over the payload as it was sent."""
+
+    workflow_id: str
+    release_alias: str | None
+    release_id: UUID | None
+    model_profile_id: str
+    environment_id: UUID | None
+    input: Mapping[str, Any]
+    max_cost_usd: float | int | None
+    max_minutes: int | None
+    previous_run_id: UUID | None
+    input_hash: str
+
+
+def parse_submission(payload: Any) -> Submission:
+    """A submission from JSON. Raises `InvalidInput` with a pointer to every fault."""
+    if not isinstance(payload, Mapping):
+        raise InvalidInput("A submission is a JSON object.")
+    faults = [FieldError(f"/{_escaped(m)}", "There is no such member.") for m in payload if m not in MEMBERS]
+    reader = _Reader(payload, faults)
+    submission = Submission(
+        workflow_id=reader.text("workflowId", 63),
+        release_alias=reader.text("releaseAlias", 63, required=False) or None,
+        release_id=reader.uuid("releaseId"),
+        model_profile_id=reader.text("modelProfileId", 64),
+        environment_id=reader.uuid("environmentId"),
+        input=reader.mapping("input", required=True),
+        max_cost_usd=reader.limit("maxCostUsd", (int, float), MOST_COST),
+        max_minutes=reader.limit("maxMinutes", (int,), MOST_MINUTES),
+        previous_run_id=reader.uuid("previousRunId"),
+        input_hash=digest(payload),
+    )
+    if (submission.release_alias is None) == (submission.release_id is None) and not reader.saw("releaseA"):
+        faults.append(FieldError("/releaseAlias", "Name the release by releaseAlias or by releaseId."))
+    if faults:
+        raise InvalidInput("The submission is not valid.", errors=sorted(faults, key=lambda f: f.pointer))
+    return submission
+
+
+def _escaped(member: object) -> str:
+    return str(member).replace("~", "~0").replace("/", "~1")[:200]
+
+
+class _Reader:
+    """Takes members by type, and notes what is wrong with them."""
+
+    def __init__(self, payload: Mapping[str, Any], faults: list[FieldError]) -> None:
+        self._payload, self._faults = payload, faults
+        limits = payload.get("limits")
+        self._limits = limits if isinstance(limits, Mapping) else {}
+        self.mapping("limits", required=False)
+        for member in self._limits:
+            if member not in ("maxCostUsd", "maxMinutes"):
+                self._fault(f"/limits/{_escaped(member)}", "There is no such member.")
+
+    def saw(self, start: str) -> bool:
+        """Whether a fault of such a member is noted already."""
+        return any(fault.pointer.startswith(f"/{start}") for fault in self._faults)
+
+    def _fault(self, pointer: str, detail: str) -> None:
+        self._faults.append(FieldError(pointer, detail))
+
+    def text(self, name: str, longest: int, *, required: bool = True) -> str:
+        value = self._payload.get(name)
+        if value is None and not required:
+            return ""
+        if not isinstance(value, str) or not 1 <= len(value) <= longest or "\x00" in value:
+            self._fault(f"/{name}", f"A text of 1 to {longest} characters.")
+            return ""
+        return value
+
+    def uuid(self, name: str) -> UUID | None:
+        value = self._payload.get(name)
+        if value is None:
+            return None
+        try:
+            return UUID(value)
+        except (ValueError, TypeError, AttributeError):
+            self._fault(f"/{name}", "A UUID.")
+            return None
+
+    def mapping(self, name: str, *, required: bool) -> Mapping[str, Any]:
+        value = self._payload.get(name)
+        if value is None and not required:
+            return {}
+        if not isinstance(value, Mapping):
+            self._fault(f"/{name}", "An object.")
+            return {}
+        return value
+
+    def limit(self, name: str, kinds: tuple[type, ...], most: int) -> Any:
+        value = self._limits.get(name)
+        if value is None:
+            return None
+        fits = isinstance(value, kinds) and not isinstance(value, bool) and 0 < value <= most
+        exact = fits and Decimal(str(value)) == round(Decimal(str(value)), 6)
+        if not exact:
+            what = "A whole number" if kinds == (int,) else "A number with at most 6 decimals"
+            self._fault(f"/limits/{name}", f"{what}, more than 0 and at most {most}.")
+            return None
+        return value

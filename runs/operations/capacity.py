@@ -1,0 +1,33 @@
+"""Slots: what a worker may still be given, computed from its open leases under its row's lock."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import connection
+
+from factory.clock import now
+from runs.errors import NoSlot
+from runs.models import Worker
+from runs.selectors.waiting import open_leases
+
+ALIVE = timedelta(seconds=60)
+"""A heartbeat older than this is none: a poll or a renewal makes one."""
+
+
+def lock_worker_with_a_slot(worker_id: UUID) -> Worker:
+    """The worker, locked, if it lives, does not drain, and has a free slot. Raises `NoSlot`."""
+    worker = Worker.objects.select_for_update(no_key=True).filter(pk=worker_id).first()
+    if worker is None or worker.draining_at is not None or worker.last_seen_at < now() - ALIVE:
+        raise NoSlot("The worker takes nothing new.")
+    used = open_leases(worker_id)
+    if used >= worker.max_concurrency:
+        raise NoSlot(f"The worker has {used} of {worker.max_concurrency} leases.")
+    return worker
+
+
+def next_token() -> int:
+    """A fencing token: higher than every one before, here and before any restore."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT (epoch::bigint << 40) | nextval('runs_fencing_token') FROM runs_fencingepoch")
+        return int(cursor.fetchone()[0])
+

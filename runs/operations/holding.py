@@ -1,0 +1,116 @@
+"""Locks in the order of the house, and the proof that a worker speaks for an attempt.
+
+Every command about a run locks the run first, so whatever else it holds, it has the run to itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from factory.context import Context
+from factory.errors import DomainError
+from factory.locking import lock
+from runs.errors import AttemptNotFound, LeaseOver, RunNotFound, StaleFencingToken
+from runs.models import Attempt, Lease, Run, Step
+from runs.states import LEASE_CURRENT, LeaseState
+
+
+@dataclass(slots=True)
+class Tried:
+    """An attempt with what it belongs to, all locked."""
+
+    run: Run
+    step: Step
+    attempt: Attempt
+
+
+@dataclass(slots=True)
+class Held(Tried):
+    """The same under the caller's current lease."""
+
+    lease: Lease
+
+
+def lock_run(ctx: Context, run_id: UUID) -> Run:
+    """The run, in the caller's tenant and project. Raises `RunNotFound`."""
+    missing = RunNotFound(f"There is no run {run_id} here.")
+    run = lock(Run, run_id, missing=missing)
+    if ctx.project_id is not None and run.project_id != ctx.project_id:
+        raise missing
+    return run
+
+
+def lock_step(run: Run, step_id: UUID) -> Step:
+    """A step of a locked run."""
+    step = lock(Step, step_id, missing=RunNotFound(f"The run has no step {step_id}."))
+    step.run = run
+    return step
+
+
+def lock_attempt(ctx: Context, attempt_id: UUID) -> Tried:
+    """Run, step and attempt, from the top. Raises `AttemptNotFound`."""
+    missing = AttemptNotFound(f"There is no attempt {attempt_id} here.")
+    parents = Attempt.objects.filter(pk=attempt_id).values_list("run_id", "step_id").first()
+    if parents is None:
+        raise missing
+    run = lock_run(ctx, parents[0])
+    step = lock_step(run, parents[1])
+    attempt = lock(Attempt, attempt_id, missing=missing)
+    attempt.run, attempt.step = run, step
+    return Tried(run, step, attempt)
+
+
+def current_lease(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> Lease | None:
+    """The lease, if it is current, the caller's, and under this token: all asked in the locking statement."""
+    lease = (
+        Lease.objects.select_for_update(no_key=True)
+        .filter(
+            pk=lease_id,
+            attempt_id=tried.attempt.id,
+            fencing_token=fencing_token,
+            holder=ctx.actor.subject,
+            state__in=sorted(LEASE_CURRENT),
+        )
+        .first()
+    )
+    if lease is not None:
+        lease.run = tried.run
+    return lease
+
+
+def lock_held(ctx: Context, attempt_id: UUID, lease_id: UUID, fencing_token: int) -> Held:
+    """All that a holder speaks for. Raises `AttemptNotFound`, `StaleFencingToken` (409) or `LeaseOver` (410).
+
+    An offer that was not acquired gives no right to anything but to be acquired.
+    """
+    tried = lock_attempt(ctx, attempt_id)
+    lease = current_lease(ctx, tried, lease_id, fencing_token)
+    if lease is None or lease.state != LeaseState.HELD:
+        raise why_not_held(ctx, tried, lease_id, fencing_token)
+    return Held(tried.run, tried.step, tried.attempt, lease)
+
+
+def why_not_held(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> DomainError:
+    """The refusal for who holds no current lease: over, if it was theirs and lapsed; else stale."""
+    row = Lease.objects.filter(pk=lease_id, attempt_id=tried.attempt.id).first()
+    own = row is not None and (row.holder, row.fencing_token) == (ctx.actor.subject, fencing_token)
+    extra = {
+        "subject": f"attempt:{tried.attempt.id}",
+        "stream": tried.run.id,
+        "evidence": _evidence(ctx, tried, lease_id, fencing_token),
+    }
+    if own and row is not None and row.state in (LeaseState.EXPIRED, LeaseState.REVOKED):
+        return LeaseOver(f"The lease ended ({row.state}): stop, and report nothing more.", extra=extra)
+    return StaleFencingToken("This is not the attempt's current lease: nothing was changed.", extra=extra)
+
+
+def _evidence(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> Mapping[str, Any]:
+    current = Lease.objects.filter(attempt_id=tried.attempt.id).order_by("-fencing_token").first()
+    return {
+        "holder": ctx.actor.subject,
+        "leaseId": str(lease_id),
+        "fencingToken": fencing_token,
+        "currentToken": current.fencing_token if current else None,
+        "currentHolder": current.holder if current else None,
+    }

@@ -1,0 +1,38 @@
+"""Who may call what here.
+
+A worker holds no role: its pool, its lease and its fencing token decide. Whether a person may cancel a
+run is judged by the command, because its requester always may.
+"""
+
+from factory.identity.permissions import permit
+from projects.states import ROLES, Role
+
+SUBMITTERS = (Role.REQUESTER, Role.OPERATOR, Role.WORKSPACE_ADMIN)
+WORKERS = ("worker",)
+HOUSE = ("system",)
+
+permit("SubmitRun", scope="runs.write", roles=SUBMITTERS)
+permit("CancelRun", scope="runs.write", roles=None)
+permit("ResolveUncertainStep", scope="runs.write", roles=(Role.OPERATOR,))
+
+permit("ListRuns", scope="runs.read", roles=ROLES)
+permit("ReadRun", scope="runs.read", roles=ROLES)
+permit("ReadRunJournal", scope="runs.read", roles=ROLES)
+permit("ReadRunGraph", scope="runs.read", roles=ROLES)
+
+permit("RegisterWorker", scope="worker", roles=None, kinds=WORKERS)
+permit("HeartbeatWorker", scope="worker", roles=None, kinds=WORKERS)
+permit("DrainWorker", scope="worker", roles=None, kinds=WORKERS)
+permit("AcquireLease", scope="worker", roles=None, kinds=WORKERS)
+permit("RecordReceipts", scope="worker", roles=None, kinds=WORKERS)
+permit("RequestApproval", scope="worker", roles=None, kinds=WORKERS)
+permit("TakeAuthorization", scope="worker", roles=None, kinds=WORKERS)
+permit("ReportAttemptOutcome", scope="worker", roles=None, kinds=WORKERS)
+
+permit("StartRun", scope=None, roles=(), kinds=HOUSE)
+permit("FailRunOnExpiredReservation", scope=None, roles=(), kinds=HOUSE)
+permit("DispatchStep", scope=None, roles=(), kinds=HOUSE)
+permit("ExpireLease", scope=None, roles=(), kinds=HOUSE)
+permit("WithdrawOffer", scope=None, roles=(), kinds=HOUSE)
+permit("EnforceDeadline", scope=None, roles=(), kinds=HOUSE)
+permit("ServeTenant", scope=None, roles=(), kinds=HOUSE)

@@ -1,0 +1,105 @@
+"""What a worker is told about an attempt that it was offered."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from approvals.selectors import ApprovalView, approval
+from approvals.states import ApprovalState
+from factory.context import Context
+from factory.tenancy import scanning
+from runs.answers import Assignment, DecisionNote
+from runs.engine import nodes
+from runs.errors import AttemptNotFound
+from runs.models import Attempt, Lease, Run, Step
+
+_SCOPE = """
+SELECT a.tenant_id, r.project_id FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id
+JOIN runs_workerpool p ON p.name = %s AND a.tenant_id = ANY(p.tenants) WHERE a.id = %s
+"""
+
+
+def assignment_scope(ctx: Context, attempt_id: UUID) -> Context:
+    """The scope in which a worker's call about an attempt is worked: the attempt's tenant and project.
+
+    Only if the worker's pool serves that tenant. Raises `AttemptNotFound`: to a worker of another pool
+    the attempt does not exist.
+    """
+    with scanning() as cursor:
+        cursor.execute(_SCOPE, [ctx.actor.pool, attempt_id])
+        row = cursor.fetchone()
+    if row is None:
+        raise AttemptNotFound(f"There is no attempt {attempt_id} here.")
+    return replace(ctx, tenant_id=row[0], project_id=row[1], channel="worker")
+
+
+def assignment(run: Run, step: Step, attempt: Attempt, lease: Lease) -> Assignment:
+    """One attempt under its lease, with all that its skill is given."""
+    content = run.snapshot.content
+    return Assignment(
+        run_id=run.id,
+        step_id=step.id,
+        attempt_id=attempt.id,
+        number=attempt.number,
+        lease_id=lease.id,
+        fencing_token=lease.fencing_token,
+        expires_at=lease.expires_at,
+        agent_id=step.agent_id,
+        skill_id=step.skill_id or None,
+        input={"run": content["input"], "predecessors": _predecessors(run, step)},
+        snapshot=_told(run, step),
+        checkpoint=attempt.checkpoint,
+        decision=decision_of(attempt),
+        release={
+            "id": str(run.release_id),
+            "hash": run.release_hash,
+            "manifestUrl": f"/factory/releases/{run.release_id}/manifest",
+        },
+    )
+
+
+def decision_of(attempt: Attempt) -> DecisionNote | None:
+    """What a person has said about the attempt's last proposal, if anything yet."""
+    return None if attempt.approval_id is None else decision_note(approval(attempt.approval_id))
+
+
+def decision_note(view: ApprovalView) -> DecisionNote | None:
+    """A person's decision in the words that a worker gets; None while there is none."""
+    told = view.state in (ApprovalState.APPROVED, ApprovalState.REJECTED) or view.sent_back
+    if not told or view.decided_at is None:
+        return None
+    return DecisionNote(
+        approval_id=view.id,
+        decision=view.decision,
+        proposal_hash=view.proposal_hash,
+        reason=view.reason,
+        decided_by=view.decided_by,
+        decided_at=view.decided_at,
+    )
+
+
+def offered_assignment(lease_id: UUID) -> Assignment | None:
+    """An offer again, for an answer that was lost on its way; None when it is no offer any more."""
+    lease = (
+        Lease.objects.select_related("attempt", "step", "run__snapshot")
+        .filter(pk=lease_id, state="Offered")
+        .first()
+    )
+    return assignment(lease.run, lease.step, lease.attempt, lease) if lease else None
+
+
+def _told(run: Run, step: Step) -> dict[str, Any]:
+    return {
+        "snapshotId": str(run.snapshot_id),
+        "policyRevision": run.policy_revision,
+        "modelProfileId": run.model_profile_id,
+        "environmentId": str(run.environment_id) if run.environment_id else None,
+        "stepKey": step.node_key,
+        "limits": run.limits,
+    }
+
+
+def _predecessors(run: Run, step: Step) -> dict[str, Any]:
+    node = next(n for n in nodes(run.snapshot.content["workflow"]) if n.key == step.node_key)
+    rows = Step.objects.filter(run_id=run.id, node_key__in=node.depends_on)
+    return dict(rows.values_list("node_key", "output"))

@@ -1,0 +1,109 @@
+"""Who waits for a worker, across tenants: ids and due times only, as the scan role may see them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from factory.tenancy import scanning
+
+PER_TENANT = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A step that could be given to a worker now."""
+
+    tenant_id: str
+    project_id: UUID
+    run_id: UUID
+    step_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Lapsed:
+    """A lease whose time and grace are over."""
+
+    tenant_id: str
+    lease_id: UUID
+    fencing_token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An offer that its worker has not acquired yet."""
+
+    tenant_id: str
+    lease_id: UUID
+    attempt_id: UUID
+
+
+_WAITING = """
+SELECT tenant_id, project_id, run_id, step_id FROM (
+    SELECT w.*, row_number() OVER (PARTITION BY w.tenant_id ORDER BY w.due_at, w.step_id) AS turn
+    FROM unnest(%(tenants)s::text[]) AS t(tenant_id) CROSS JOIN LATERAL (
+        (SELECT s.tenant_id, r.project_id, s.run_id, s.id AS step_id, s.next_dispatch_at AS due_at
+         FROM runs_step s JOIN runs_run r ON r.id = s.run_id JOIN projects_project p ON p.id = r.project_id
+         WHERE s.tenant_id = t.tenant_id AND s.state = 'Pending' AND s.next_dispatch_at <= clock_timestamp()
+           AND r.state IN ('Accepted', 'Running') AND p.state = 'Active'
+           AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
+         ORDER BY s.next_dispatch_at, s.id LIMIT %(most)s)
+        UNION ALL
+        (SELECT a.tenant_id, r.project_id, a.run_id, a.step_id, a.resume_at
+         FROM runs_attempt a JOIN runs_step s ON s.id = a.step_id JOIN runs_run r ON r.id = a.run_id
+         JOIN projects_project p ON p.id = r.project_id
+         WHERE a.tenant_id = t.tenant_id AND a.state = 'Parked' AND a.resume_at <= clock_timestamp()
+           AND r.state = 'Running' AND p.state = 'Active'
+           AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
+         ORDER BY a.resume_at, a.id LIMIT %(most)s)
+    ) AS w
+) AS ranked
+ORDER BY turn, (tenant_id <= %(last)s), tenant_id LIMIT %(most)s
+"""
+_LAPSED = """
+SELECT tenant_id, id, fencing_token FROM runs_lease
+WHERE state IN ('Offered', 'Held') AND expires_at + %s < clock_timestamp() AND tenant_id = ANY(%s)
+ORDER BY expires_at, id LIMIT %s
+"""
+_OFFERS = "SELECT tenant_id, id, attempt_id FROM runs_lease WHERE worker_id = %s AND state = 'Offered'"
+_OPEN = "SELECT count(*) FROM runs_lease WHERE worker_id = %s AND state IN ('Offered', 'Held')"
+
+
+def like(capability: str) -> str:
+    """A capability such as `assessor/*` as a pattern of SQL's LIKE."""
+    escaped = capability.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return escaped.replace("*", "%")
+
+
+def waiting_for(tenants: Sequence[str], capabilities: Sequence[str], last_tenant: str) -> list[Waiting]:
+    """The oldest waiting steps that match, tenants in turn, beginning after the one that was served last."""
+    params = {
+        "tenants": list(tenants),
+        "patterns": [like(c) for c in capabilities],
+        "last": last_tenant,
+        "most": PER_TENANT,
+    }
+    with scanning() as cursor:
+        cursor.execute(_WAITING, params)
+        return [Waiting(*row) for row in cursor.fetchall()]
+
+
+def lapsed_leases(tenants: Sequence[str], grace: timedelta, most: int = 20) -> list[Lapsed]:
+    """Leases of these tenants that their workers have let go by."""
+    with scanning() as cursor:
+        cursor.execute(_LAPSED, [grace, list(tenants), most])
+        return [Lapsed(*row) for row in cursor.fetchall()]
+
+
+def offers_of(worker_id: UUID) -> list[Offer]:
+    """What was offered to a worker and not acquired yet."""
+    with scanning() as cursor:
+        cursor.execute(_OFFERS, [worker_id])
+        return [Offer(*row) for row in cursor.fetchall()]
+
+
+def open_leases(worker_id: UUID) -> int:
+    """How many leases a worker has, offered or held, in whichever tenant."""
+    with scanning() as cursor:
+        cursor.execute(_OPEN, [worker_id])
+        return int(cursor.fetchone()[0])
