@@ -1,4 +1,4 @@
-"""A step's action as the subject of an approval: its run and its attempt move in the decision's transaction."""
+"""A step's action as the subject of an approval: run and attempt move in the decision's transaction."""
 
 from datetime import datetime
 from uuid import UUID
@@ -80,9 +80,11 @@ def _rounds(step: Step) -> int:
 
 
 def _parked(step: Step) -> Attempt | None:
-    attempt = Attempt.objects.select_for_update(no_key=True).filter(
-        step_id=step.id, state=AttemptState.PARKED
-    ).first()
+    attempt = (
+        Attempt.objects.select_for_update(no_key=True)
+        .filter(step_id=step.id, state=AttemptState.PARKED)
+        .first()
+    )
     if attempt is not None:
         attempt.run, attempt.step = step.run, step
     return attempt

@@ -70,6 +70,10 @@ def _escaped(member: object) -> str:
     return str(member).replace("~", "~0").replace("/", "~1")[:200]
 
 
+def _fits(value: Any, most: int) -> bool:
+    return 0 < value <= most and Decimal(str(value)) == round(Decimal(str(value)), 6)
+
+
 class _Reader:
     """Takes members by type, and notes what is wrong with them."""
 
@@ -121,9 +125,8 @@ class _Reader:
         value = self._limits.get(name)
         if value is None:
             return None
-        fits = isinstance(value, kinds) and not isinstance(value, bool) and 0 < value <= most
-        exact = fits and Decimal(str(value)) == round(Decimal(str(value)), 6)
-        if not exact:
+        known = isinstance(value, kinds) and not isinstance(value, bool)
+        if not known or not _fits(value, most):
             what = "A whole number" if kinds == (int,) else "A number with at most 6 decimals"
             self._fault(f"/limits/{name}", f"{what}, more than 0 and at most {most}.")
             return None

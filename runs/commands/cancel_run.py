@@ -54,9 +54,7 @@ def _reason(reason: str) -> str:
 
 def _cancel(ctx: Context, run: Run, reason: str) -> None:
     at = now()
-    intent = CancellationIntent(
-        run_id=run.id, requested_by=ctx.actor.subject, reason=reason, requested_at=at
-    )
+    intent = CancellationIntent(run_id=run.id, requested_by=ctx.actor.subject, reason=reason, requested_at=at)
     save(intent)
     audit(ctx, "CancelRun", subject=f"run:{run.id}", reason=reason, stream=run.id)
     if run.state == RunState.ACCEPTED:

@@ -7,9 +7,7 @@ import usage.operations as usage
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
-
 from factory.ids import uuid7
-
 from factory.recording import record
 from projects.operations import lock_active_project
 from runs.answers import Assignment

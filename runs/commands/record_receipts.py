@@ -41,7 +41,7 @@ def record_receipts(
 
 
 def _own_past_lease(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> Lease:
-    row = Lease.objects.filter(
+    row: Lease | None = Lease.objects.filter(
         pk=lease_id, attempt_id=tried.attempt.id, fencing_token=fencing_token, holder=ctx.actor.subject
     ).first()
     if row is None:

@@ -146,9 +146,7 @@ def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
     elif report.outcome == AttemptState.UNCERTAIN or _must_be_doubted(held, report):
         attempt.doubt(at=at, reason=reason, outcome_hash=report.hash)
     else:
-        attempt.fail(
-            at=at, failure_class=str(report.failure_class), reason=reason, outcome_hash=report.hash
-        )
+        attempt.fail(at=at, failure_class=str(report.failure_class), reason=reason, outcome_hash=report.hash)
         attempt.output = report.output
     record(ctx, attempt, "OutcomeReported", outcome_of(attempt))
 

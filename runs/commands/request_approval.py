@@ -1,11 +1,12 @@
-"""RequestApproval: before a gated action the holder proposes exactly what it will do, and a person decides."""
+"""RequestApproval: the holder proposes exactly what it will do, and a person decides before it happens."""
 
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import approvals.operations as approvals
-from approvals.selectors import ApprovalView, PolicyView, evaluate, policy_revision as pinned_policy
+from approvals.selectors import ApprovalView, PolicyView, evaluate
+from approvals.selectors import policy_revision as pinned_policy
 from approvals.states import ActionClass, Effect, SubjectType
 from factory.clock import now
 from factory.commanding import command
@@ -17,7 +18,6 @@ from projects.selectors import environment
 from runs.answers import ApprovalAnswer
 from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
 from runs.models import Run, Step
-
 from runs.operations.holding import Held, lock_held
 from runs.operations.moving import wait_for_approval
 from runs.operations.parking import park as park_attempt
@@ -141,9 +141,7 @@ def _ask(
     return view, view.requested_at >= at
 
 
-def _answer(
-    ctx: Context, held: Held, view: ApprovalView, opened: bool, park: Park | None
-) -> ApprovalAnswer:
+def _answer(ctx: Context, held: Held, view: ApprovalView, opened: bool, park: Park | None) -> ApprovalAnswer:
     at = now()
     if held.attempt.approval_id != view.id:
         held.attempt.approval_id = view.id

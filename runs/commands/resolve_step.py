@@ -15,7 +15,7 @@ from runs.models import Attempt, Resolution, Run, Step
 from runs.models.evidence import RESOLUTIONS
 from runs.operations.advancing import advance
 from runs.operations.holding import lock_run, lock_step
-from runs.states import Attention, AttemptState, FailureClass, StepState
+from runs.states import AttemptState, Attention, FailureClass, StepState
 
 MOST_EVIDENCE = 4000
 CAUSES: Mapping[str, str] = {
@@ -66,7 +66,7 @@ def _check(resolution: str, evidence: str) -> None:
 
 
 def _uncertain(step: Step) -> Attempt:
-    attempt = Attempt.objects.filter(step_id=step.id).order_by("-number").first()
+    attempt: Attempt | None = Attempt.objects.filter(step_id=step.id).order_by("-number").first()
     if step.attention != Attention.UNCERTAIN or attempt is None or attempt.state != AttemptState.UNCERTAIN:
         raise NothingToSettle("The step has no attempt of which nobody knows how it ended.")
     return attempt
@@ -96,9 +96,7 @@ def _keep(
     )
 
 
-def _move(
-    ctx: Context, step: Step, attempt: Attempt, resolution: str, evidence: str, at: datetime
-) -> None:
+def _move(ctx: Context, step: Step, attempt: Attempt, resolution: str, evidence: str, at: datetime) -> None:
     if resolution == "effect-happened":
         step.succeed(at=at, output=attempt.output)
     elif resolution == "effect-did-not-happen":

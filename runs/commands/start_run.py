@@ -32,9 +32,7 @@ def start_run(ctx: Context, *, run_id: UUID) -> str:
         amount=Decimal(str(run.limits["maxCostUsd"])),
     )
     if reserved.state != ReservationState.RESERVED:
-        fail_run(
-            ctx, run, cause="BudgetDenied", failure_class=FailureClass.BUDGET, reason=reserved.reason
-        )
+        fail_run(ctx, run, cause="BudgetDenied", failure_class=FailureClass.BUDGET, reason=reserved.reason)
         return str(run.state)
     run.budget_reservation_id = reserved.id
     save(run)

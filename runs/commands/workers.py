@@ -87,7 +87,10 @@ def start_draining(ctx: Context, *, name: str, instance_id: UUID | None) -> Work
 
 
 def note_heartbeat(lease_id: UUID, instance_id: UUID | None) -> None:
-    """A renewal is a heartbeat too. Comes before the run's lock, as in dispatch. Raises `WorkerSuperseded`."""
+    """A renewal is a heartbeat too. Comes before the run's lock, as in dispatch.
+
+    Raises `WorkerSuperseded`.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE runs_worker SET last_seen_at = clock_timestamp() "
@@ -139,7 +142,9 @@ def _check(name: str, capabilities: Sequence[str], max_concurrency: int, version
         faults.append(FieldError("/capabilities", f"From 1 to {MOST_CAPABILITIES}."))
     for index, capability in enumerate(capabilities):
         if not CAPABILITY.fullmatch(capability):
-            faults.append(FieldError(f"/capabilities/{index}", "agentId/skillId; * stands for any characters."))
+            faults.append(
+                FieldError(f"/capabilities/{index}", "agentId/skillId; * stands for any characters.")
+            )
     if not 1 <= max_concurrency <= MOST_AT_ONCE:
         faults.append(FieldError("/maxConcurrency", f"From 1 to {MOST_AT_ONCE}."))
     if len(version) > 64:

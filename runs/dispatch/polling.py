@@ -33,7 +33,9 @@ def poll_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> list[As
     """
     worker = heartbeat(ctx, name=name, instance_id=instance_id)
     recover_lapsed(ctx, worker)
-    found = [again for offer in offers_of(worker.id) if (again := _again(ctx, offer.tenant_id, offer.lease_id))]
+    found = [
+        again for offer in offers_of(worker.id) if (again := _again(ctx, offer.tenant_id, offer.lease_id))
+    ]
     if not worker.draining:
         found += _dispatch(ctx, worker)
     return found

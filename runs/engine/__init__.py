@@ -1,4 +1,4 @@
-"""The engine: from a definition and what has happened so far to what comes next. Pure: no database, no clock."""
+"""The engine: from a definition and what has happened to what comes next. No database, no clock."""
 
 from runs.engine.planning import Completed, Failed, Node, Plan, Ready, StepFact, nodes, plan
 

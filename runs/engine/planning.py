@@ -81,7 +81,7 @@ def nodes(definition: Mapping[str, Any]) -> tuple[Node, ...]:
     )
 
 
-def plan(definition: Mapping[str, Any], input: Any, steps: Sequence[StepFact]) -> Plan:  # noqa: A002
+def plan(definition: Mapping[str, Any], input: Any, steps: Sequence[StepFact]) -> Plan:
     """What follows from the steps as they are. `input` decides nothing yet: no node has a condition."""
     known = {step.key: step for step in steps}
     for step in steps:

@@ -30,4 +30,3 @@ def next_token() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT (epoch::bigint << 40) | nextval('runs_fencing_token') FROM runs_fencingepoch")
         return int(cursor.fetchone()[0])
-

@@ -21,8 +21,8 @@ from runs.states import (
     ATTEMPT_ACTIVE,
     LEASE_CURRENT,
     STEP_ACTIVE,
-    Attention,
     AttemptState,
+    Attention,
     LeaseState,
     RunState,
 )

@@ -1,6 +1,7 @@
 """The run's own transitions, each with the events that it always tells."""
 
 from datetime import datetime
+from typing import Any
 
 import approvals.operations as approvals
 import usage.operations as usage
@@ -62,7 +63,7 @@ def move_to_failed(
 ) -> None:
     """→ Failed. What else must end with it is `ending.fail_run`'s business."""
     run.fail(at=at, failure_class=failure_class, reason=reason)
-    facts = {
+    facts: dict[str, Any] = {
         "run_id": run.id,
         "tenant_id": ctx.tenant_id,
         "failure_class": failure_class,

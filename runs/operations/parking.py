@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from approvals.selectors import ApprovalView, approval, authorizations_of_attempt
-
 from factory.commanding import operation
 from factory.context import Context
 from factory.hints import WORK, wake
@@ -50,5 +49,3 @@ def withdraw(ctx: Context, attempt: Attempt, lease: Lease, cause: str, at: datet
     record(ctx, attempt, "OfferWithdrawn", detail={"leaseId": lease.id, "because": cause})
     wake(WORK)
     return True
-
-

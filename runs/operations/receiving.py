@@ -44,9 +44,7 @@ def take_receipts(
     return len(rows)
 
 
-def _row(
-    ctx: Context, tried: Tried, lease: Lease, receipt: Mapping[str, Any], superseded: bool
-) -> Receipt:
+def _row(ctx: Context, tried: Tried, lease: Lease, receipt: Mapping[str, Any], superseded: bool) -> Receipt:
     return Receipt(
         tenant_id=ctx.tenant_id,
         run_id=tried.run.id,

@@ -12,11 +12,13 @@ from runs.operations.advancing import advance
 from runs.operations.ending import finish_cancelling
 from runs.operations.moving import withdraw_requests
 from runs.operations.timing import back_off
-from runs.states import STEP_TERMINAL, Attention, AttemptState, FailureClass, RunState, StepState
+from runs.states import STEP_TERMINAL, AttemptState, Attention, FailureClass, RunState, StepState
 
 
 @operation
-def follow_up(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetime, violation: str = "") -> None:
+def follow_up(
+    ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetime, violation: str = ""
+) -> None:
     """Move the step, and plan the run, after `attempt` was settled.
 
     Of a run that is Cancelling or over nothing moves on: what was reported is kept, and that is all.
@@ -75,9 +77,7 @@ def _retry_or_fail(ctx: Context, step: Step, attempt: Attempt, at: datetime) -> 
     wake(WORK)
 
 
-def _close_late(
-    ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetime, violation: str
-) -> None:
+def _close_late(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetime, violation: str) -> None:
     """The run does not go on: a success stays visible as one, anything else ends the step."""
     if step.state in STEP_TERMINAL:
         return
@@ -123,7 +123,7 @@ def violation_of(attempt: Attempt) -> str:
         key = (receipt.approval_id, receipt.proposal_hash)
         if key not in taken:
             return f"The effect {receipt.receipt_id} happened without an authorization, or a used one."
-        taken.discard(key)  # type: ignore[arg-type]  # a key that is in the set has its type
+        taken.discard(key)
     return ""
 
 

@@ -32,5 +32,5 @@ def renewed(step: Step, attempt: Attempt, at: datetime) -> tuple[datetime, bool]
 
 def back_off(tries: int) -> timedelta:
     """Exponential with jitter, so that what failed together does not come back together."""
-    longest = min(FIRST_BACK_OFF * 2 ** max(tries - 1, 0), LONGEST_BACK_OFF)
+    longest: timedelta = min(FIRST_BACK_OFF * 2 ** max(tries - 1, 0), LONGEST_BACK_OFF)
     return longest * random.uniform(0.5, 1.0)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from factory.tenancy import scanning
@@ -62,7 +63,8 @@ ORDER BY turn, (tenant_id <= %(last)s), tenant_id LIMIT %(most)s
 """
 _LAPSED = """
 SELECT tenant_id, id, fencing_token FROM runs_lease
-WHERE state IN ('Offered', 'Held') AND expires_at + %s < clock_timestamp() AND tenant_id = ANY(%s)
+WHERE state IN ('Offered', 'Held') AND expires_at + make_interval(secs => %s) < clock_timestamp()
+  AND tenant_id = ANY(%s)
 ORDER BY expires_at, id LIMIT %s
 """
 _OFFERS = "SELECT tenant_id, id, attempt_id FROM runs_lease WHERE worker_id = %s AND state = 'Offered'"
@@ -77,7 +79,7 @@ def like(capability: str) -> str:
 
 def waiting_for(tenants: Sequence[str], capabilities: Sequence[str], last_tenant: str) -> list[Waiting]:
     """The oldest waiting steps that match, tenants in turn, beginning after the one that was served last."""
-    params = {
+    params: dict[str, Any] = {
         "tenants": list(tenants),
         "patterns": [like(c) for c in capabilities],
         "last": last_tenant,
@@ -91,7 +93,7 @@ def waiting_for(tenants: Sequence[str], capabilities: Sequence[str], last_tenant
 def lapsed_leases(tenants: Sequence[str], grace: timedelta, most: int = 20) -> list[Lapsed]:
     """Leases of these tenants that their workers have let go by."""
     with scanning() as cursor:
-        cursor.execute(_LAPSED, [grace, list(tenants), most])
+        cursor.execute(_LAPSED, [grace.total_seconds(), list(tenants), most])
         return [Lapsed(*row) for row in cursor.fetchall()]
 
 
