@@ -91,9 +91,13 @@ class Command(Generic[P, R]):
                 authorize(ctx, self.name)
                 return _retrying(lambda: self._transact(once, ctx, *args, **kwargs))
             except DomainError as refusal:
-                if refusal.audited or (self.strict and not refusal.retryable):
-                    self._audit_refusal(ctx, refusal)
+                self.note(ctx, refusal)
                 raise
+
+    def note(self, ctx: Context, refusal: DomainError) -> None:
+        """Audit a refusal that is evidence. An interface that refuses before it calls does so too."""
+        if refusal.audited or (self.strict and not refusal.retryable):
+            self._audit_refusal(ctx, refusal)
 
     def _transact(self, once: Once | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
         work = Work(ctx, self.name)

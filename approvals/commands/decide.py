@@ -1,6 +1,7 @@
 """DecideApproval: a person's answer, with every refusal in the one order that the house promises."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from approvals.commands.expire import expire_approval
@@ -14,14 +15,13 @@ from approvals.errors import (
 )
 from approvals.models import MAX_REASON, ApprovalRequest
 from approvals.operations import close
-from approvals.selectors import ApprovalView, approval, approval_view, genuine, reachable, refusal_for
+from approvals.selectors import ApprovalView, approval, approval_view, genuine, reachable, standing_to_decide
 from approvals.states import ApprovalState, Decision
 from approvals.subjects import subject_of
 from factory import clock
 from factory.commanding import command
 from factory.context import Context, system
 from factory.errors import DomainError, FieldError, InvalidInput
-from factory.identity.directory import directory
 from factory.locking import lock
 
 CAUSES = {
@@ -65,7 +65,8 @@ def decide(
     answer = _answer(decision, reason)
     row = _locked(ctx, approval_id)
     try:
-        at = _require_open_to(ctx, row)
+        standing = standing_to_decide(ctx, row)
+        at = _require_open(row)
         _require_same(row, version, proposal_hash)
         genuine(row.proposal, row.proposal_hash)
         subject = subject_of(row.subject_type)
@@ -74,7 +75,8 @@ def decide(
             raise outdated
     except DomainError as refusal:
         raise _about(refusal, row) from None
-    _apply(ctx, row, answer, reason, at)
+    _apply(row, answer, by=ctx.actor.subject, person=standing.person, reason=reason, at=at)
+    close(ctx, row, CAUSES[answer])
     subject.decided(ctx, approval_view(row))
     return approval(row.id)
 
@@ -101,18 +103,15 @@ def _locked(ctx: Context, approval_id: UUID) -> ApprovalRequest:
     missing = ApprovalNotFound(
         f"There is no approval {approval_id} here.", extra={"subject": f"approval:{approval_id}"}
     )
-    found = reachable(ctx).filter(pk=approval_id).first()
+    found = reachable(ctx).filter(pk=approval_id).values("subject_type", "subject_id", "run_id").first()
     if found is None:
         raise missing
-    subject_of(found.subject_type).lock(ctx, found.subject_id, found.run_id)
+    subject_of(found["subject_type"]).lock(ctx, found["subject_id"], found["run_id"])
     return lock(ApprovalRequest, approval_id, missing=missing)
 
 
-def _require_open_to(ctx: Context, row: ApprovalRequest) -> datetime:
-    """The caller may decide, and there still is something to decide; the time of that verdict."""
-    refusal = refusal_for(ctx, row)
-    if refusal is not None:
-        raise refusal
+def _require_open(row: ApprovalRequest) -> datetime:
+    """There still is something to decide; the time of that verdict, taken under the lock."""
     if row.decision:
         raise AlreadyDecided(f"{row.decided_by} has decided: {row.decision}.", extra=_decision_of(row))
     if row.state != ApprovalState.PENDING:
@@ -157,16 +156,13 @@ def _about(refusal: DomainError, row: ApprovalRequest) -> DomainError:
     return refusal
 
 
-def _apply(ctx: Context, row: ApprovalRequest, answer: Decision, reason: str, at: datetime) -> None:
-    standing = directory().grants_of(ctx.actor.subject, ctx.tenant_id, row.project_id)
-    person = standing.person if standing else ctx.actor.person
+def _apply(row: ApprovalRequest, answer: Decision, **words: Any) -> None:
     moves = {
         Decision.APPROVE: row.approve,
         Decision.REJECT: row.reject,
         Decision.REQUEST_CHANGES: row.request_changes,
     }
-    moves[answer](by=ctx.actor.subject, person=person, reason=reason, at=at)
-    close(ctx, row, CAUSES[answer])
+    moves[answer](**words)
 
 
 def _expire(ctx: Context, approval_id: UUID, late: ApprovalExpired) -> None:

@@ -10,7 +10,7 @@ from approvals.events import PolicyRevisionPublished
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
 from approvals.policy.evaluation import evaluate
-from approvals.selectors import PolicyView, policy_revisions, policy_view, somebody_eligible
+from approvals.selectors import policy_revisions, somebody_eligible
 from approvals.states import GATED, Effect
 from factory import clock
 from factory.commanding import command
@@ -27,8 +27,8 @@ MOST_WARNINGS = 50
 
 
 @command("PublishPolicyRevision")
-def publish_policy_revision(ctx: Context, *, document: Mapping[str, Any], note: str = "") -> PolicyView:
-    """Publish the tenant's next policy revision; runs that are accepted from now on pin it.
+def publish_policy_revision(ctx: Context, *, document: Mapping[str, Any], note: str = "") -> str:
+    """Publish the tenant's next policy revision and answer its word; new runs pin it from now on.
 
     A WorkspaceAdmin's act. `PolicyRevisionPublished`. What is doubtful but possible is published with
     warnings: a gate that nobody could open as things are, an expiry that is cut to the platform's.
@@ -37,7 +37,7 @@ def publish_policy_revision(ctx: Context, *, document: Mapping[str, Any], note: 
     if len(note) > MAX_NOTE:
         raise InvalidInput("The note is too long.", errors=[FieldError("/note", f"At most {MAX_NOTE}.")])
     documents.check(document)
-    return policy_view(_publish(ctx, document, note))
+    return _publish(ctx, document, note).revision
 
 
 @command("AdoptPlatformPolicy")
@@ -47,10 +47,10 @@ def adopt_platform_policy(ctx: Context) -> str:
     An act of the house, when a tenant is onboarded; doing it again changes nothing.
     """
     _one_at_a_time(ctx)
-    present = policy_revisions().first()
+    present: PolicyRevision | None = policy_revisions().first()
     if present is None:
         present = _publish(ctx, documents.platform_default(), "The platform's policy")
-    return str(present.revision)
+    return present.revision
 
 
 def _publish(ctx: Context, document: Mapping[str, Any], note: str) -> PolicyRevision:

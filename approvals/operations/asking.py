@@ -19,6 +19,7 @@ from approvals.selectors import (
     approval_view,
     evaluate,
     genuine,
+    involved_in,
     requests,
     somebody_eligible,
 )
@@ -59,12 +60,6 @@ class _Question:
         if self.subject_type is SubjectType.RUN:
             return {"subject_type": self.subject_type, "step_id": self.step_id}
         return {"subject_type": self.subject_type, "subject_id": self.subject_id}
-
-    @property
-    def involved(self) -> set[str]:
-        """Who can never answer it."""
-        named = {self.requested_by, self.requester_person, self.author_person} - {""}
-        return named | {projects.person_of(subject) for subject in named}
 
 
 @operation
@@ -191,7 +186,7 @@ def _gate(question: _Question, policy: PolicyView) -> Verdict:
 def _request(
     question: _Question, proposal: Proposal, policy: PolicyView, verdict: Verdict
 ) -> ApprovalRequest:
-    return ApprovalRequest(
+    row = ApprovalRequest(
         project_id=question.project_id,
         subject_type=question.subject_type,
         subject_id=question.subject_id,
@@ -209,11 +204,12 @@ def _request(
         approver_rule=verdict.approver_rule[:1000],
         approver_roles=list(verdict.roles),
         valid_for=verdict.valid_for,
-        nobody_eligible=not somebody_eligible(question.project_id, verdict.roles, question.involved),
         requested_by=question.requested_by,
         requester_person=question.requester_person,
         author_person=question.author_person,
     )
+    row.nobody_eligible = not somebody_eligible(row.project_id, row.approver_roles, involved_in(row))
+    return row
 
 
 def _requested(row: ApprovalRequest) -> ApprovalRequested:

@@ -1,7 +1,8 @@
 """Who may decide, who may see: judged by the memberships of this moment."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -13,7 +14,7 @@ from approvals.selectors.views import ApprovalView
 from approvals.states import ApprovalState
 from factory.context import Context
 from factory.errors import Forbidden
-from factory.identity.directory import directory
+from factory.identity.directory import Standing, directory
 from projects import selectors as projects
 from projects.selectors import MemberView
 
@@ -21,6 +22,21 @@ SEES_THE_PROJECT = frozenset({"Reviewer", "WorkspaceAdmin", "Operator", "Platfor
 """Roles that see every request of their project; anybody else sees what they asked for."""
 
 PAYLOADS = "factory.payloads.read"
+
+
+class Gate(Protocol):
+    """What of a request, or of one that there might be, says who may decide."""
+
+    @property
+    def approver_rule(self) -> str: ...
+    @property
+    def approver_roles(self) -> Sequence[str]: ...
+    @property
+    def requested_by(self) -> str: ...
+    @property
+    def requester_person(self) -> str: ...
+    @property
+    def author_person(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,56 +52,72 @@ class Candidate:
     why_not: str
 
 
+def involved_in(gate: Gate) -> frozenset[str]:
+    """Everybody who answers for the request: as recorded when it was asked, and as things are now."""
+    named = {gate.requested_by, gate.requester_person, gate.author_person} - {""}
+    return frozenset(named | {projects.person_of(subject) for subject in named})
+
+
 def refusal(
-    view: ApprovalView | ApprovalRequest, *, subject: str, person: str, roles: Collection[str]
+    gate: Gate, *, subject: str, person: str, roles: Collection[str], involved: Collection[str]
 ) -> Forbidden | None:
     """The one rule of who may decide, for every path: first the role, then the separation of duties.
 
     People are compared, not accounts: who owns the service account that asked has asked.
     """
-    if not set(view.approver_roles) & set(roles):
-        return NotEligible(f"It is decided by {view.approver_rule}.")
-    if {subject, person} & _involved(view):
+    if not set(gate.approver_roles) & set(roles):
+        return NotEligible(f"It is decided by {gate.approver_rule}.")
+    if {subject, person} & set(involved):
         return SeparationOfDuties("Who asked for it, or wrote it, never decides on it: a second person does.")
     return None
 
 
-def _involved(view: ApprovalView | ApprovalRequest) -> set[str]:
-    """Everybody who answers for the request: as recorded when it was asked, and as things are now."""
-    named = {view.requested_by, view.requester_person, view.author_person} - {""}
-    return named | {projects.person_of(subject) for subject in named}
+def standing_to_decide(ctx: Context, gate: ApprovalView | ApprovalRequest) -> Standing:
+    """What the caller is in the request's project at this moment; what a token asserts can only narrow it.
 
-
-def refusal_for(ctx: Context, view: ApprovalView | ApprovalRequest) -> Forbidden | None:
-    """Whether the caller may decide, by what they are in the request's project at this moment.
-
-    What a token asserts can only narrow that.
+    Raises `NotEligible` or `SeparationOfDuties`: then they may not decide.
     """
     actor = ctx.actor
-    standing = directory().grants_of(actor.subject, ctx.tenant_id, view.project_id)
+    standing = directory().grants_of(actor.subject, ctx.tenant_id, gate.project_id)
     if standing is None:
-        return NotEligible("The caller is no member of the project.")
+        raise NotEligible("The caller is no member of the project.")
+    roles, involved = standing.roles & actor.roles, involved_in(gate)
     for person in (standing.person, actor.person or standing.person):
-        found = refusal(view, subject=actor.subject, person=person, roles=standing.roles & actor.roles)
+        found = refusal(gate, subject=actor.subject, person=person, roles=roles, involved=involved)
         if found is not None:
-            return found
+            raise found
+    return standing
+
+
+def refusal_for(ctx: Context, view: ApprovalView) -> Forbidden | None:
+    """Why the caller may not decide on a request, or None."""
+    try:
+        standing_to_decide(ctx, view)
+    except Forbidden as no:
+        return no
     return None
 
 
 def who_may_decide(approval_id: UUID) -> list[Candidate]:
     """The project's members before this request, those who may decide first."""
     view = approval(approval_id)
+    return candidates(view, view.project_id)
+
+
+def candidates(gate: Gate, project_id: UUID | None) -> list[Candidate]:
+    """The project's members before a gate, those who may open it first."""
+    involved = involved_in(gate)
     by_subject: dict[str, list[MemberView]] = {}
-    for member in projects.members(view.project_id):
+    for member in projects.members(project_id):
         by_subject.setdefault(member.subject, []).append(member)
-    found = [_candidate(view, memberships) for memberships in by_subject.values()]
+    found = [_candidate(gate, memberships, involved) for memberships in by_subject.values()]
     return sorted(found, key=lambda c: (not c.may_decide, c.display_name or c.subject))
 
 
-def _candidate(view: ApprovalView, memberships: list[MemberView]) -> Candidate:
+def _candidate(gate: Gate, memberships: list[MemberView], involved: Collection[str]) -> Candidate:
     member = memberships[0]
     roles = tuple(dict.fromkeys(role for one in memberships for role in one.roles))
-    no = refusal(view, subject=member.subject, person=member.person, roles=roles)
+    no = refusal(gate, subject=member.subject, person=member.person, roles=roles, involved=involved)
     return Candidate(
         subject=member.subject,
         person=member.person,
@@ -143,7 +175,10 @@ def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
 
 def may_see_proposal(ctx: Context, view: ApprovalView) -> bool:
     """Payloads are for those with the scope and the grant, and always for who may decide."""
+    return reads_payloads(ctx) or refusal_for(ctx, view) is None
+
+
+def reads_payloads(ctx: Context) -> bool:
+    """Whether the caller reads inputs, outputs and proposals: it needs the scope and the grant."""
     actor = ctx.actor
-    if actor.kind == "system" or (PAYLOADS in actor.scopes and "payloads" in actor.grants):
-        return True
-    return refusal_for(ctx, view) is None
+    return actor.kind == "system" or (PAYLOADS in actor.scopes and "payloads" in actor.grants)

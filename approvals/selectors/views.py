@@ -139,7 +139,8 @@ class ApprovalView:
 
 def approval_view(row: ApprovalRequest) -> ApprovalView:
     """The view of a row; its authorization, project and environment are read with it if not yet there."""
-    used = next(iter(row.authorizations.all()), None)
+    may_be_used = row.state == ApprovalState.APPROVED
+    used = next(iter(row.authorizations.all()), None) if may_be_used else None
     return ApprovalView(
         id=row.id,
         tenant_id=row.tenant_id,

@@ -60,6 +60,9 @@ GENERAL: dict[str, tuple[int, str, str]] = {
 CONTENTION = frozenset({"55P03", "57014", "40001", "40P01"})
 
 
+FOR_THE_AUDIT_LOG = frozenset({"subject", "stream", "evidence"})
+
+
 def problem_of(fault: BaseException) -> Problem:
     """The problem that a fault is told as; what nobody foresaw is logged, and told without a detail."""
     for kind, translate in _TRANSLATIONS:
@@ -80,8 +83,9 @@ def _domain(fault: Any) -> Problem:
         headers["WWW-Authenticate"] = "Bearer"
     if fault.http_status == 503:
         headers["Retry-After"] = "1"
+    told = {name: value for name, value in fault.extra.items() if name not in FOR_THE_AUDIT_LOG}
     return Problem(
-        fault.http_status, fault.code, fault.title, fault.detail, tuple(fault.errors), fault.extra, headers
+        fault.http_status, fault.code, fault.title, fault.detail, tuple(fault.errors), told, headers
     )
 
 

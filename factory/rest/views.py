@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from factory.commanding import commands
 from factory.context import Context
-from factory.errors import Unauthenticated
+from factory.errors import Forbidden, Unauthenticated
 from factory.identity.permissions import authorize
 from factory.tenancy import reading
 
@@ -33,4 +34,13 @@ class HouseView(APIView):
             raise Unauthenticated("Send a bearer token in the Authorization header.")
         operation = self.operation.get("GET" if request.method == "HEAD" else request.method or "")
         if operation is not None:  # a method without an operation has no handler either: 405
+            self._authorize(operation)
+
+    def _authorize(self, operation: str) -> None:
+        try:
             authorize(self.ctx, operation)
+        except Forbidden as refusal:
+            command = commands().get(operation)
+            if command is not None:
+                command.note(self.ctx, refusal)
+            raise

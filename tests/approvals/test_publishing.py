@@ -23,10 +23,17 @@ def revisions(house) -> list[str]:
         return [row.revision for row in selectors.policy_revisions()]
 
 
+def published(ctx, **words):
+    """The new revision."""
+    word = publish_policy_revision(ctx, **words)
+    with reading(ctx):
+        return selectors.policy_named(word)
+
+
 @pytest.mark.requirement("POL-02", "POL-03")
 def test_the_next_number_stands_beside_the_old_ones(asker):
     document = with_rules(rule("external", "deny"))
-    view = publish_policy_revision(asker.world.workspace_admin, document=document, note="No mail.")
+    view = published(asker.world.workspace_admin, document=document, note="No mail.")
     assert (view.policy_id, view.revision, view.document, view.note) == (
         "default",
         "r2",
@@ -91,7 +98,7 @@ def test_doubts_are_published_with_the_revision(tenant_id):
     house = system(tenant_id, "test")
     home = world(tenant_id)
     document = with_rules(rule("external", "require-approval", expiryHours=100))
-    view = publish_policy_revision(home.workspace_admin, document=document)
+    view = published(home.workspace_admin, document=document)
     assert view.warnings == ("Rule 1 asks for an expiry of 100 h; requests expire after 72 h.",)
     with reading(house):
         assert selectors.policy_named("r1").warnings == view.warnings
@@ -101,7 +108,7 @@ def test_doubts_are_published_with_the_revision(tenant_id):
 def test_a_gate_that_nobody_could_open_is_found_at_publication(tenant_id):
     home = world(tenant_id)
     onboard_project(home.system(), slug="lonely", name="L", environments=[NewEnvironment("lab")], members=[])
-    view = publish_policy_revision(home.workspace_admin, document=platform_default())
+    view = published(home.workspace_admin, document=platform_default())
     assert view.warnings == ("Nobody in lonely could decide about publication: no member is a Reviewer.",)
 
 

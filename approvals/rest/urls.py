@@ -1,0 +1,14 @@
+"""The routes of approvals and policy."""
+
+from django.urls import path
+
+from approvals.rest import views
+
+urlpatterns = [
+    path("approvals", views.ApprovalList.as_view(), name="approvals"),
+    path("approvals/<uuid:approval_id>", views.ApprovalDetail.as_view(), name="approval"),
+    path("approvals/<uuid:approval_id>/decision", views.ApprovalDecision.as_view(), name="approval-decision"),
+    path("policy-revisions", views.PolicyRevisionList.as_view(), name="policy-revisions"),
+    path("policy-revisions/evaluate", views.PolicyEvaluation.as_view(), name="policy-evaluation"),
+    path("policy-revisions/<str:revision>", views.PolicyRevisionDetail.as_view(), name="policy-revision"),
+]

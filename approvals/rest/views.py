@@ -1,0 +1,155 @@
+"""Approvals and policy over HTTP: parse, call one command, translate."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals import selectors
+from approvals.commands import decide_approval, publish_policy_revision
+from approvals.errors import ApprovalNotFound
+from approvals.rest.serializers import (
+    ApprovalBody,
+    ApprovalDetailBody,
+    ApprovalFilter,
+    DecisionBody,
+    ExplanationBody,
+    NewPolicyRevisionBody,
+    PolicyRevisionBody,
+    QuestionBody,
+)
+from approvals.selectors import ApprovalView, approval_view, policy_view
+from factory import clock
+from factory.commanding import AlreadyDone, Once
+from factory.hashing import digest
+from factory.rest.idempotency import REPLAYED, key_of
+from factory.rest.pages import page
+from factory.rest.views import HouseView
+
+
+class ApprovalList(HouseView):
+    operation = {"GET": "ListApprovals"}
+
+    @extend_schema(summary="List approvals", parameters=[ApprovalFilter], responses=ApprovalBody(many=True))
+    def get(self, request: Request) -> Response:
+        """The requests that the caller's roles may see, newest first."""
+        wanted = ApprovalFilter.parse_query(request)
+        with self.reading():
+            only_mine = wanted.pop("mine", "false") == "true"
+            rows = selectors.mine(self.ctx) if only_mine else selectors.visible(self.ctx)
+            context = {"at": clock.now()}
+            return Response(
+                page(
+                    rows.filter(**wanted),
+                    request,
+                    key=("requested_at", "id"),
+                    render=lambda row: ApprovalBody(approval_view(row), context=context).data,
+                )
+            )
+
+
+class ApprovalDetail(HouseView):
+    operation = {"GET": "ReadApproval"}
+
+    @extend_schema(summary="Read an approval", responses=ApprovalDetailBody)
+    def get(self, request: Request, approval_id: UUID) -> Response:
+        """A request, what it is about, who may decide and who may not and why."""
+        with self.reading():
+            row = selectors.visible(self.ctx).filter(pk=approval_id).first()
+            if row is None:
+                raise ApprovalNotFound("There is no such approval here.")
+            view = approval_view(row)
+            return Response(ApprovalDetailBody(view, context=self._around(view)).data)
+
+    def _around(self, view: ApprovalView) -> dict[str, Any]:
+        no = selectors.refusal_for(self.ctx, view)
+        shown = no is None or selectors.reads_payloads(self.ctx)
+        return {
+            "at": clock.now(),
+            "why_not": "" if no is None else no.detail,
+            "candidates": selectors.candidates(view, view.project_id),
+            "proposal": selectors.proposal(view.id).content if shown else None,
+            "withheld": not shown,
+        }
+
+
+class ApprovalDecision(HouseView):
+    operation = {"POST": "DecideApproval"}
+
+    @extend_schema(summary="Decide an approval", request=DecisionBody, responses=ApprovalBody)
+    def post(self, request: Request, approval_id: UUID) -> Response:
+        """Answer exactly what was on the screen: its version and its hash."""
+        answer = DecisionBody.parse(request.data)
+        view = decide_approval(self.ctx, approval_id=approval_id, **answer)
+        return Response(ApprovalBody(view, context={"at": view.closed_at}).data)
+
+
+class PolicyRevisionList(HouseView):
+    operation = {"GET": "ListPolicyRevisions", "POST": "PublishPolicyRevision"}
+
+    @extend_schema(summary="List policy revisions", responses=PolicyRevisionBody(many=True))
+    def get(self, request: Request) -> Response:
+        """The tenant's policy revisions, newest first."""
+        with self.reading():
+            return Response(
+                page(
+                    selectors.policy_revisions(),
+                    request,
+                    key=("number", "id"),
+                    render=lambda row: PolicyRevisionBody(policy_view(row)).data,
+                )
+            )
+
+    @extend_schema(
+        summary="Publish a policy revision",
+        request=NewPolicyRevisionBody,
+        responses={201: PolicyRevisionBody},
+    )
+    def post(self, request: Request) -> Response:
+        """Publish the next revision; runs accepted from now on pin it."""
+        body = NewPolicyRevisionBody.parse(request.data)
+        publish: Callable[..., str] = publish_policy_revision
+        headers = {}
+        if request.headers.get("Idempotency-Key"):
+            publish = publish_policy_revision.under(Once(key_of(request), digest(request.data)))
+        try:
+            word = publish(self.ctx, **body)
+        except AlreadyDone as done:
+            word, headers = done.result, {REPLAYED: "true"}
+        with self.reading():
+            told = PolicyRevisionBody(selectors.policy_named(word)).data
+        where = f"/factory/policy-revisions/{word}"
+        return Response(told, status=201, headers={"Location": where, **headers})
+
+
+class PolicyRevisionDetail(HouseView):
+    operation = {"GET": "ReadPolicyRevision"}
+
+    @extend_schema(summary="Read a policy revision", responses=PolicyRevisionBody)
+    def get(self, request: Request, revision: str) -> Response:
+        """One revision by its word, such as r1."""
+        with self.reading():
+            return Response(PolicyRevisionBody(selectors.policy_named(revision)).data)
+
+
+class PolicyEvaluation(HouseView):
+    operation = {"POST": "EvaluatePolicy"}
+
+    @extend_schema(summary="Explain the policy", request=QuestionBody, responses=ExplanationBody)
+    def post(self, request: Request) -> Response:
+        """What would happen to this action here, and who could decide. Nothing is asked or changed."""
+        question = QuestionBody.parse(request.data)
+        with self.reading():
+            word = question["revision"]
+            policy = selectors.policy_named(word) if word else selectors.current_policy(self.ctx)
+            told = selectors.explain(
+                policy,
+                question["action_class"],
+                project_id=self.ctx.project_id,
+                environment=question["environment"],
+                requested_by=question["requested_by"],
+            )
+            return Response(ExplanationBody(told).data)
