@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .gitstore import Repository, is_binary, of_predecessor
+from .gitstore import Repository, is_binary, of_predecessor, text_of
 from .languages import is_test, is_vendored, language_of
 from .secretscan import Secret, scan
 
@@ -83,7 +83,7 @@ def _texts(repository: Repository, commit: str) -> Iterable[tuple[str, str]]:
     own = [entry for entry in repository.files(commit) if not is_vendored(entry.path)]
     for entry, content in repository.read(own):
         if not is_binary(content):
-            yield entry.path, content.decode("utf-8", "replace")
+            yield entry.path, text_of(content)
 
 
 def _measure(context: "SkillContext", sources: Sequence[tuple[str, str]]) -> tuple[list[Function], int]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .gitstore import is_binary, of_predecessor
+from .gitstore import is_binary, of_predecessor, plain, text_of
 from .languages import is_test, is_vendored
 from .manifests import Dependency, kind_of, lock_for
 
@@ -23,7 +23,7 @@ def run(context: "SkillContext") -> dict[str, Any]:
     for entry, content in repository.read(wanted):
         context.check()
         if not is_binary(content):
-            found.append(_manifest(entry.path, content.decode("utf-8", "replace"), known))
+            found.append(_manifest(entry.path, text_of(content), known))
     found.sort(key=lambda item: (item["test"], item["path"].count("/"), item["path"]))
     own = [item for item in found if not item["test"]]
     return {
@@ -53,7 +53,7 @@ def _manifest(path: str, text: str, known: set[str]) -> dict[str, Any]:
         "dependencies": len(listed),
         "development": sum(item.dev for item in listed),
         "pinned": len(listed) - len(unpinned),
-        "unpinned": [f"{item.name} {item.wanted}".strip()[:80] for item in unpinned[:8]],
+        "unpinned": [plain(f"{item.name} {item.wanted}".strip()[:80]) for item in unpinned[:8]],
         "lockFile": lock_for(path, locks, known),
         "error": error,
         "test": is_test(path),

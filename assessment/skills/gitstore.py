@@ -267,6 +267,16 @@ def is_binary(content: bytes) -> bool:
     return b"\0" in content[:8000]
 
 
+def text_of(content: bytes) -> str:
+    """A file as text that JSON and a database can carry, whatever bytes are in it."""
+    return plain(content.decode("utf-8", "replace"))
+
+
+def plain(text: str) -> str:
+    """Without NUL and lone surrogates."""
+    return re.sub("[\x00\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
+
+
 def of_predecessor(context: "SkillContext") -> tuple[Repository, str]:
     """The repository of the run, and the commit that `inventory` resolved once for all."""
     found = context.predecessors["inventory"]

@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .gitstore import MOST_BYTES_OF_A_FILE, Entry, Repository, is_binary, without_credentials
+from .gitstore import MOST_BYTES_OF_A_FILE, Entry, Repository, is_binary, text_of, without_credentials
 from .languages import PROSE_AND_DATA, Lines, count_lines, is_test, is_vendored, language_of
 from .licences import identify, is_licence_file
 
@@ -77,7 +77,7 @@ def _add(tally: _Tally, entry: Entry, content: bytes) -> None:
     if is_binary(content):
         tally.binary_files += 1
         return
-    text = content.decode("utf-8", "replace")
+    text = text_of(content)
     if is_licence_file(entry.path) and tally.licence is None:
         tally.licence = {"spdx": identify(text) or "unknown", "file": entry.path}
     if re.match(_DOCS["readme"], entry.path, re.IGNORECASE):

@@ -29,6 +29,8 @@ log = logging.getLogger("factory.worker")
 
 MOST_OUTPUT = 256 * 1024
 FLUSH_EVERY = 5.0
+# A renewal is also how a holder hears that its run was cancelled.
+LONGEST_RENEWAL = 10.0
 DRAINING = "the worker is shutting down"
 
 
@@ -99,9 +101,9 @@ class AttemptRunner:
 
     def _failed(self, fault: Exception) -> Report:
         """After an authorization only the skill itself may say that nothing was done."""
-        reason = f"{type(fault).__name__}: {fault}"[:1000]
+        reason = _plain(f"{type(fault).__name__}: {fault}")
         if isinstance(fault, SkillFailed):
-            return Report("Failed", fault.failure_class, fault.reason[:1000])
+            return Report("Failed", fault.failure_class, _plain(fault.reason))
         if self._context is not None and self._context.authorized:
             return Report("Uncertain", "uncertain", reason)
         return Report("Failed", _class_of(fault), reason)
@@ -163,6 +165,13 @@ def _succeeded(output: Any) -> Report:
     return Report("Succeeded", output=output)
 
 
+def _plain(reason: str) -> str:
+    """A reason that any database takes and any person can read."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in reason[:1000]
+    )
+
+
 def _class_of(fault: Exception) -> str:
     if isinstance(fault, PolicyDenied):
         return "policy-denied"
@@ -175,4 +184,4 @@ def _class_of(fault: Exception) -> str:
 
 
 def _third(remaining: float) -> float:
-    return min(max(remaining / 3.0, 0.05), 60.0)
+    return min(max(remaining / 3.0, 0.05), LONGEST_RENEWAL)

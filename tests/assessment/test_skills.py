@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import rfc8785
 
 from assessment.evaluation.bench import Bench, Refused
 from assessment.evaluation.sample_repository import PLANTED
@@ -136,14 +137,17 @@ def test_odd_content_is_counted_and_does_not_break_it(odd: Path, tmp_path: Path)
             "package.json": '{"dependencies": ["a"]}',
             "pom.xml": '<!DOCTYPE x [<!ENTITY a "b">]><project/>',
             "long.js": "x" * 500_000,
+            "web/composer.json": '{"require": {"a/\\u0000\\ud800b": "^1"}}',
+            "late.py": "# " + "x" * 9000 + "\0\ndef f():\n    pass\n",
         },
     )
     found = look(tmp_path / "w", odd)
     assert found["inventory"]["binaryFiles"] == 1
     assert found["inventory"]["languages"][0]["language"] in ("Python", "JavaScript")
     errors = {item["path"]: item["error"] for item in found["dependencies"]["manifests"]}
-    assert set(errors) == {"pyproject.toml", "package.json", "pom.xml"}
-    assert all(errors.values())
+    assert {path for path, error in errors.items() if error} == {"pyproject.toml", "package.json", "pom.xml"}
+    assert "\\u0000" not in json.dumps(found)
+    rfc8785.dumps(found)
     assert "¦" in render(found["compose"]["report"])["report.md"]
 
 

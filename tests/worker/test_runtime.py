@@ -108,6 +108,7 @@ def test_reports_nothing_once_its_lease_is_lost(surface: Surface, started: Start
         ("raise context.fail('validation', 'not tea')", "validation"),
         ("raise OSError('disk')", "transient"),
         ("raise KeyError('x')", "permanent"),
+        ("raise OSError('a\\0b\\ud800')", "transient"),
         ("return {'x': float('nan')}", "validation"),
         ("return 'x' * 300_000", "validation"),
         ("import nothing_like_this", "permanent"),
