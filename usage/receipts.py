@@ -42,7 +42,8 @@ def parse(receipts: Any, pointer: str = "/receipts") -> list[Receipt]:
         raise _invalid([FieldError(pointer, "This is a list of receipts.")])
     if len(receipts) > MOST_RECEIPTS:
         raise _invalid([FieldError(pointer, f"At most {MOST_RECEIPTS} receipts in one call.")])
-    parsed, faults = [], []
+    parsed: list[Receipt] = []
+    faults: list[FieldError] = []
     for index, value in enumerate(receipts):
         try:
             parsed.append(_receipt(value, f"{pointer}/{index}"))
