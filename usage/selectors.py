@@ -170,6 +170,13 @@ def revision_in_force(at: datetime) -> PricingRevision | None:
     return PricingRevision.objects.filter(valid_from__lte=at).order_by("-valid_from", "-number").first()
 
 
+def revisions_between(earliest: datetime, latest: datetime) -> list[PricingRevision]:
+    """Every revision in force at some instant from `earliest` to `latest`, as they took over."""
+    first = revision_in_force(earliest)
+    later = PricingRevision.objects.filter(valid_from__gt=earliest, valid_from__lte=latest)
+    return [*([first] if first else []), *later.order_by("valid_from", "number")]
+
+
 def current_pricing() -> PricingView | None:
     """The prices that hold now."""
     row = revision_in_force(clock.now())

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from factory.commanding import Command
@@ -18,10 +18,12 @@ from usage.models import Budget, LedgerEntry
 from usage.periods import month_of
 from usage.selectors import ReservationView
 
+P = ParamSpec("P")
+R = TypeVar("R")
 STARTED = datetime.now(UTC) - timedelta(seconds=1)
 
 
-def in_a_command(body: Callable[..., Any]) -> Command[..., Any]:
+def in_a_command(body: Callable[Concatenate[Context, P], R]) -> Command[P, R]:
     """A command that stands in for those of the app above. It joins no registry, and borrows a permission."""
     return Command("ExpireReservation", body, audited=True, strict=True)
 
@@ -49,7 +51,7 @@ def release(
 
 
 @in_a_command
-def record_receipts(ctx: Context, **where: Any) -> int:
+def record_receipts(ctx: Context, /, **where: Any) -> int:
     return operations.record_receipts(ctx, **where)
 
 
@@ -119,7 +121,12 @@ def this_month() -> date:
 
 def receipt(**changes: Any) -> dict[str, Any]:
     """A call of a priced tool: 0.000100 for the call and 0.000020 for a second."""
-    usual = {"receiptId": str(uuid7()), "kind": "tool", "provider": "factory-tools", "name": "git-log"}
+    usual: dict[str, Any] = {
+        "receiptId": str(uuid7()),
+        "kind": "tool",
+        "provider": "factory-tools",
+        "name": "git-log",
+    }
     usual |= {"quantities": {"calls": 1, "seconds": 2.5}, "occurredAt": datetime.now(UTC).isoformat()}
     return usual | {"details": {}} | changes
 

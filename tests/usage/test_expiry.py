@@ -61,7 +61,7 @@ def test_a_run_that_has_dispatched_keeps_its_money(m: Money, monkeypatch: pytest
     reservation = m.reserve("4")
     confirm_live(m.ctx, run_id=reservation.run_id)
     assert reservation.expires_at is not None
-    monkeypatch.setattr(reserving.clock, "now", lambda: reservation.expires_at + timedelta(days=1))
+    monkeypatch.setattr("factory.clock.now", lambda: reservation.expires_at + timedelta(days=1))
     assert expire(m, reservation) is False
     assert confirm_live(m.ctx, run_id=reservation.run_id).state == "Reserved"
     assert m.figures(own) == ("6", "4", "0", "0")

@@ -35,7 +35,7 @@ def change_budget_amount(ctx: Context, *, budget_id: UUID, amount: Decimal, vers
         raise BudgetBelowCommitments(f"{text_of(promised)} {budget.currency} are already spent or promised.")
     at, more = clock.now(), amount - budget.amount
     post(
-        budget,
+        [budget],
         {Account.GRANTED: -more, Account.AVAILABLE: more},
         Posting(uuid7(), Movement.AMOUNT_CHANGED, at),
     )

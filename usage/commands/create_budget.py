@@ -45,5 +45,5 @@ def create_budget(ctx: Context, *, project_id: UUID | None, month: date, amount:
     )
     record(ctx, budget, "BudgetCreated", detail={"amount": amount})
     granted = {Account.GRANTED: -amount, Account.AVAILABLE: amount}
-    post(budget, granted, Posting(uuid7(), Movement.GRANTED, at))
+    post([budget], granted, Posting(uuid7(), Movement.GRANTED, at))
     return str(budget.id)

@@ -98,8 +98,7 @@ def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: st
         Account.HELD: held,
         Account.AVAILABLE: reservation.amount - spent - held,
     }
-    for budget in budgets:
-        post(budget, deltas, posting)
+    post(budgets, deltas, posting)
 
 
 def adjust(ctx: Context, reservation: Reservation) -> None:
@@ -116,8 +115,7 @@ def adjust(ctx: Context, reservation: Reservation) -> None:
         Account.HELD: more_held,
         Account.AVAILABLE: -(more_spent + more_held),
     }
-    for budget in budgets:
-        post(budget, deltas, posting)
+    post(budgets, deltas, posting)
 
 
 def lock_held(reservation: Reservation) -> list[Budget]:

@@ -1,6 +1,6 @@
 """The one place where money moves: entries that sum to 0, and the budget's figures in the same breath."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db.models import F
 
-from factory.errors import Busy
 from usage.models import Budget, LedgerEntry
 from usage.money import ZERO, total
 from usage.states import Account, Movement
@@ -26,25 +25,29 @@ class Posting:
     reservation_id: UUID | None = None
 
 
+class BudgetMoved(RuntimeError):
+    """A budget was not as its lock showed it, or would be overdrawn: a defect of the caller."""
+
+
 class Unbalanced(RuntimeError):
     """A movement that creates or loses money: a defect of the caller."""
 
 
-def post(budget: Budget, deltas: Deltas, posting: Posting, *, covered: bool = False) -> bool:
-    """Move money between the accounts of a locked budget.
+def post(budgets: Sequence[Budget], deltas: Deltas, posting: Posting, *, covered: bool = False) -> None:
+    """Move the same money between the accounts of each of these locked budgets.
 
-    With `covered`, only if what is available covers it, judged in the statement that takes it; says
-    whether it moved.
+    With `covered` the statement that takes from what is available takes it only if it is there.
     """
     moves = {account: delta for account, delta in deltas.items() if delta}
     if total(moves.values()) != 0:
         raise Unbalanced(f"{posting.movement}: the entries sum to {total(moves.values())}.")
     if not moves:
-        return True
-    if not _move_figures(budget, moves, covered):
-        return False
-    LedgerEntry.objects.bulk_create(_entries(budget, moves, posting))
-    return True
+        return
+    entries: list[LedgerEntry] = []
+    for budget in budgets:
+        _move_figures(budget, moves, covered)
+        entries += _entries(budget, moves, posting)
+    LedgerEntry.objects.bulk_create(entries)
 
 
 def balance(budget: Budget, account: Account) -> Decimal:
@@ -53,21 +56,18 @@ def balance(budget: Budget, account: Account) -> Decimal:
     return value
 
 
-def _move_figures(budget: Budget, moves: Deltas, covered: bool) -> bool:
+def _move_figures(budget: Budget, moves: Deltas, covered: bool) -> None:
     figures = {_column(account): _signed(account, delta) for account, delta in moves.items()}
     rows = Budget.objects.filter(pk=budget.pk, entries=budget.entries)
     if covered:
         rows = rows.filter(available__gte=-moves.get(Account.AVAILABLE, ZERO))
     changes = {name: F(name) + delta for name, delta in figures.items()}
     if rows.update(**changes, entries=F("entries") + len(moves)) != 1:
-        if covered:
-            return False
-        raise Busy("The budget moved on while it was being written.")
+        raise BudgetMoved(f"Budget {budget.pk} is not as its lock showed it.")
     for name, delta in figures.items():
         setattr(budget, name, getattr(budget, name) + delta)
     budget.entries += len(moves)
     budget.remember()
-    return True
 
 
 def _entries(budget: Budget, moves: Deltas, posting: Posting) -> list[LedgerEntry]:

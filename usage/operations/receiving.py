@@ -16,7 +16,7 @@ from usage.operations.closing import adjust, locked_reservation
 from usage.operations.serial import one_at_a_time
 from usage.pricing import quote
 from usage.receipts import Receipt, parse
-from usage.selectors import revision_in_force
+from usage.selectors import revisions_between
 from usage.states import FUNDED, ReservationState
 
 
@@ -70,15 +70,14 @@ class _Prices:
 
     def __init__(self, earliest: datetime, latest: datetime) -> None:
         self._earliest, self._latest = earliest, max(earliest, latest)
-        self._found: dict[datetime, PricingRevision | None] = {}
+        self._revisions = revisions_between(self._earliest, self._latest)
 
     def believed(self, occurred_at: datetime) -> datetime:
         return min(max(occurred_at, self._earliest), self._latest)
 
     def at(self, when: datetime) -> PricingRevision | None:
-        if when not in self._found:
-            self._found[when] = revision_in_force(when)
-        return self._found[when]
+        begun = [revision for revision in self._revisions if revision.valid_from <= when]
+        return begun[-1] if begun else None
 
 
 def _record(ctx: Context, receipt: Receipt, facts: dict[str, Any], prices: _Prices) -> None:
