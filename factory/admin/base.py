@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -81,6 +82,12 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             request,
             lambda: super(HouseAdmin, self).changeform_view(request, object_id, form_url, extra_context),
         )
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        raise PermissionDenied("Nothing is added here by hand.")
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        raise PermissionDenied("Nothing is deleted here.")
 
     def history_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         raise Http404  # the audit log is the history

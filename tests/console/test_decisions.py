@@ -1,0 +1,175 @@
+"""The decision page: what it says, what its buttons do, and what it does when things have moved on."""
+
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from approvals import selectors
+from approvals.selectors import ApprovalView
+from factory.tenancy import reading
+from tests.console.test_pages import signed_in
+from tests.support.approvals import Asking, Stage, asking, staged
+from tests.support.evidence import audits, counts
+from tests.support.world import second_world
+
+EVIL = '<script>alert("x")</script>'
+DIFF = (
+    "diff --git a/report.md b/report.md\nnew file mode 100644\n--- /dev/null\n+++ b/report.md\n"
+    f"@@ -0,0 +1,2 @@\n+# Report {EVIL}\n+142 files\n"
+)
+
+
+@pytest.fixture
+def asked(tenant_id: str) -> Asking:
+    return asking(tenant_id)
+
+
+@pytest.fixture(autouse=True)
+def stage() -> Stage:
+    with staged() as made:
+        yield made
+
+
+def page_of(view: ApprovalView) -> str:
+    return reverse("admin:approvals_approvalrequest_change", args=[view.id])
+
+
+def send(client: Client, view: ApprovalView, decision: str, **other: object) -> object:
+    form = {"decision": decision, "version": view.version, "proposal_hash": view.proposal_hash, "reason": ""}
+    return client.post(reverse("admin:approvals_decide", args=[view.id]), {**form, **other})
+
+
+def state_of(asked: Asking, approval_id: UUID) -> str:
+    with reading(asked.house):
+        return selectors.approval(approval_id).state
+
+
+@pytest.mark.requirement("APR-30")
+def test_shows_exactly_what_is_decided_about_as_text(asked: Asking) -> None:
+    proposal = {"kind": "unified-diff", "repository": "artifacts", "diff": DIFF, "message": EVIL}
+    view = asked.ask(proposal=proposal, summary=f"commit {EVIL}")
+    page = signed_in(asked.world.reviewer).get(page_of(view))
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert EVIL not in text
+    assert text.count("&lt;script&gt;") >= 3
+    for said in (
+        "142 files",
+        "shared-write",
+        view.proposal_hash[-8:],
+        "Approve exactly this",
+        "r1",
+        "Who may decide",
+    ):
+        assert said in text
+    assert f'name="version" value="{view.version}"' in text
+    assert f'name="proposal_hash" value="{view.proposal_hash}"' in text
+
+
+@pytest.mark.parametrize(
+    ("decision", "reason", "state"),
+    [("approve", "", "Approved"), ("reject", "", "Rejected"), ("request_changes", "State the cost", "Stale")],
+)
+def test_each_button_decides(asked: Asking, stage: Stage, decision: str, reason: str, state: str) -> None:
+    view = asked.ask()
+    client = signed_in(asked.world.reviewer)
+    assert send(client, view, decision, reason=reason).status_code == 302
+    with reading(asked.house):
+        after = selectors.approval(view.id)
+    assert (after.state, after.decided_by, after.reason) == (
+        state,
+        asked.world.reviewer.actor.subject,
+        reason,
+    )
+    assert [moved.id for moved in stage.moved] == [view.id]
+    (entry,) = audits(asked.house, "DecideApproval")
+    assert entry.channel == "admin"
+
+
+def test_decides_nothing_when_the_proposal_has_moved_on(asked: Asking) -> None:
+    view = asked.ask()
+    client = signed_in(asked.world.reviewer)
+    answer = send(client, view, "approve", version=view.version + 1, reason="looks right")
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Nothing was decided" in text
+    assert "looks right" in text, "the reason that was typed is kept"
+    assert state_of(asked, view.id) == "Pending"
+
+
+@pytest.mark.requirement("IDN-17", "RUN-26")
+def test_the_requester_reads_why_not_and_cannot_send(asked: Asking) -> None:
+    view = asked.ask()
+    client = signed_in(asked.world.requester)
+    page = client.get(page_of(view)).content.decode()
+    assert "You may not" in page
+    assert "Approve exactly this" not in page
+    assert send(client, view, "approve").status_code == 403
+    assert state_of(asked, view.id) == "Pending"
+    assert [a.outcome for a in audits(asked.house, "DecideApproval")] == ["refused"]
+
+
+def test_changes_need_a_reason(asked: Asking) -> None:
+    view = asked.ask()
+    answer = send(signed_in(asked.world.reviewer), view, "request_changes")
+    assert answer.status_code == 400
+    assert "reason" in answer.content.decode()
+    assert state_of(asked, view.id) == "Pending"
+
+
+@pytest.mark.parametrize("other", [{"decision": "allow"}, {"version": ""}, {"proposal_hash": ""}])
+def test_an_unknown_word_is_never_a_yes(asked: Asking, other: dict) -> None:
+    view = asked.ask()
+    answer = send(signed_in(asked.world.reviewer), view, other.pop("decision", "approve"), **other)
+    assert answer.status_code in (400, 409)
+    assert state_of(asked, view.id) == "Pending"
+
+
+def test_following_a_link_never_decides(asked: Asking) -> None:
+    view = asked.ask()
+    client = signed_in(asked.world.reviewer)
+    before = counts(asked.house)
+    for link in (page_of(view), reverse("admin:approvals_decide", args=[view.id])):
+        for method in (client.get, client.head, client.options):
+            assert method(link, {"decision": "approve"}).status_code in (200, 404, 405)
+    assert counts(asked.house) == before
+
+
+def test_a_form_of_another_site_is_refused(asked: Asking) -> None:
+    view = asked.ask()
+    client = signed_in(asked.world.reviewer)
+    client.handler.enforce_csrf_checks = True
+    assert send(client, view, "approve").status_code == 403
+    assert state_of(asked, view.id) == "Pending"
+
+
+@pytest.mark.requirement("IDN-15", "IDN-16")
+def test_another_tenants_request_does_not_exist(asked: Asking, tenant_id: str) -> None:
+    view = asked.ask()
+    client = signed_in(second_world(tenant_id).reviewer)
+    assert client.get(page_of(view)).status_code == 404
+    assert client.get(reverse("admin:approvals_proposal", args=[view.id])).status_code == 404
+    assert send(client, view, "approve").status_code == 404
+    assert state_of(asked, view.id) == "Pending"
+
+
+def test_the_proposal_is_downloaded_and_never_displayed(asked: Asking) -> None:
+    view = asked.ask(proposal={"kind": "text", "text": EVIL})
+    answer = signed_in(asked.world.reviewer).get(reverse("admin:approvals_proposal", args=[view.id]))
+    assert answer["Content-Type"] == "application/octet-stream"
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    hidden = signed_in(asked.world.observer).get(reverse("admin:approvals_proposal", args=[view.id]))
+    assert hidden.status_code == 404
+
+
+def test_a_later_round_says_what_changed(asked: Asking) -> None:
+    first = asked.ask(proposal={"kind": "unified-diff", "diff": DIFF})
+    send(signed_in(asked.world.reviewer), first, "request_changes", reason="State the cost, please")
+    second = asked.ask(proposal={"kind": "unified-diff", "diff": DIFF.replace("142", "143")})
+    text = signed_in(asked.world.reviewer2).get(page_of(second)).content.decode()
+    assert "State the cost, please" in text
+    assert "differs from the proposal before" in text
+    assert "Round 2" in text
