@@ -1,0 +1,91 @@
+"""A run from its submission to its end."""
+
+from uuid import UUID
+
+import pytest
+
+from factory.hashing import digest
+from factory.tenancy import reading
+from tests.support.evidence import journal, outbox
+from tests.support.running import House, receipt
+from usage.selectors import reservation_of, usage_of_run
+
+
+@pytest.mark.requirement("RUN-05", "RUN-08", "RUN-16", "DSP-09")
+def test_carries_a_run_to_completed(house: House) -> None:
+    run_id = house.run("single")
+    worker = house.hand()
+    [work] = worker.poll()
+    assert house.state(run_id) == "Running"
+    assert house.step_states(run_id) == {"look": "Dispatched"}
+    grant = worker.acquire(work)
+    assert not grant.cancel_requested
+    assert house.step_states(run_id) == {"look": "Running"}
+    worker.receipts(work, receipt())
+    told = worker.report(work, output={"found": 3})
+    assert (told.outcome, house.state(run_id)) == ("Succeeded", "Completed")
+    run = house.row(run_id)
+    assert (run.output, run.output_hash) == ({"found": 3}, digest({"found": 3}))
+    assert journal(house.system, run_id) == [
+        ("None", "Accepted", "Submitted"),
+        ("Accepted", "Running", "FirstAttemptDispatched"),
+        ("Running", "Completed", "LastStepSucceeded"),
+    ]
+    with reading(house.system):
+        reservation = reservation_of(run_id)
+        assert reservation is not None
+        assert reservation.state == "Settled"
+        assert usage_of_run(run_id).records == 1
+    topics = [topic.rsplit(".", 1)[-1] for topic, _ in outbox(house.system, run_id)]
+    assert topics[0] == "run-accepted"
+    assert topics[-3:] == ["run-state-changed", "run-completed", "workflow-run-completed"] or (
+        "run-completed" in topics
+    )
+
+
+@pytest.mark.requirement("WFE-08", "STP-07")
+def test_walks_a_diamond_in_order(house: House) -> None:
+    run_id = house.run("diamond")
+    worker = house.hand()
+    first = worker.take()
+    assert first.snapshot["stepKey"] == "a"
+    worker.report(first, output="A")
+    both = worker.poll()
+    assert {w.snapshot["stepKey"] for w in both} == {"b", "c"}
+    assert all(w.input["predecessors"] == {"a": "A"} for w in both)
+    for work in both:
+        worker.acquire(work)
+        worker.report(work, output=work.snapshot["stepKey"].upper())
+    last = worker.take()
+    assert last.input["predecessors"] == {"b": "B", "c": "C"}
+    worker.report(last, output="D")
+    assert house.row(run_id).output == "D"
+    assert isinstance(run_id, UUID)
+
+
+@pytest.mark.requirement("APR-21", "RUN-11", "RUN-12", "DSP-11")
+def test_parks_for_a_person_and_goes_on_with_the_decision(house: House) -> None:
+    run_id = house.run("gated")
+    worker, other = house.hand("w1", slots=1), house.hand("w2")
+    work = worker.take()
+    asked = worker.ask(work, park=True)
+    assert (asked.effect, asked.opened, asked.parked) == ("require-approval", True, True)
+    assert house.state(run_id) == "WaitingForApproval"
+    assert house.attempt(work.attempt_id).state == "Parked"
+    assert other.poll() == []
+    assert asked.approval_id is not None
+    house.decide(asked.approval_id)
+    assert house.state(run_id) == "Running"
+    [again] = other.poll()
+    assert again.attempt_id == work.attempt_id
+    assert again.fencing_token > work.fencing_token
+    assert again.checkpoint == {"at": "proposal"}
+    assert again.decision is not None
+    assert again.decision.decision == "approve"
+    other.acquire(again)
+    taken = other.authorize(again, asked.approval_id)
+    assert other.authorize(again, asked.approval_id).id == taken.id
+    from tests.support.running import effect
+
+    other.report(again, output={"commit": "c0ffee"}, receipts=[effect(asked.approval_id)])
+    assert house.state(run_id) == "Completed"
