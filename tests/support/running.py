@@ -1,4 +1,4 @@
-"""A house with a published release, money, and workers that poll: everything a run needs, by real commands."""
+"""A house with a published release, money, and workers that poll: all that runs need, by real commands."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,7 +44,8 @@ DIFF = {"kind": "diff", "files": [{"path": "report.md", "added": 142, "removed":
 def node(key: str, *depends_on: str, side_effect_class: str = "read", **more: Any) -> dict[str, Any]:
     skill = {"read": "look", "sandbox": "build", "shared-write": "write"}[side_effect_class]
     made = {"key": key, "kind": "agent", "agentId": "analyst", "skillId": skill, **more}
-    return made | {"sideEffectClass": side_effect_class} | ({"dependsOn": list(depends_on)} if depends_on else {})
+    made["sideEffectClass"] = side_effect_class
+    return made | {"dependsOn": list(depends_on)} if depends_on else made
 
 
 def workflow(workflow_id: str, *nodes: dict[str, Any]) -> dict[str, Any]:
@@ -395,7 +396,8 @@ class House:
 
     def pass_deadline(self, run_id: UUID) -> None:
         self._owner(
-            "UPDATE runs_run SET deadline_at = clock_timestamp() - interval '1 second' WHERE id = %s", [run_id]
+            "UPDATE runs_run SET deadline_at = clock_timestamp() - interval '1 second' WHERE id = %s",
+            [run_id],
         )
 
     def _owner(self, sql: str, params: list[Any]) -> None:
