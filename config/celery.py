@@ -43,6 +43,6 @@ app.conf.beat_schedule = {
 }
 
 
-@setup_logging.connect  # type: ignore[untyped-decorator]
+@setup_logging.connect
 def keep_our_logging(**_: Any) -> None:
     """Celery would put its own format over the settings' one."""

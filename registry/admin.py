@@ -74,7 +74,7 @@ class ReleaseAdmin(HouseAdmin[Release]):
         if row.closure is None:
             return format_html("–")
         lines = (
-            (entry.kind, entry.item_id, entry.path, short(entry.hash))
+            (entry.kind, entry.item_id, entry.path, short(entry.sha256))
             for entry in row.closure.entries.order_by("kind", "item_id", "path")
         )
         return format_html(

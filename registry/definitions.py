@@ -29,9 +29,10 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.events.AliasEvent):
-            _stop(self.peek_event(), "an alias is not allowed")
-        if getattr(self.peek_event(), "anchor", None):
-            _stop(self.peek_event(), "an anchor is not allowed")
+            _stop(self.peek_event(), "an alias is not allowed")  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "anchor", None):
+            _stop(event, "an anchor is not allowed")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

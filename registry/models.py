@@ -9,6 +9,7 @@ from django.db.models import Q
 from django_fsm import FSMField, transition
 
 from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+from registry.errors import ClosureNotResolved
 from registry.states import ALIAS, HOLDS_VERSION, RELEASE, AliasState, InFlight, ReleaseState, Verdict
 
 HASH = r"^sha256:[0-9a-f]{64}$"
@@ -118,6 +119,13 @@ class Release(Journaled):
 
     def __str__(self) -> str:
         return f"{self.asset_id}@{self.semver}"
+
+    @property
+    def resolved(self) -> "Closure":
+        """Its closure, which all but a young Draft has; raises `ClosureNotResolved`."""
+        if self.closure is None:
+            raise ClosureNotResolved("The release's closure is not resolved yet.")
+        return self.closure
 
     @transition(field=state, source=ReleaseState.DRAFT, target=ReleaseState.IN_REVIEW)
     def open_review(self, *, approval_id: UUID, evaluation: "EvaluationRecord") -> None:

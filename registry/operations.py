@@ -45,7 +45,8 @@ def point_alias(ctx: Context, release: Release, name: str) -> Alias:
 
     Emits AliasMoved. An alias that already names the release stays as it is.
     """
-    alias = Alias.objects.select_for_update(no_key=True).filter(asset_id=release.asset_id, name=name).first()
+    rows = Alias.objects.select_for_update(no_key=True)
+    alias: Alias | None = rows.filter(asset_id=release.asset_id, name=name).first()
     if alias is not None and alias.release_id == release.id:
         return alias
     before = alias.release_id if alias else None

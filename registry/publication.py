@@ -34,16 +34,16 @@ class ReviewOver(Gone):
 
 def proposal_of(release: Release, evaluation: EvaluationRecord) -> dict[str, Any]:
     """What the reviewer signs: the manifest, every file by its hash, and what the evaluation found."""
-    pieces = [piece.to_json() for piece in entries(release.closure.id)]
+    pieces = [piece.to_json() for piece in entries(release.resolved.id)]
     return {
         "releaseId": str(release.id),
         "asset": release.asset.name,
         "version": release.semver,
         "repository": release.repository,
         "sourceCommit": release.commit,
-        "releaseHash": release.closure.hash,
-        "manifestDigest": digest(release.closure.definition),
-        "manifest": release.closure.definition,
+        "releaseHash": release.resolved.hash,
+        "manifestDigest": digest(release.resolved.definition),
+        "manifest": release.resolved.definition,
         "entries": pieces,
         "evaluation": {
             "evaluationId": str(evaluation.id),
@@ -73,7 +73,7 @@ def check_publishable(release: Release) -> None:
 
 
 def _workflow_ids(release: Release) -> list[str]:
-    return sorted(item["workflowId"] for item in release.closure.definition["workflows"])
+    return sorted(item["workflowId"] for item in release.resolved.definition["workflows"])
 
 
 class Publication:
@@ -112,7 +112,7 @@ def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:
         tenant_id=ctx.tenant_id,
         asset=release.asset.name,
         version=release.semver,
-        release_hash=release.closure.hash,
+        release_hash=release.resolved.hash,
         approval_id=approval_id,
     )
     record(ctx, release, "ApprovalGranted", told)

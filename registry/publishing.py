@@ -117,14 +117,14 @@ def _draft(way: Way, asset: str, version: str) -> UUID:
         row = find_release(release_id)
         if row.closure is None:
             raise PublicationStopped(f"{asset}@{version}: {row.resolution_error}")
-        way.tell(f"{asset}@{version}: {row.closure.hash[:19]}… from {row.commit[:12]}")
+        way.tell(f"{asset}@{version}: {row.resolved.hash[:19]}… from {row.commit[:12]}")
     return release_id
 
 
 def _evaluate(way: Way, release_id: UUID, definition: dict[str, Any]) -> None:
     with reading(way.author):
         row = find_release(release_id)
-        release_hash, files = row.closure.hash, stored_files(row.closure)
+        release_hash, files = row.resolved.hash, stored_files(row.resolved)
     found = run_suite(definition, files)
     made = record_evaluation(
         way.author,

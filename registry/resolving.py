@@ -114,4 +114,4 @@ def dependency_hashes(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         if name not in releases or releases[name].state != ReleaseState.PUBLISHED:
             raise DependencyNotPublished(f"The dependency {name} is not a Published release.")
-    return {name: releases[name].closure.hash for name in names}
+    return {name: releases[name].resolved.hash for name in names}

@@ -126,7 +126,7 @@ def _aliased(asset_id: UUID, alias: str) -> Release:
 
 
 def _named(asset_id: UUID, release_id: UUID | None) -> Release:
-    row = releases().filter(pk=release_id, asset_id=asset_id).first()
+    row = releases().filter(pk=release_id, asset_id=asset_id).first() if release_id else None
     if row is None:
         raise _not_published("There is no such release of this workflow's asset.", "/releaseId")
     return row
@@ -170,7 +170,7 @@ def manifest(release_id: UUID) -> dict[str, Any]:
 def _manifest(row: Release) -> dict[str, Any]:
     if row.closure is None:
         raise ReleaseNotLoadable("The release has no manifest yet: its closure is not resolved.")
-    pieces = entries(row.closure_id)
+    pieces = entries(row.closure.id)
     files = {piece.path: piece for piece in pieces if piece.path}
     return {
         "releaseId": str(row.id),
@@ -193,7 +193,7 @@ def loadable(release_id: UUID) -> bool:
     return row is not None and not _needs_revoked(row["closure_id"])
 
 
-def _needs_revoked(closure_id: UUID) -> bool:
+def _needs_revoked(closure_id: UUID | None) -> bool:
     needed = ClosureDependency.objects.filter(closure_id=closure_id)
     return bool(needed.filter(release__state=ReleaseState.REVOKED).exists())
 

@@ -34,7 +34,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     show_full_result_count = False
     list_per_page = 50
     actions = None
-    ordering = ("-id",)
+    ordering: ClassVar[tuple[str, ...]] = ("-id",)
     list_before_template = "factory/about.html"
 
     @property

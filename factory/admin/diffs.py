@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from unidiff import PatchSet
 from unidiff.errors import UnidiffParseError
-from unidiff.patch import Hunk, PatchedFile
+from unidiff.patch import Hunk, PatchedFile, PatchSet
 
 LONG_FILE = 400
 """A longer file is folded: it opens with a click, and the count says how much there is."""

@@ -30,7 +30,7 @@ def resolve_closure(ctx: Context, *, release_id: UUID, found: Found) -> str:
     """
     release = lock_release(ctx, release_id)
     if release.closure is not None:
-        if release.closure.hash != found.hash:
+        if release.resolved.hash != found.hash:
             raise ReleaseNotInState("The release has another closure already.")
         return found.hash
     needed = _dependencies(found)
@@ -50,7 +50,7 @@ def _dependencies(found: Found) -> list[Release]:
     releases = dependency_releases(wanted)
     for name, sha256 in wanted.items():
         row = releases.get(name)
-        if row is None or row.state != ReleaseState.PUBLISHED or row.closure.hash != sha256:
+        if row is None or row.state != ReleaseState.PUBLISHED or row.resolved.hash != sha256:
             raise DependencyNotPublished(f"The dependency {name} is not a Published release.")
     return list(releases.values())
 

@@ -45,8 +45,8 @@ def record_evaluation(
     faults = hash_faults(release_hash, "/releaseHash") + hash_faults(evidence_hash, "/evidenceHash")
     refuse(faults + score_faults(scores), "The evaluation is not valid.")
     release = _draft(ctx, release_id)
-    named = release.closure.definition["evaluation"]
-    if release.closure.hash != release_hash:
+    named = release.resolved.definition["evaluation"]
+    if release.resolved.hash != release_hash:
         raise EvaluationMismatch("The evaluation is of another hash than the release's.")
     if (named["suite"], named["version"]) != (suite, suite_version):
         raise EvaluationMismatch(f"The manifest asks for {named['suite']}@{named['version']}.")
@@ -126,6 +126,6 @@ def _passing(release: Release) -> EvaluationRecord:
     )
     if newest is None:
         raise EvaluationMissing("The release has not been evaluated.")
-    if newest.verdict != Verdict.PASS or newest.release_hash != release.closure.hash:
+    if newest.verdict != Verdict.PASS or newest.release_hash != release.resolved.hash:
         raise EvaluationMissing("The newest evaluation does not pass.")
     return newest

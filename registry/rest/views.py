@@ -1,6 +1,6 @@
 """The registry over HTTP: parse, call one command, translate."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
@@ -114,13 +114,14 @@ class ReleaseManifest(RegistryView):
 class AnyType(BaseContentNegotiation):
     """A file is what it is, whatever the caller would rather have."""
 
-    def select_parser(self, request: Request, parsers: Sequence[Any]) -> Any:
-        return parsers[0]
+    def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
+        return next(iter(parsers))
 
     def select_renderer(
-        self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None
+        self, request: Request, renderers: Iterable[Any], format_suffix: str | None = None
     ) -> Any:
-        return renderers[0], renderers[0].media_type
+        first = next(iter(renderers))
+        return first, first.media_type
 
 
 class ReleaseFile(RegistryView):
