@@ -130,12 +130,12 @@ def _worded(summary: str) -> str:
 
 def _standing_answer(question: _Question) -> ApprovalView | None:
     """The newest request that already answers this question, or will."""
-    same = requests().filter(
-        **question.about,
-        proposal_hash=question.proposal_hash,
-        action_class=question.action_class,
-        environment_id=question.environment_id,
-    )
+    wanted: dict[str, Any] = {
+        "proposal_hash": question.proposal_hash,
+        "action_class": question.action_class,
+        "environment_id": question.environment_id,
+    }
+    same = requests().filter(**question.about, **wanted)
     views, at = [approval_view(row) for row in same.order_by("-requested_at", "-id")], clock.now()
     return next((view for view in views if _still_answers(view, question, at)), None)
 

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,12 +15,14 @@ from approvals.errors import (
     AuthorizationUsed,
     NotAuthorized,
 )
+from approvals.selectors import ApprovalView, PolicyView
 from factory import clock
 from tests.approvals.test_decisions import decide
+from tests.support.approvals import Asking
 from tests.support.evidence import counts, details, journal, violations
 
 
-def approved(asker, **other):
+def approved(asker: Asking, **other: Any) -> ApprovalView:
     return decide(asker.world.reviewer, asker.ask(**other))
 
 
@@ -97,7 +100,7 @@ def test_what_expired_authorizes_nothing(asker, soon):
         asker.take(view)
 
 
-def short(asker):
+def short(asker: Asking) -> PolicyView:
     """A policy under which an approval holds for a third of a second."""
     rule = {**asker.policy.document["rules"][0], "validHours": 0.3 / 3600}
     return replace(asker.policy, document={**asker.policy.document, "rules": [rule]})

@@ -21,6 +21,7 @@ from approvals.errors import (
 from approvals.selectors import ApprovalView
 from factory.context import Context
 from factory.errors import Gone, InsufficientScope, InvalidInput
+from projects.commands import change_member
 from tests.support.approvals import Asking, supersede
 from tests.support.evidence import audits, counts, journal, outbox, violations
 from tests.support.world import context_of, ctx, second_world
@@ -208,8 +209,6 @@ def test_no_part_of_the_house_decides(asker):
 
 
 def give_role(asker: Asking, who: Context, *roles: str) -> Context:
-    from projects.commands import change_member
-
     (key,) = [
         k for k in asker.world.memberships if getattr(asker.world, k).actor.subject == who.actor.subject
     ]

@@ -1,6 +1,8 @@
 """One request under any sequence of acts: it never does what the model of it says that it cannot."""
 
-from itertools import count
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from approvals.commands import expire_approval
 from approvals.errors import (
     AlreadyDecided,
     ApprovalOver,
@@ -24,7 +27,6 @@ from tests.support.approvals import Asking, asking, staged, supersede
 from tests.support.evidence import counts, violations
 
 ANSWERS = {"approve": "Approved", "reject": "Rejected", "request_changes": "Stale"}
-number = count()
 
 
 class OneRequest(RuleBasedStateMachine):
@@ -34,20 +36,21 @@ class OneRequest(RuleBasedStateMachine):
         super().__init__()
         self.scene = staged()
         self.stage = self.scene.__enter__()
-        self.asker: Asking | None = None
+        self.asker: Asking
 
     def teardown(self) -> None:
         self.scene.__exit__(None, None, None)
-        if self.asker is not None:
+        if hasattr(self, "asker"):
             assert violations(self.asker.world.tenant) == []
 
     @initialize()
     def ask(self) -> None:
         self.asker = asking(f"m-{uuid4().hex[:12]}")
         self.id = self.asker.ask().id
-        self.state, self.decision, self.used_by = "Pending", "", None
+        self.state, self.decision = "Pending", ""
+        self.used_by: str | None = None
 
-    def attempt(self, act, *expected: type[DomainError]) -> bool:
+    def attempt(self, act: Callable[[], Any], *expected: type[DomainError]) -> bool:
         """Do it; whether it was done. A refusal must be an expected one, and leave everything as it was."""
         before, told = self.asker.view(self.id), counts(self.asker.house)[:2]
         try:
@@ -75,10 +78,8 @@ class OneRequest(RuleBasedStateMachine):
 
     @rule()
     def expire_too_early(self):
-        from approvals.commands import expire_approval
-
         view = self.asker.view(self.id)
-        act = lambda: expire_approval(self.asker.house, approval_id=self.id, version=view.version)  # noqa: E731
+        act = partial(expire_approval, self.asker.house, approval_id=self.id, version=view.version)
         assert not self.attempt(act, NotDueYet, VersionMismatch)
 
     @rule()
@@ -116,7 +117,7 @@ class OneRequest(RuleBasedStateMachine):
 
     @invariant()
     def is_as_the_model_says(self):
-        if self.asker is None:
+        if not hasattr(self, "asker"):
             return
         view = self.asker.view(self.id)
         assert (view.state, view.decision) == (self.state, self.decision)

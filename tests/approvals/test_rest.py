@@ -315,7 +315,7 @@ def test_explains(asker):
 
 
 def test_answers_are_what_the_schema_says(asker, reviewer):
-    document = SchemaGenerator().get_schema(request=None, public=True)
+    document = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     view = asker.ask()
     admin = Api.as_(asker.world.workspace_admin)
     one, answer = "/factory/approvals/{approval_id}", "/factory/approvals/{approval_id}/decision"

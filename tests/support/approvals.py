@@ -151,19 +151,19 @@ def asking(tenant_id: str) -> Asking:
 
 
 @command("TestAsk")
-def ask(ctx: Context, **question: Any) -> ApprovalView:
+def ask(ctx: Context, /, **question: Any) -> ApprovalView:
     """What RequestApproval and review do about the request."""
     return operations.open_request(ctx, **question)
 
 
 @command("TestConsume")
-def take(ctx: Context, **wanted: Any) -> AuthorizationView:
+def take(ctx: Context, /, **wanted: Any) -> AuthorizationView:
     """What AuthorizeAction does about the request."""
     return operations.consume(ctx, **wanted)
 
 
 @command("TestCancelPending")
-def cancel(ctx: Context, **about: Any) -> list[ApprovalView]:
+def cancel(ctx: Context, /, **about: Any) -> list[ApprovalView]:
     """What CancelRun does about the requests."""
     return operations.cancel_pending(ctx, **about)
 
