@@ -18,6 +18,7 @@ from config.launching.processes import POOL, WORKER_NAME
 from factory.context import system
 from factory.embedded.system import write_private
 from factory.identity.issuer import issue_person_token, issue_worker_token
+from runs.commands.pools import serve_tenant
 from usage.commands import create_budget, establish_pricing
 from usage.errors import BudgetExists
 
@@ -36,6 +37,7 @@ def make_world(today: date) -> dict[str, Any]:
     house = system(TENANT, "demo", channel="cli")
     adopt_platform_policy(house)
     establish_pricing(house)
+    serve_tenant(house, pool=POOL, tenant_id=TENANT)
     _open_budget(project_id, today.replace(day=1))
     token = issue_worker_token(WORKER_NAME, pool=POOL, ttl_seconds=WORKER_TOKEN_SECONDS)
     write_private(Path(settings.SECRETS_DIR) / "demo_worker_token", token)

@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from config.launching.world import make_world
+from factory.embedded.system import EmbeddedError
 
 
 class Command(BaseCommand):
@@ -17,7 +18,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=0)
         self._tell(migrated="up to date")
-        self._tell(world=make_world(timezone.now().date()))
+        try:
+            self._tell(world=make_world(timezone.now().date()))
+        except EmbeddedError as error:
+            raise CommandError(str(error)) from error
 
     def _tell(self, **found: Any) -> None:
         self.stdout.write(json.dumps(found))
