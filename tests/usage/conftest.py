@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 
@@ -28,7 +29,15 @@ MONEY_CODES = [
 @pytest.fixture
 def m(tenant_id: str) -> Iterator[Money]:
     """A tenant with money; after the test its books must be in order."""
-    made = money(tenant_id)
-    yield made
-    found = [v for v in audit_all(MONEY_CODES) if v.tenant_id == tenant_id]
-    assert found == []
+    yield from in_order(tenant_id)
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[Money]:
+    """One tenant for all tests of a module that change nothing which another of them sees."""
+    yield from in_order(f"t-{uuid4().hex[:16]}")
+
+
+def in_order(tenant_id: str) -> Iterator[Money]:
+    yield money(tenant_id)
+    assert [found for found in audit_all(MONEY_CODES) if found.tenant_id == tenant_id] == []

@@ -16,16 +16,16 @@ TABLES = [
 ]
 
 
-@pytest.fixture
-def books(m: Money) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def books(ours: Money) -> dict[str, Any]:
     """A budget with a live reservation, a settled one with known usage, and one with unknown usage."""
-    budget = m.budget("100")
-    live = m.reserve("4")
-    settled, unknown = m.dispatched("10"), m.dispatched("10")
-    m.receive(settled, [receipt(), costing("2")])
-    m.receive(unknown, [costing("1"), receipt(quantities=None)])
-    m.settle(settled)
-    m.settle(unknown)
+    budget = ours.budget("100")
+    live = ours.reserve("4")
+    settled, unknown = ours.dispatched("10"), ours.dispatched("10")
+    ours.receive(settled, [receipt(), costing("2")])
+    ours.receive(unknown, [costing("1"), receipt(quantities=None)])
+    ours.settle(settled)
+    ours.settle(unknown)
     return {"budget": budget, "live": live.run_id, "settled": settled, "unknown": unknown}
 
 
@@ -94,12 +94,12 @@ DAMAGE = [
 @pytest.mark.parametrize(
     ("code", "damage"), DAMAGE, ids=[f"{code}-{n}" for n, (code, _) in enumerate(DAMAGE)]
 )
-def test_finds_the_damage(m: Money, books: dict[str, Any], code: str, damage: str) -> None:
+def test_finds_the_damage(ours: Money, books: dict[str, Any], code: str, damage: str) -> None:
     with walls_down(*TABLES) as cursor:
-        assert found_by(code, cursor, m.world.tenant) == []
+        assert found_by(code, cursor, ours.world.tenant) == []
         cursor.execute(damage, books)
         assert cursor.rowcount >= 1
-        assert found_by(code, cursor, m.world.tenant) != []
+        assert found_by(code, cursor, ours.world.tenant) != []
 
 
 def test_every_invariant_of_money_is_proved() -> None:
@@ -122,16 +122,18 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_the_application_itself_cannot_do_the_damage(m: Money, books: dict[str, Any], statement: str) -> None:
-    with pytest.raises(DatabaseError), bound(m.ctx), connection.cursor() as cursor:
+def test_the_application_itself_cannot_do_the_damage(
+    ours: Money, books: dict[str, Any], statement: str
+) -> None:
+    with pytest.raises(DatabaseError), bound(ours.ctx), connection.cursor() as cursor:
         cursor.execute(statement)
 
 
-def test_an_unbalanced_transaction_is_refused_at_its_commit(m: Money, books: dict[str, Any]) -> None:
+def test_an_unbalanced_transaction_is_refused_at_its_commit(ours: Money, books: dict[str, Any]) -> None:
     one_sided = (
         "INSERT INTO usage_ledgerentry SELECT (jsonb_populate_record(l, jsonb_build_object('id', "
         "gen_random_uuid(), 'transaction_id', gen_random_uuid(), 'sequence', 99))).* "
         "FROM usage_ledgerentry l WHERE budget_id = %(budget)s AND sequence = 1"
     )
-    with pytest.raises(IntegrityError, match="is off by"), bound(m.ctx), connection.cursor() as cursor:
+    with pytest.raises(IntegrityError, match="is off by"), bound(ours.ctx), connection.cursor() as cursor:
         cursor.execute(one_sided, books)

@@ -172,19 +172,19 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "pointer"), BAD, ids=[str(changes) for changes, _ in BAD])
 def test_refuses_a_faulty_receipt_and_takes_none_of_the_call(
-    m: Money, changes: dict[str, Any], pointer: str
+    ours: Money, changes: dict[str, Any], pointer: str
 ) -> None:
     run_id = uuid7()
     with pytest.raises(InvalidInput) as refusal:
-        m.receive(run_id, [receipt(), receipt(**changes)])
+        ours.receive(run_id, [receipt(), receipt(**changes)])
     assert [fault.pointer for fault in refusal.value.errors] == [f"/receipts/1{pointer}"]
-    assert records(m, run_id) == []
+    assert records(ours, run_id) == []
 
 
 @pytest.mark.parametrize("receipts", ["text", {"0": {}}, None, 7, [7], [receipt()] * 1001], ids=str)
-def test_refuses_what_is_no_list_of_receipts(m: Money, receipts: Any) -> None:
+def test_refuses_what_is_no_list_of_receipts(ours: Money, receipts: Any) -> None:
     with pytest.raises(InvalidInput):
-        m.receive(uuid7(), receipts)
+        ours.receive(uuid7(), receipts)
 
 
 def test_many_of_the_smallest_amount_add_up_exactly(m: Money) -> None:
