@@ -64,6 +64,9 @@ NAVIGATION = [
         "Work",
         HOME,
         _entry("Approvals", "inbox", "approvals_approvalrequest_changelist", "ListApprovals"),
+        _entry("Runs", "play_circle", "runs_run_changelist", "ListRuns"),
+        _entry("Needs an operator", "help", "runs_step_changelist", "ListRuns"),
+        _entry("Workers", "dns", "runs_worker_changelist", "ListRuns"),
     ),
     _group(
         "Assets",

@@ -1,7 +1,9 @@
 """Small renderings that every page shares. All text is escaped: other people's words are data."""
 
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,7 +20,7 @@ TONES = {
         "Confirmed",
         "Held",
     },
-    "busy": {"Accepted", "Running", "Dispatched", "Offered", "Reserved", "InReview", "Estimated"},
+    "busy": {"Open", "Accepted", "Running", "Dispatched", "Offered", "Reserved", "InReview", "Estimated"},
     "wait": {
         "WaitingForApproval",
         "Pending",
@@ -29,7 +31,7 @@ TONES = {
         "Draft",
         "noted",
     },
-    "bad": {"Failed", "Rejected", "Expired", "TimedOut", "Denied", "Revoked", "refused"},
+    "bad": {"Failed", "Rejected", "Expired", "TimedOut", "Denied", "Revoked", "refused", "Offline"},
 }
 MARKS = {"good": "✓", "busy": "▸", "wait": "‖", "bad": "✕", "plain": "○"}
 
@@ -83,6 +85,11 @@ def span(seconds: float) -> str:
     if minutes:
         return f"{minutes} min {left} s" if minutes < 10 else f"{minutes} min"
     return f"{left} s"
+
+
+def pretty(value: Any) -> str:
+    """A JSON value as indented text, bounded: a page is for reading."""
+    return json.dumps(value, indent=2, ensure_ascii=False)[:100_000]
 
 
 def usd(amount: Decimal | None) -> str:

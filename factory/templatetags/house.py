@@ -1,9 +1,9 @@
-"""`{% load house %}`: badge, short, when, span, usd."""
+"""`{% load house %}`: badge, short, when, span, usd, tone, pretty."""
 
 from django import template
 
 from factory.admin import show
 
 register = template.Library()
-for name in ("badge", "outline", "short", "when", "span", "usd", "tone"):
+for name in ("badge", "outline", "short", "when", "span", "usd", "tone", "pretty"):
     register.filter(name, getattr(show, name))

@@ -1,0 +1,256 @@
+"""What the page of a run says: read once, in one transaction, as plain values for its template."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+
+from approvals.selectors import ApprovalView, approvals_of_run
+from factory import clock
+from factory.admin.show import span
+from factory.context import Context
+from factory.models import AuditEntry, JournalEntry, OutboxEvent
+from registry.selectors import release
+from runs.admin.drawing import Graph, Span, Timeline, draw_graph, draw_timeline
+from runs.commands.cancel_run import MAY_CANCEL
+from runs.models import Attempt, CancellationIntent, Lease, Receipt, Run, Step
+from runs.states import RUN_ACTIVE, AttemptState, Attention, LeaseState, RunState, StepState
+from usage.selectors import UsageView, reservation_of, usage_of_run
+
+SHOWN_ENTRIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Something that the run waits for: what, in words, and where it is put right."""
+
+    state: str
+    title: str
+    detail: str
+    url: str = ""
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """An attempt with its leases and receipts."""
+
+    step: Step
+    attempt: Attempt
+    leases: Sequence[Lease]
+    receipts: Sequence[Receipt]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The rows of one run."""
+
+    run: Run
+    steps: list[Step]
+    attempts: list[Attempt]
+    leases: list[Lease]
+    receipts: list[Receipt]
+    approvals: list[ApprovalView]
+    journal: list[JournalEntry]
+
+    def tries(self, step: Step) -> list[Try]:
+        return [
+            Try(
+                step,
+                attempt,
+                [one for one in self.leases if one.attempt_id == attempt.id],
+                [one for one in self.receipts if one.attempt_id == attempt.id],
+            )
+            for attempt in self.attempts
+            if attempt.step_id == step.id
+        ]
+
+
+def read(run: Run) -> Facts:
+    """Everything about a run that its page shows."""
+    return Facts(
+        run=run,
+        steps=list(Step.objects.filter(run_id=run.id).order_by("ordinal")),
+        attempts=list(Attempt.objects.filter(run_id=run.id).order_by("number", "id")),
+        leases=list(Lease.objects.filter(run_id=run.id).order_by("fencing_token")),
+        receipts=list(Receipt.objects.filter(run_id=run.id).order_by("occurred_at", "id")),
+        approvals=approvals_of_run(run.id),
+        journal=list(JournalEntry.objects.filter(stream_id=run.id).order_by("sequence")),
+    )
+
+
+def run_page(ctx: Context, run: Run) -> dict[str, Any]:
+    """The values of the run's page for this person."""
+    facts, at = read(run), clock.now()
+    used, reserved = usage_of_run(run.id), reservation_of(run.id)
+    limit = Decimal(str(run.limits.get("maxCostUsd") or 0))
+    return {
+        "run": run,
+        "now": at,
+        "facts": facts,
+        "release": release(run.release_id),
+        "usage": used,
+        "reservation": reserved,
+        "limit": limit,
+        "cost_percent": _percent(used.cost, limit),
+        "took": span(((run.finished_at or at) - run.created_at).total_seconds()),
+        "waits": list(waits(facts, at)),
+        "sentence": sentence(facts, used),
+        "graph": graph(facts),
+        "timeline": timeline(facts, at),
+        "tries": [each for step in facts.steps for each in facts.tries(step)],
+        "unstarted": [step for step in facts.steps if not facts.tries(step)],
+        "entries": facts.journal[-SHOWN_ENTRIES:],
+        "events": list(
+            OutboxEvent.objects.filter(run_id=run.id).order_by("sequence", "position")[:SHOWN_ENTRIES]
+        ),
+        "audits": list(AuditEntry.objects.filter(subject__contains=str(run.id)).order_by("occurred_at")),
+        "intent": CancellationIntent.objects.filter(run_id=run.id).first(),
+        "uncertain": [s for s in facts.steps if s.attention == Attention.UNCERTAIN],
+        "may_cancel": may_cancel(ctx, run),
+        "may_settle": "Operator" in ctx.actor.roles,
+        "sees_content": "payloads" in ctx.actor.grants,
+    }
+
+
+def _percent(cost: Decimal, limit: Decimal) -> int:
+    return min(100, round(100 * cost / limit)) if limit else 0
+
+
+def may_cancel(ctx: Context, run: Run) -> bool:
+    """Whether the button is offered; the command judges again."""
+    own = {ctx.actor.subject, ctx.actor.person} & {run.requested_by, run.requester_person}
+    return run.state in RUN_ACTIVE and bool(own or ctx.actor.roles & MAY_CANCEL)
+
+
+def sentence(facts: Facts, used: UsageView) -> str:
+    """Where it stands, in one sentence."""
+    done = sum(step.state == StepState.SUCCEEDED for step in facts.steps)
+    whole = len(nodes_of(facts.run))
+    told = f"{done} of {whole} steps have succeeded."
+    if facts.run.state == RunState.FAILED:
+        return f"{told} It failed ({facts.run.failure_class}): {facts.run.reason}"
+    if facts.run.state == RunState.CANCELLED:
+        return f"{told} It was cancelled: {facts.run.reason}"
+    unknown = f" The cost of {used.uncertain} calls is not known." if used.uncertain else ""
+    return told + unknown
+
+
+def waits(facts: Facts, at: datetime) -> list[Waits]:
+    """What has to happen before the run goes on, and who makes it happen."""
+    run = facts.run
+    if run.state not in RUN_ACTIVE:
+        return []
+    found = [_question(view, at) for view in facts.approvals if view.is_pending]
+    found += [_doubt(step) for step in facts.steps if step.attention == Attention.UNCERTAIN]
+    if run.state == RunState.CANCELLING:
+        found += [_interruption(lease, at) for lease in facts.leases if lease.is_current]
+    if not found:
+        found += [_worker(step, at) for step in facts.steps if step.state == StepState.PENDING]
+    return found
+
+
+def _question(view: ApprovalView, at: datetime) -> Waits:
+    left = (view.expires_at - at).total_seconds()
+    return Waits(
+        "Pending",
+        "A reviewer decides",
+        f"{view.summary}. Asked {span((at - view.requested_at).total_seconds())} ago; "
+        + (f"in {span(left)} it expires and the run fails." if left > 0 else "its time is over."),
+        reverse("admin:approvals_approvalrequest_change", args=[view.id]),
+        "Open the decision",
+    )
+
+
+def _doubt(step: Step) -> Waits:
+    return Waits(
+        "Uncertain",
+        f"An Operator settles {step.node_key}",
+        "Its worker fell silent after it had taken the authorization: the effect may have happened. "
+        "Nobody repeats it by themselves.",
+        "#settle",
+        "Settle it",
+    )
+
+
+def _interruption(lease: Lease, at: datetime) -> Waits:
+    left = (lease.expires_at - at).total_seconds()
+    until = f"in {span(left)} and the grace its lease ends" if left > 0 else "its lease is ending"
+    return Waits(
+        "Cancelling", f"{lease.worker_name} stops", f"It was told to; if it does not answer, {until}."
+    )
+
+
+def _worker(step: Step, at: datetime) -> Waits:
+    due = step.next_dispatch_at
+    if due is not None and due > at:
+        return Waits(
+            "Pending", f"{step.node_key} waits to be tried again", f"In {span((due - at).total_seconds())}."
+        )
+    return Waits(
+        "Pending",
+        f"{step.node_key} waits for a worker",
+        "As soon as one that can do it has a free slot, it starts.",
+    )
+
+
+def nodes_of(run: Run) -> list[dict[str, Any]]:
+    """The nodes of the definition that the run was pinned to."""
+    content: dict[str, Any] = run.snapshot.content
+    definition = content.get("workflow") or content.get("definition") or {}
+    return list(definition.get("nodes", []))
+
+
+def graph(facts: Facts) -> Graph:
+    """The workflow with the present state of each node."""
+    states = {}
+    for step in facts.steps:
+        tries = len(facts.tries(step))
+        note = step.attention or (f"attempt {tries} of {step.max_attempts}" if tries > 1 else "")
+        states[step.node_key] = (
+            step.attention.capitalize() if step.attention == "uncertain" else step.state,
+            note,
+        )
+    return draw_graph(nodes_of(facts.run), states)
+
+
+def timeline(facts: Facts, at: datetime) -> Timeline:
+    """The run's states, and each step's attempts and questions, on one axis."""
+    run = facts.run
+    lines = [("run", str(run.state), _states(facts.journal, run.id))]
+    lines += [(step.node_key, str(step.state), _step_spans(facts, step)) for step in facts.steps]
+    return draw_timeline(lines, run.created_at, run.finished_at or at)
+
+
+def _states(journal: Sequence[JournalEntry], entity_id: UUID) -> list[Span]:
+    moves = [entry for entry in journal if entry.entity_id == entity_id]
+    ends = [entry.occurred_at for entry in moves[1:]]
+    spans = zip(moves, [*ends, None], strict=True)
+    return [Span("run", e.to_state, e.occurred_at, end) for e, end in spans if e.to_state in RUN_ACTIVE]
+
+
+def _step_spans(facts: Facts, step: Step) -> list[Span]:
+    spans = []
+    for each in facts.tries(step):
+        attempt = each.attempt
+        state = "Running" if attempt.state == AttemptState.OPEN else str(attempt.state)
+        spans.append(Span(f"attempt {attempt.number}", state, attempt.dispatched_at, attempt.settled_at))
+        spans += [
+            Span(f"lease {lease.worker_name}", str(lease.state), lease.offered_at, lease.closed_at, "lease")
+            for lease in each.leases
+        ]
+    spans += [
+        Span("approval", view.state, view.requested_at, view.closed_at, "question")
+        for view in facts.approvals
+        if view.step_id == step.id
+    ]
+    return spans
+
+
+def open_leases(facts: Facts) -> list[Lease]:
+    """Leases that somebody has now."""
+    return [lease for lease in facts.leases if lease.state in (LeaseState.OFFERED, LeaseState.HELD)]

@@ -1,0 +1,167 @@
+"""The page of a run and its acts: cancel it, settle what is uncertain in it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from factory.admin.base import HouseAdmin
+from factory.admin.scope import as_uuid, context_of
+from factory.admin.show import badge, short, usd, when
+from factory.admin.site import site
+from factory.errors import DomainError, InvalidInput
+from factory.tenancy import reading
+from runs.admin.page import run_page
+from runs.commands import cancel_run, resolve_step
+from runs.models import Run
+from usage.selectors import usage_of_runs
+
+
+@admin.register(Run, site=site)
+class RunAdmin(HouseAdmin[Run]):
+    """Work that was asked for: who asked, exactly what runs, where it stands and what it cost."""
+
+    view_operation = "ReadRun"
+    list_display = ("which", "workflow_id", "status", "requested_by", "asked", "ended", "why", "cost")
+    list_display_links = None
+    list_filter = ("state", "workflow_id", "failure_class")
+    search_fields = ("id", "workflow_id", "requested_by", "idempotency_key", "release_hash")
+    ordering = ("-created_at", "-id")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("<uuid:run_id>/cancel/", view(require_POST(self.cancel_view)), name="runs_cancel"),
+            path(
+                "<uuid:run_id>/steps/<uuid:step_id>/settle/",
+                view(require_POST(self.settle_view)),
+                name="runs_settle",
+            ),
+        ]
+        return [*own, *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        self._costs = {}
+        return super().changelist_view(request, extra_context)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        run_id = as_uuid(object_id)
+        if run_id is None or request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
+            raise Http404
+        return self._page(request, run_id)
+
+    def cancel_view(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        ctx, reason = context_of(request), request.POST.get("reason", "")
+        return self.act(
+            request,
+            lambda: cancel_run(ctx, run_id=run_id, reason=reason),
+            done="The run was asked to stop. What has happened already stays visible.",
+            then=_url(run_id),
+        )
+
+    def settle_view(self, request: HttpRequest, run_id: UUID, step_id: UUID) -> HttpResponse:
+        ctx, sent = context_of(request), request.POST
+        try:
+            resolve_step(
+                ctx,
+                run_id=run_id,
+                step_id=step_id,
+                resolution=sent.get("resolution", ""),
+                evidence=sent.get("evidence", ""),
+                version=_number(sent.get("version", "")),
+            )
+        except DomainError as refusal:
+            return self._page(request, run_id, refusal=refusal, kept=sent.get("evidence", ""))
+        return self.act(request, lambda: None, done="Settled, with your evidence.", then=_url(run_id))
+
+    def _page(
+        self, request: HttpRequest, run_id: UUID, *, refusal: DomainError | None = None, kept: str = ""
+    ) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            run = (
+                self.get_queryset(request)
+                .select_related("environment", "policy", "snapshot")
+                .filter(pk=run_id)
+                .first()
+            )
+            if run is None:
+                raise Http404
+            context = {
+                **self.admin_site.each_context(request),
+                **run_page(ctx, run),
+                "title": run.workflow_id,
+                "opts": None,
+                "refusal": refusal,
+                "kept": kept,
+            }
+            status = refusal.http_status if refusal else 200
+            response = TemplateResponse(request, "runs/run.html", context, status=status)
+            response.render()
+        return response
+
+    @admin.display(description="run")
+    def which(self, row: Run) -> SafeString:
+        return format_html('<a class="fc-link" href="{}">{}</a>', _url(row.id), short(row.id))
+
+    @admin.display(description="state")
+    def status(self, row: Run) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="accepted")
+    def asked(self, row: Run) -> SafeString:
+        return when(row.created_at)
+
+    @admin.display(description="ended")
+    def ended(self, row: Run) -> SafeString:
+        return when(row.finished_at)
+
+    @admin.display(description="why")
+    def why(self, row: Run) -> str:
+        return f"{row.failure_class}: {row.reason}"[:120] if row.failure_class else (row.reason[:120] or "–")
+
+    @admin.display(description="cost")
+    def cost(self, row: Run) -> str:
+        return usd(row.cost_usd)  # type: ignore[attr-defined]  # put on the page's rows by CostedList
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return CostedList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        return super().get_queryset(request)
+
+
+class CostedList(admin.views.main.ChangeList):
+    """A list whose page of rows carries the runs' costs, read with one query for all of them."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows = list(self.result_list)
+        costs = usage_of_runs([row.pk for row in rows])
+        for row in rows:
+            row.cost_usd = costs[row.pk].cost if row.pk in costs else None
+        self.result_list = rows
+
+
+def _url(run_id: UUID) -> str:
+    return reverse("admin:runs_run_change", args=[run_id])
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput("The page did not send the version that it showed. Reload it.") from None
