@@ -1,6 +1,5 @@
 """The release that comes with the product: published from a commit of this repository, as any other is."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -8,6 +7,7 @@ from uuid import UUID
 from django.conf import settings
 
 from config.launching.people import acting
+from config.launching.repository import current_commit
 from factory.embedded.system import EmbeddedError
 from factory.errors import DomainError
 from factory.tenancy import reading
@@ -44,24 +44,3 @@ def publish_bundled(tenant_id: str, project_id: UUID) -> dict[str, Any]:
         "alias": LATEST,
         "workflowId": WORKFLOW,
     }
-
-
-def current_commit(root: Path) -> str:
-    try:
-        return git(root, "rev-parse", "--verify", "HEAD^{commit}").strip()
-    except EmbeddedError as error:
-        raise EmbeddedError(
-            f"{root} has no Git commit, and a release is published from one. Get the product with "
-            f"`git clone`, or make a commit here. ({error})"
-        ) from error
-
-
-def git(root: Path, *arguments: str) -> str:
-    """Run git in `root`, also when somebody else owns the folder: it is the one that was named to us."""
-    done = subprocess.run(
-        ["git", "-c", f"safe.directory={root}", "-C", str(root), *arguments],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise EmbeddedError((done.stderr.strip() or "git failed").splitlines()[-1])
-    return done.stdout

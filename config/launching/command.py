@@ -1,5 +1,6 @@
 """What `up` and `demo` have in common."""
 
+import json
 import shutil
 import sys
 from argparse import ArgumentParser
@@ -8,7 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config.launching.launcher import Launcher, Options, Tour
+from config.launching import repository
+from config.launching.launcher import Launcher, Tour
+from config.launching.options import Options
 from config.launching.terminal import Terminal
 from factory.embedded.system import EmbeddedError
 
@@ -38,7 +41,11 @@ class LaunchingCommand(BaseCommand):
             revision=options["revision"],
         )
         try:
-            code = Launcher(chosen, Terminal()).run(tour, stay=stay)
+            repository.chosen(chosen)  # before anything is started
+            launcher = Launcher(chosen, Terminal())
+            code = launcher.run(tour, stay=stay)
         except EmbeddedError as error:
             raise CommandError(str(error)) from error
+        if launcher.result:
+            self.stdout.write(json.dumps(launcher.result))
         sys.exit(code)

@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -17,6 +16,7 @@ import httpx
 
 from config.launching import ports
 from config.launching.lock import LauncherLock
+from config.launching.options import Options
 from config.launching.processes import PYTHON, Plan
 from config.launching.servers import Servers, short
 from config.launching.supervisor import Supervisor, die_with
@@ -31,18 +31,6 @@ Tour = Callable[["Installation"], int]
 
 
 @dataclass(frozen=True)
-class Options:
-    """What the person at the keyboard may choose."""
-
-    root: Path
-    home: Path
-    port: int = 8000
-    stream_port: int = 7402
-    repository: str = ""
-    revision: str = ""
-
-
-@dataclass(frozen=True)
 class Installation:
     """A running product, as the tour sees it."""
 
@@ -51,6 +39,8 @@ class Installation:
     world: dict[str, Any]
     terminal: Terminal
     stopping: threading.Event
+    result: dict[str, Any] = field(default_factory=dict)
+    """What the tour found, for the last line of `demo`."""
 
 
 class Interrupted(Exception):
@@ -63,6 +53,7 @@ class Launcher:
     def __init__(self, options: Options, terminal: Terminal) -> None:
         self.options, self.terminal = options, terminal
         self._stopping = threading.Event()
+        self.result: dict[str, Any] = {}
 
     def run(self, tour: Tour, *, stay: bool) -> int:
         """Exit code: 0 after Ctrl-C or a tour that succeeded, otherwise the tour's."""
@@ -75,6 +66,7 @@ class Launcher:
             try:
                 installation = self._bring_up(servers, supervisor)
                 lock.note(installation.plan.web_url + "/admin/")
+                self.result = installation.result
                 return self._watch_over(supervisor, tour, installation, stay=stay)
             except Interrupted:
                 return 130
@@ -128,7 +120,7 @@ class Launcher:
         guide.start()
         while not self._stopping.wait(TICK_SECONDS):
             supervisor.check()
-            if not guide.is_alive() and (not stay or outcome != [0]):
+            if not guide.is_alive() and not stay:
                 return outcome[0] if outcome else 1
         return 0 if stay else 130
 
