@@ -95,8 +95,12 @@ class Command(Generic[P, R]):
                 raise
 
     def note(self, ctx: Context, refusal: DomainError) -> None:
-        """Audit a refusal that is evidence. An interface that refuses before it calls does so too."""
-        if refusal.audited or (self.strict and not refusal.retryable):
+        """Audit a refusal that is evidence. An interface that refuses before it calls does so too.
+
+        A caller of no tenant, such as a worker, has no audit log that it could be written to.
+        """
+        evidence = refusal.audited or (self.strict and not refusal.retryable)
+        if evidence and ctx.tenant_id:
             self._audit_refusal(ctx, refusal)
 
     def _transact(self, once: Once | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,0 +1,114 @@
+"""What the application's own role can not do, whatever its code says."""
+
+import pytest
+from django.db import DatabaseError, connection
+
+from approvals.commands import decide_approval
+from approvals.models import ApprovalRequest
+from factory.context import Actor, Context
+from factory.errors import Forbidden
+from factory.identity.permissions import SCOPES
+from factory.relay.delivery import drain
+from factory.relay.destinations import Handlers
+from factory.tenancy import TenantNotSet, bound, reading
+from tests.approvals.test_publishing import revisions
+from tests.support.evidence import violations
+from tests.support.superuser import tampering
+from tests.support.world import second_world, world
+
+PINNED = [
+    "proposal_hash",
+    "requested_by",
+    "requester_person",
+    "author_person",
+    "approver_roles",
+    "expires_at",
+]
+MOVES = ["state", "version", "decision", "decided_by", "decided_at", "reason", "closed_at", "valid_until"]
+YES = (
+    "state = 'Approved', decision = 'approve', decided_by = 'x', decided_at = requested_at, "
+    "closed_at = requested_at"
+)
+
+
+@pytest.mark.parametrize("column", PINNED)
+def test_what_was_asked_is_pinned(asker, column):
+    view = asker.ask()
+    with pytest.raises(DatabaseError, match="permission denied"), bound(asker.house):
+        write(f"UPDATE approvals_approvalrequest SET {column} = {column} WHERE id = %s", view.id)
+
+
+def write(statement: str, *params: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+
+
+def test_only_the_answers_columns_can_be_written(settings):
+    with tampering() as cursor:
+        cursor.execute(
+            "SELECT a.attname FROM pg_attribute a WHERE a.attrelid = 'approvals_approvalrequest'::regclass "
+            "AND a.attnum > 0 AND has_column_privilege(%s, a.attrelid, a.attnum, 'UPDATE')",
+            [f"{settings.FACTORY_ROLE_PREFIX}_app"],
+        )
+        assert {name for (name,) in cursor.fetchall()} == {*MOVES, "decided_person"}
+
+
+@pytest.mark.parametrize("table", ["proposal", "authorization", "policyrevision"])
+def test_evidence_is_only_added(asker, table):
+    asker.ask()
+    for statement in (
+        f"UPDATE approvals_{table} SET tenant_id = tenant_id",
+        f"DELETE FROM approvals_{table}",
+    ):
+        with pytest.raises(DatabaseError, match="permission denied"), bound(asker.house):
+            write(statement)
+
+
+def test_an_answer_that_no_command_recorded_is_refused(asker):
+    view = asker.ask()
+    with pytest.raises(DatabaseError, match="without a journal entry"), bound(asker.house):
+        write(
+            f"UPDATE approvals_approvalrequest SET {YES}, decided_person = 'x' WHERE id = %s",
+            view.id,
+        )
+    assert asker.view(view.id) == view
+
+
+def test_nobody_is_written_as_deciding_on_their_own(asker):
+    view = asker.ask()
+    with pytest.raises(DatabaseError, match="approval_duties_separate"), bound(asker.house):
+        write(
+            f"UPDATE approvals_approvalrequest SET {YES}, decided_person = requester_person WHERE id = %s",
+            view.id,
+        )
+
+
+def test_a_tenant_sees_its_own_requests_alone(asker, tenant_id):
+    asker.ask()
+    stranger = second_world(tenant_id)
+    with reading(stranger.system()):
+        assert ApprovalRequest.objects.count() == 0
+    with pytest.raises(TenantNotSet):
+        ApprovalRequest.objects.count()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM approvals_approvalrequest")
+        assert cursor.fetchone() == (0,)
+
+
+def test_a_worker_decides_nothing(asker):
+    view = asker.ask()
+    worker = Context("", None, Actor("worker-1", "worker", scopes=frozenset(SCOPES), pool="default"))
+    with pytest.raises(Forbidden):
+        decide_approval(
+            worker, approval_id=view.id, decision="approve", version=1, proposal_hash=view.proposal_hash
+        )
+    assert asker.view(view.id) == view
+
+
+def test_onboarding_brings_the_platforms_policy(tenant_id):
+    house = world(tenant_id).system()
+    drain(Handlers(), tenant_id)
+    assert revisions(house) == ["r1"]
+    drain(Handlers(), tenant_id)
+    assert revisions(house) == ["r1"]
+    assert violations(tenant_id) == []
