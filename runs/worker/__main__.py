@@ -19,7 +19,7 @@ from runs.worker.client import WorkerClient
 from runs.worker.errors import Refused
 from runs.worker.runtime import Options, Worker
 
-NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -28,7 +28,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m runs.worker", description=__doc__)
     parser.add_argument("--url", default=known.get("FACTORY_WORKER_URL"), help="http://host:7402/factory")
     parser.add_argument("--token-file", default=known.get("FACTORY_WORKER_TOKEN_FILE"), type=Path)
-    parser.add_argument("--name", default=known.get("FACTORY_WORKER_NAME") or socket.gethostname())
+    parser.add_argument("--name", default=known.get("FACTORY_WORKER_NAME") or socket.gethostname().lower())
     parser.add_argument("--pool", default=known.get("FACTORY_WORKER_POOL"))
     parser.add_argument("--concurrency", type=int, default=int(known.get("FACTORY_WORKER_CONCURRENCY", 2)))
     parser.add_argument("--capability", action="append", help="agentId/skillId, * is a wildcard")
@@ -45,8 +45,8 @@ def _checked(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None
         parser.error("--url must be the worker surface, like http://127.0.0.1:7402/factory")
     if not given.token_file or not given.token_file.is_file():
         parser.error("--token-file must name a file that holds a worker's token")
-    if not NAME.match(given.name):
-        parser.error("--name may hold letters, digits, dot, dash and underscore, at most 63")
+    if not NAME.fullmatch(given.name):
+        parser.error("--name may hold small letters, digits, dot, dash and underscore, at most 64")
     if not 1 <= given.concurrency <= 64:
         parser.error("--concurrency must be between 1 and 64")
     pool = _claims(given.token_file.read_text()).get("pool")
