@@ -39,6 +39,9 @@ def console(navigation: list[dict[str, Any]]) -> dict[str, Any]:
         "SITE_TITLE": "Factory Control Plane",
         "SITE_HEADER": "Factory Control Plane",
         "SITE_SYMBOL": "verified",
+        "SITE_FAVICONS": [
+            {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("factory/icon.svg")}
+        ],
         "SITE_URL": None,
         "SHOW_HISTORY": False,
         "SHOW_VIEW_ON_SITE": False,

@@ -48,7 +48,7 @@ def draw_graph(nodes: Sequence[Mapping[str, Any]], states: Mapping[str, tuple[st
     for level, column in columns.items():
         top = (tallest - len(column)) * (HEIGHT + GAP_Y) // 2
         for row, node in enumerate(column):
-            state, note = states.get(node["key"], ("Pending", "not begun"))
+            state, note = states.get(node["key"], ("Not begun", ""))
             x, y = level * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y)
             places[node["key"]] = Box(
                 node["key"], str(node.get("sideEffectClass", "")), state, note, x + 2, y + 2

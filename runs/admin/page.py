@@ -207,15 +207,17 @@ def nodes_of(run: Run) -> list[dict[str, Any]]:
 
 def graph(facts: Facts) -> Graph:
     """The workflow with the present state of each node."""
-    states = {}
-    for step in facts.steps:
-        tries = len(facts.tries(step))
-        note = step.attention or (f"attempt {tries} of {step.max_attempts}" if tries > 1 else "")
-        states[step.node_key] = (
-            step.attention.capitalize() if step.attention == "uncertain" else step.state,
-            note,
-        )
-    return draw_graph(nodes_of(facts.run), states)
+    return draw_graph(nodes_of(facts.run), {step.node_key: _node_state(facts, step) for step in facts.steps})
+
+
+def _node_state(facts: Facts, step: Step) -> tuple[str, str]:
+    """A node's state as people say it, and what is remarkable about it."""
+    if step.attention == Attention.UNCERTAIN:
+        return "Uncertain", "settle it"
+    if any(view.is_pending and view.step_id == step.id for view in facts.approvals):
+        return "Waits for approval", ""
+    tries = len(facts.tries(step))
+    return str(step.state), f"attempt {tries} of {step.max_attempts}" if tries > 1 else str(step.attention)
 
 
 def timeline(facts: Facts, at: datetime) -> Timeline:

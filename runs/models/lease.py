@@ -74,6 +74,11 @@ class Lease(Journaled):
         return self.run.project_id
 
     @property
+    def token_words(self) -> str:
+        """The token as people compare it: restore epoch and number."""
+        return f"{self.fencing_token >> 40}·{self.fencing_token & (1 << 40) - 1}"
+
+    @property
     def is_current(self) -> bool:
         return self.state in LEASE_CURRENT
 

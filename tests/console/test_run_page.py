@@ -1,0 +1,98 @@
+"""The run's page: it says where the run stands, and its acts are the commands."""
+
+import pytest
+from django.urls import reverse
+
+from runs.admin.drawing import draw_graph
+from tests.console.test_pages import signed_in
+from tests.support.evidence import audits
+from tests.support.running import House
+from tests.support.world import second_world
+
+
+@pytest.fixture
+def house(tenant_id: str) -> House:
+    return House(tenant_id)
+
+
+def page_of(run_id: object) -> str:
+    return reverse("admin:runs_run_change", args=[run_id])
+
+
+def test_says_what_it_waits_for_and_where_that_is_decided(house: House) -> None:
+    run_id = house.run("gated")
+    worker = house.hand()
+    asked = worker.ask(worker.take(), park=True)
+    text = signed_in(house.world.operator).get(page_of(run_id)).content.decode()
+    for said in (
+        "WaitingForApproval",
+        "A reviewer decides",
+        "Waits for approval",
+        str(asked.approval_id),
+        "sample@1.0.0",
+    ):
+        assert said in text
+
+
+def test_an_accepted_run_says_that_it_waits_for_a_worker(house: House) -> None:
+    run_id = house.run("single")
+    text = signed_in(house.world.requester).get(page_of(run_id)).content.decode()
+    assert "waits for a worker" in text
+
+
+@pytest.mark.requirement("RUN-14", "RUN-22")
+def test_cancels_with_a_reason_and_keeps_who_asked(house: House) -> None:
+    run_id = house.run("single")
+    client = signed_in(house.world.operator)
+    url = reverse("admin:runs_cancel", args=[run_id])
+    assert client.get(url).status_code == 405
+    empty = client.post(url, {"reason": " "}, follow=True)
+    assert "needs a reason" in empty.content.decode()
+    assert house.state(run_id) == "Accepted"
+    told = client.post(url, {"reason": "<b>wrong branch</b>"}, follow=True).content.decode()
+    assert house.state(run_id) == "Cancelled"
+    assert "&lt;b&gt;wrong branch&lt;/b&gt;" in told
+    assert "<b>wrong branch</b>" not in told
+    assert {a.channel for a in audits(house.system, "CancelRun")} == {"admin"}
+
+
+def test_who_may_not_cancel_gets_no_button_and_no_way(house: House) -> None:
+    run_id = house.run("single")
+    client = signed_in(house.world.reviewer)
+    assert "Cancel the run" not in client.get(page_of(run_id)).content.decode()
+    client.post(reverse("admin:runs_cancel", args=[run_id]), {"reason": "no"}, follow=True)
+    assert house.state(run_id) == "Accepted"
+
+
+@pytest.mark.requirement("IDN-15")
+def test_another_tenants_run_does_not_exist(house: House, tenant_id: str) -> None:
+    run_id = house.run("single")
+    client = signed_in(second_world(tenant_id).operator)
+    assert client.get(page_of(run_id)).status_code == 404
+    assert client.post(reverse("admin:runs_cancel", args=[run_id]), {"reason": "mine"}).status_code == 404
+    assert house.state(run_id) == "Accepted"
+
+
+def test_output_is_for_holders_of_the_payloads_grant(house: House) -> None:
+    run_id = house.run("single")
+    worker = house.hand()
+    worker.report(worker.take(), output={"found": "the-secret-marker"})
+    assert "the-secret-marker" in signed_in(house.world.operator).get(page_of(run_id)).content.decode()
+    assert "the-secret-marker" not in signed_in(house.world.reviewer).get(page_of(run_id)).content.decode()
+
+
+def test_draws_every_node_once_and_after_what_it_depends_on() -> None:
+    nodes = [
+        {"key": "a"},
+        {"key": "b", "dependsOn": ["a"]},
+        {"key": "c", "dependsOn": ["a"]},
+        {"key": "d", "dependsOn": ["b", "c"]},
+    ]
+    graph = draw_graph(nodes, {"a": ("Succeeded", "")})
+    places = {box.key: box for box in graph.boxes}
+    assert [places[k].x for k in "abcd"] == sorted(places[k].x for k in "abcd")
+    assert places["b"].x == places["c"].x
+    assert places["b"].y != places["c"].y
+    assert len(graph.arrows) == 4
+    assert places["a"].state == "Succeeded"
+    assert places["d"].state == "Not begun"
