@@ -1,6 +1,5 @@
 """Slots: what a worker may still be given, computed from its open leases under its row's lock."""
 
-from datetime import timedelta
 from uuid import UUID
 
 from django.db import connection
@@ -8,10 +7,7 @@ from django.db import connection
 from factory.clock import now
 from runs.errors import NoSlot
 from runs.models import Worker
-from runs.selectors.waiting import open_leases
-
-ALIVE = timedelta(seconds=60)
-"""A heartbeat older than this is none: a poll or a renewal makes one."""
+from runs.selectors.waiting import ALIVE, open_leases
 
 
 def lock_worker_with_a_slot(worker_id: UUID) -> Worker:

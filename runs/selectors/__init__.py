@@ -1,5 +1,28 @@
 """Reads. To other apps and to the outside they hand frozen values, never rows."""
 
 from runs.selectors.assignments import assignment, assignment_scope, decision_note, offered_assignment
+from runs.selectors.runs import (
+    find_run,
+    graph,
+    journal,
+    leases_of_attempt,
+    may_see_payloads,
+    run_view,
+    runs,
+    summaries,
+)
 
-__all__ = ["assignment", "assignment_scope", "decision_note", "offered_assignment"]
+__all__ = [
+    "assignment",
+    "assignment_scope",
+    "decision_note",
+    "find_run",
+    "graph",
+    "journal",
+    "leases_of_attempt",
+    "may_see_payloads",
+    "offered_assignment",
+    "run_view",
+    "runs",
+    "summaries",
+]

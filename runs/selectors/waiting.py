@@ -8,6 +8,8 @@ from uuid import UUID
 
 from factory.tenancy import scanning
 
+ALIVE = timedelta(seconds=60)
+"""A heartbeat older than this is none: a poll or a renewal makes one."""
 PER_TENANT = 25
 
 

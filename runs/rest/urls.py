@@ -1,0 +1,18 @@
+"""The routes of runs."""
+
+from django.urls import path
+
+from runs.rest import views
+
+urlpatterns = [
+    path("runs", views.RunList.as_view(), name="runs"),
+    path("runs/<uuid:run_id>", views.RunDetail.as_view(), name="run"),
+    path("runs/<uuid:run_id>/journal", views.RunJournal.as_view(), name="run-journal"),
+    path("runs/<uuid:run_id>/graph", views.RunGraph.as_view(), name="run-graph"),
+    path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="run-cancel"),
+    path(
+        "runs/<uuid:run_id>/steps/<uuid:step_id>/resolution",
+        views.StepResolution.as_view(),
+        name="step-resolution",
+    ),
+]

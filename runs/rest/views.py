@@ -1,0 +1,141 @@
+"""The calls about runs. Each parses, calls one command or selector, and translates."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from factory.rest.etags import with_etag
+from factory.rest.idempotency import REPLAYED, key_of
+from factory.rest.pages import page
+from factory.rest.views import HouseView
+from runs.commands import cancel_run, resolve_step, submit
+from runs.rest.serializers import (
+    AcceptedBody,
+    CancelBody,
+    GraphBody,
+    JournalBody,
+    ResolutionBody,
+    RunBody,
+    RunDetailBody,
+    RunsQuery,
+    StateBody,
+    SubmissionBody,
+)
+from runs.selectors import graph, journal, may_see_payloads, run_view, runs, summaries
+from runs.selectors.views import RunView
+
+KEY = OpenApiParameter("Idempotency-Key", OpenApiTypes.STR, OpenApiParameter.HEADER, required=True)
+FILTERS = {
+    "state": "state",
+    "workflowId": "workflow_id",
+    "requestedBy": "requested_by",
+    "updatedAfter": "updated_at__gt",
+}
+
+
+class RunList(HouseView):
+    operation = {"GET": "ListRuns", "POST": "SubmitRun"}
+
+    @extend_schema(summary="List runs", parameters=[RunsQuery], responses=RunBody(many=True))
+    def get(self, request: Request) -> Response:
+        """The runs of the project, newest first."""
+        query = RunsQuery.parse_query(request)
+        with self.reading():
+            rows = runs(self.ctx).filter(**{FILTERS[name]: value for name, value in query.items()})
+            found = page(rows, request, render=lambda row: row)
+            found["items"] = [RunBody(view).data for view in summaries(found["items"])]
+        return Response(found)
+
+    @extend_schema(
+        summary="Submit a run", parameters=[KEY], request=SubmissionBody, responses={202: AcceptedBody}
+    )
+    def post(self, request: Request) -> Response:
+        """Accept a run. The same key with the same body answers as the first time."""
+        body, replayed = submit(self.ctx, payload=request.data, key=key_of(request))
+        headers = {"Location": body["links"]["self"]} | ({REPLAYED: "true"} if replayed else {})
+        return Response(body, 202, headers=headers)
+
+
+class RunDetail(HouseView):
+    operation = {"GET": "ReadRun"}
+
+    @extend_schema(summary="Read a run", responses=RunDetailBody)
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """One run with its steps, attempts, current leases, pending approvals and usage so far."""
+        with self.reading():
+            view = run_view(self.ctx, run_id)
+        body = detail_body(view, payloads=may_see_payloads(self.ctx))
+        return with_etag(request, body, body)
+
+
+class RunJournal(HouseView):
+    operation = {"GET": "ReadRunJournal"}
+
+    @extend_schema(summary="Read a run's journal", responses=JournalBody(many=True))
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """Every transition of the run and of all that belongs to it, oldest first, as it was chained."""
+        with self.reading():
+            rows = journal(self.ctx, run_id)
+            render = lambda row: JournalBody(row).data  # noqa: E731
+            return Response(page(rows, request, key=("sequence",), render=render, oldest_first=True))
+
+
+class RunGraph(HouseView):
+    operation = {"GET": "ReadRunGraph"}
+
+    @extend_schema(summary="Read a run's graph", responses=GraphBody)
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """The workflow's nodes and edges with the states of their steps."""
+        with self.reading():
+            found = graph(self.ctx, run_id)
+        edges = [{"from": before, "to": after} for before, after in found.edges]
+        shown = {name: getattr(found, name) for name in ("run_id", "state", "nodes")}
+        return Response(GraphBody(shown | {"edges": edges}).data)
+
+
+class RunCancel(HouseView):
+    operation = {"POST": "CancelRun"}
+
+    @extend_schema(summary="Cancel a run", request=CancelBody, responses={202: StateBody})
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Ask the run to stop; the answer is the state that it reached. The first intent stands."""
+        reason = CancelBody.parse(request.data)["reason"]
+        state = cancel_run(self.ctx, run_id=run_id, reason=reason)
+        return Response({"runId": str(run_id), "state": state}, 202)
+
+
+class StepResolution(HouseView):
+    operation = {"POST": "ResolveUncertainStep"}
+
+    @extend_schema(summary="Settle an uncertain step", request=ResolutionBody, responses=RunDetailBody)
+    def post(self, request: Request, run_id: UUID, step_id: UUID) -> Response:
+        """Say, with evidence, whether the effect of an uncertain attempt happened; the run goes on."""
+        body = ResolutionBody.parse(request.data)
+        resolve_step(self.ctx, run_id=run_id, step_id=step_id, **body)
+        with self.reading():
+            view = run_view(self.ctx, run_id)
+        return Response(detail_body(view, payloads=may_see_payloads(self.ctx)))
+
+
+def detail_body(view: RunView, *, payloads: bool) -> dict[str, Any]:
+    """A run on the wire; without payloads its input and its outputs are not in it."""
+    flat = {name: getattr(view.summary, name) for name in view.summary.__slots__}
+    flat |= {name: getattr(view, name) for name in view.__slots__ if name != "summary"}
+    body: dict[str, Any] = dict(RunDetailBody(_Flat(flat)).data)
+    if not payloads:
+        body.pop("input", None)
+        body.pop("output", None)
+        for step in body["steps"]:
+            step.pop("output", None)
+    return body
+
+
+class _Flat:
+    """The run and its summary as one thing to serialize."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)

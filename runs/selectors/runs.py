@@ -1,0 +1,167 @@
+"""Reads of runs."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from approvals.selectors import pending_of_run
+from factory.context import Context
+from factory.models import ChainHead, JournalEntry
+from runs.engine import nodes
+from runs.errors import RunNotFound
+from runs.models import Attempt, CancellationIntent, Lease, Run, Step
+from runs.selectors.reasons import Reasons
+from runs.selectors.views import (
+    AttemptView,
+    CancellationView,
+    GraphView,
+    LeaseView,
+    NodeView,
+    RunSummary,
+    RunView,
+    StepView,
+)
+from runs.states import LEASE_CURRENT
+from usage.selectors import UsageView, usage_of_runs
+
+PAYLOADS = "factory.payloads.read"
+ZERO = Decimal(0)
+NO_STEP = "Waiting"
+"""What the graph says of a node that is no step yet."""
+
+
+def may_see_payloads(ctx: Context) -> bool:
+    """Inputs, outputs and the details of receipts are for those with the scope and the grant."""
+    actor = ctx.actor
+    return actor.kind == "system" or (PAYLOADS in actor.scopes and "payloads" in actor.grants)
+
+
+def runs(ctx: Context) -> QuerySet[Run]:
+    """The runs within the caller's scope, each with its last journal sequence."""
+    head = ChainHead.objects.filter(stream_id=OuterRef("pk")).values("sequence")
+    rows: QuerySet[Run] = Run.objects.annotate(sequence=Subquery(head))
+    return rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
+
+
+def find_run(ctx: Context, run_id: UUID) -> Run:
+    """The row, for this app's own rooms. Raises `RunNotFound`."""
+    row = runs(ctx).select_related("snapshot").filter(pk=run_id).first()
+    if row is None:
+        raise RunNotFound(f"There is no run {run_id} here.")
+    return row
+
+
+def summaries(rows: Sequence[Run]) -> list[RunSummary]:
+    """The runs of a page, with their usage in one query."""
+    used = usage_of_runs(row.id for row in rows)
+    return [_summary(row, used.get(row.id)) for row in rows]
+
+
+def run_view(ctx: Context, run_id: UUID) -> RunView:
+    """A run with its steps, attempts, current leases, pending approvals and usage. Raises `RunNotFound`."""
+    row = find_run(ctx, run_id)
+    steps = list(Step.objects.filter(run_id=run_id).order_by("ordinal"))
+    attempts = _attempts(run_id)
+    reasons = Reasons(row, steps, attempts)
+    intent = CancellationIntent.objects.filter(run_id=run_id).first()
+    return RunView(
+        summary=summaries([row])[0],
+        workflow=row.snapshot.content["workflow"],
+        release=row.snapshot.content["release"],
+        input=row.snapshot.content["input"],
+        output=row.output,
+        waiting=reasons.of_run(),
+        steps=tuple(_step(step, attempts.get(step.id, ()), reasons) for step in steps),
+        pending=tuple(pending_of_run(run_id)),
+        cancellation=CancellationView(intent.requested_by, intent.reason, intent.requested_at)
+        if intent
+        else None,
+        budget_reservation_id=row.budget_reservation_id,
+    )
+
+
+def graph(ctx: Context, run_id: UUID) -> GraphView:
+    """The nodes and edges of the pinned workflow with the states of their steps. Raises `RunNotFound`."""
+    row = find_run(ctx, run_id)
+    steps = {step.node_key: step for step in Step.objects.filter(run_id=run_id)}
+    every = nodes(row.snapshot.content["workflow"])
+    return GraphView(
+        run_id=row.id,
+        state=str(row.state),
+        nodes=tuple(
+            NodeView(
+                key=node.key,
+                ordinal=node.ordinal,
+                agent_id=node.agent_id,
+                skill_id=node.skill_id,
+                side_effect_class=node.side_effect_class,
+                state=str(steps[node.key].state) if node.key in steps else NO_STEP,
+                step_id=steps[node.key].id if node.key in steps else None,
+                attention=steps[node.key].attention if node.key in steps else "",
+            )
+            for node in every
+        ),
+        edges=tuple((needed, node.key) for node in every for needed in node.depends_on),
+    )
+
+
+def journal(ctx: Context, run_id: UUID) -> QuerySet[JournalEntry]:
+    """The run's own chain, to be paged oldest first. Raises `RunNotFound`."""
+    if not runs(ctx).filter(pk=run_id).exists():
+        raise RunNotFound(f"There is no run {run_id} here.")
+    rows: QuerySet[JournalEntry] = JournalEntry.objects.filter(stream_id=run_id)
+    return rows
+
+
+def leases_of_attempt(attempt_id: UUID) -> list[LeaseView]:
+    """Every lease of an attempt, oldest first: who had it when."""
+    return [_lease(row) for row in Lease.objects.filter(attempt_id=attempt_id).order_by("fencing_token")]
+
+
+def _attempts(run_id: UUID) -> dict[UUID, list[AttemptView]]:
+    current = Lease.objects.filter(run_id=run_id, state__in=sorted(LEASE_CURRENT))
+    leases = {row.attempt_id: _lease(row) for row in current}
+    found: dict[UUID, list[AttemptView]] = {}
+    for row in Attempt.objects.filter(run_id=run_id).order_by("number"):
+        found.setdefault(row.step_id, []).append(_attempt(row, leases.get(row.id)))
+    return found
+
+
+def _lease(row: Lease) -> LeaseView:
+    return LeaseView(**{name: getattr(row, name) for name in LeaseView.__slots__} | {"state": str(row.state)})
+
+
+def _attempt(row: Attempt, lease: LeaseView | None) -> AttemptView:
+    return AttemptView(
+        id=row.id,
+        number=row.number,
+        state=str(row.state),
+        outcome=row.outcome,
+        failure_class=row.failure_class,
+        reason=row.reason,
+        outcome_hash=row.outcome_hash,
+        dispatched_at=row.dispatched_at,
+        held_at=row.held_at,
+        settled_at=row.settled_at,
+        approval_id=row.approval_id,
+        lease=lease,
+    )
+
+
+def _step(row: Step, attempts: Iterable[AttemptView], reasons: Reasons) -> StepView:
+    own = {name: getattr(row, name) for name in StepView.__slots__ if name not in ("waiting", "attempts")}
+    return StepView(**own | {"state": str(row.state)}, waiting=reasons.of_step(row), attempts=tuple(attempts))
+
+
+def _summary(row: Any, used: UsageView | None) -> RunSummary:
+    other = {"state", "policy_id", "usage"}
+    own = {name: getattr(row, name) for name in RunSummary.__slots__ if name not in other}
+    return RunSummary(
+        **own,
+        state=str(row.state),
+        policy_id=row.policy_name,
+        usage=used or UsageView(cost=ZERO, uncertain=0, records=0),
+    )

@@ -1,0 +1,150 @@
+"""Frozen views of a run, for pages and for the wire."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from approvals.selectors import ApprovalView
+from usage.selectors import UsageView
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """Who has, or had, the right to an attempt."""
+
+    id: UUID
+    attempt_id: UUID
+    state: str
+    holder: str
+    worker_name: str
+    fencing_token: int
+    offered_at: datetime
+    acquired_at: datetime | None
+    expires_at: datetime
+    closed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """One try; `lease` is its current one, and None while it is parked or once it is settled."""
+
+    id: UUID
+    number: int
+    state: str
+    outcome: str | None
+    failure_class: str
+    reason: str
+    outcome_hash: str
+    dispatched_at: datetime
+    held_at: datetime | None
+    settled_at: datetime | None
+    approval_id: UUID | None
+    lease: LeaseView | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A node that has become a step; `waiting` says in words what it waits for, if anything."""
+
+    id: UUID
+    node_key: str
+    ordinal: int
+    agent_id: str
+    skill_id: str
+    side_effect_class: str
+    gated: bool
+    state: str
+    version: int
+    max_attempts: int
+    next_dispatch_at: datetime | None
+    attention: str
+    failure_class: str
+    reason: str
+    output: Any
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+    waiting: str
+    attempts: tuple[AttemptView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CancellationView:
+    """Who asked the run to stop."""
+
+    requested_by: str
+    reason: str
+    requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run as a list shows it. `sequence` is its last journal sequence."""
+
+    id: UUID
+    project_id: UUID
+    environment_id: UUID | None
+    state: str
+    workflow_id: str
+    release_id: UUID
+    release_hash: str
+    policy_id: str
+    policy_revision: str
+    model_profile_id: str
+    snapshot_id: UUID
+    input_hash: str
+    limits: dict[str, Any]
+    requested_by: str
+    previous_run_id: UUID | None
+    version: int
+    sequence: int
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    deadline_at: datetime | None
+    finished_at: datetime | None
+    failure_class: str
+    reason: str
+    output_hash: str
+    usage: UsageView
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run with all that belongs to it. `input` and `output` are payloads: not everybody may see them."""
+
+    summary: RunSummary
+    workflow: dict[str, Any]
+    release: dict[str, Any]
+    input: Any
+    output: Any
+    waiting: str
+    steps: tuple[StepView, ...]
+    pending: tuple[ApprovalView, ...]
+    cancellation: CancellationView | None
+    budget_reservation_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node of the workflow with the step that it has become, if it has."""
+
+    key: str
+    ordinal: int
+    agent_id: str
+    skill_id: str
+    side_effect_class: str
+    state: str
+    step_id: UUID | None
+    attention: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """The workflow as it was pinned; an edge goes from what must be done first to what needs it."""
+
+    run_id: UUID
+    state: str
+    nodes: tuple[NodeView, ...]
+    edges: tuple[tuple[str, str], ...]
