@@ -1,0 +1,33 @@
+"""Put right what time has changed: one round of every reconciler, or rounds without end."""
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from factory.reconciling import reconcilers
+
+
+class Command(BaseCommand):
+    help = "Run the reconcilers. With --loop it stands in for the scheduler: no broker is needed."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("names", nargs="*", help="only these (default: all)")
+        parser.add_argument("--loop", action="store_true", help="go on until stopped")
+        parser.add_argument("--every", type=float, default=10.0, help="seconds between rounds (10)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        known = reconcilers()
+        strange = sorted(set(options["names"]) - set(known))
+        if strange:
+            raise CommandError(f"There is no reconciler {strange[0]}. There are: {', '.join(sorted(known))}.")
+        wanted = options["names"] or sorted(known)
+        while True:
+            for name in wanted:
+                counts = known[name].run_once()
+                if counts.found:
+                    self.stdout.write(f"{name}: {counts.repaired} of {counts.found} put right")
+            if not options["loop"]:
+                return
+            time.sleep(options["every"])

@@ -1,0 +1,152 @@
+"""What the auditor checks about runs: attempts, leases, tokens, outcomes, and what a run rests on."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.backends.utils import CursorWrapper
+
+from factory.auditing import check, invariant
+from factory.hashing import digest
+from runs.operations.timing import grace
+
+PATIENCE = 300
+"""Seconds beyond the grace within which a lapsed lease has been settled, by schedule or by a poll."""
+
+
+@invariant("B1", "A step has at most one open attempt")
+def one_open_attempt() -> str:
+    return """
+        SELECT tenant_id, 'step:' || step_id, count(*) || ' open attempts'
+        FROM runs_attempt WHERE state IN ('Open', 'Parked')
+        GROUP BY tenant_id, step_id HAVING count(*) > 1
+    """
+
+
+@invariant("B1b", "An open attempt has exactly one current lease, its own; any other attempt has none")
+def one_current_lease() -> str:
+    return """
+        SELECT a.tenant_id, 'attempt:' || a.id, a.state || ' with ' || count(l.id) || ' current leases'
+        FROM runs_attempt a LEFT JOIN runs_lease l
+          ON l.attempt_id = a.id AND l.state IN ('Offered', 'Held')
+        GROUP BY a.tenant_id, a.id, a.state, a.lease_id
+        HAVING count(l.id) <> CASE a.state WHEN 'Open' THEN 1 ELSE 0 END
+            OR (a.state = 'Open' AND min(l.id::text) <> a.lease_id::text)
+    """
+
+
+@invariant("B2", "Fencing tokens rise with every lease of a step")
+def tokens_rise() -> str:
+    return """
+        SELECT tenant_id, 'step:' || step_id, 'token ' || fencing_token || ' came after ' || before
+        FROM (SELECT l.tenant_id, l.step_id, l.fencing_token, max(l.fencing_token) OVER (
+                  PARTITION BY l.step_id ORDER BY a.number, l.offered_at
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+              FROM runs_lease l JOIN runs_attempt a ON a.id = l.attempt_id) t
+        WHERE fencing_token <= before
+    """
+
+
+@invariant("B3", "An attempt has at most one outcome")
+def one_outcome() -> str:
+    return """
+        SELECT tenant_id, 'attempt:' || entity_id, count(*) || ' outcomes in the journal'
+        FROM factory_journalentry
+        WHERE entity = 'attempt'
+          AND to_state IN ('Succeeded', 'Failed', 'TimedOut', 'Cancelled', 'Uncertain')
+        GROUP BY tenant_id, entity_id HAVING count(*) > 1
+    """
+
+
+@invariant("B4", "An attempt whose lease was settled has an outcome with its hash, and no other has one")
+def outcomes_reported() -> str:
+    return """
+        SELECT a.tenant_id, 'attempt:' || a.id, a.state || ', ' || count(l.id) || ' settled leases, hash '
+               || quote_literal(a.outcome_hash)
+        FROM runs_attempt a LEFT JOIN runs_lease l ON l.attempt_id = a.id AND l.state = 'Settled'
+        GROUP BY a.tenant_id, a.id, a.state, a.outcome_hash, a.settled_at
+        HAVING count(l.id) > 1
+            OR (count(l.id) = 1) <> (a.outcome_hash <> '')
+            OR (count(l.id) = 1 AND a.settled_at IS NULL)
+    """
+
+
+@invariant("B5", "No lease is left lapsed beyond the time in which it is settled")
+def leases_recovered() -> str:
+    seconds = int(grace().total_seconds()) + PATIENCE
+    return f"""
+        SELECT tenant_id, 'lease:' || id, state || ' since it ended at ' || expires_at
+        FROM runs_lease WHERE state IN ('Offered', 'Held')
+        AND expires_at + interval '{seconds} seconds' < clock_timestamp()
+    """
+
+
+@invariant("B6", "A step succeeds once at most, and a step that is done has its success")
+def one_success() -> str:
+    return """
+        SELECT s.tenant_id, 'step:' || s.id, s.state || ' with ' || count(a.id) || ' successes'
+        FROM runs_step s LEFT JOIN runs_attempt a ON a.step_id = s.id AND a.state = 'Succeeded'
+        GROUP BY s.tenant_id, s.id, s.state
+        HAVING count(a.id) > 1 OR (s.state = 'Succeeded' AND count(a.id) = 0 AND NOT EXISTS (
+            SELECT 1 FROM runs_resolution r WHERE r.step_id = s.id AND r.resolution = 'effect-happened'))
+    """
+
+
+@invariant("B7", "Nothing waits, is offered or is parked of a run that is over; a Completed one is done")
+def nothing_left_over() -> str:
+    return """
+        SELECT r.tenant_id, 'run:' || r.id, r.state || ' with the step ' || s.node_key || ' ' || s.state
+        FROM runs_run r JOIN runs_step s ON s.run_id = r.id
+        WHERE (r.state IN ('Completed', 'Failed', 'Cancelled') AND s.state IN ('Pending', 'Dispatched'))
+           OR (r.state = 'Completed' AND s.state <> 'Succeeded')
+           OR (r.state = 'Cancelled' AND s.state = 'Running')
+        UNION ALL
+        SELECT a.tenant_id, 'attempt:' || a.id, 'parked in a run that is ' || r.state
+        FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id
+        WHERE a.state = 'Parked' AND r.state NOT IN ('Running', 'WaitingForApproval')
+    """
+
+
+@invariant("B8", "A run waits for an approval exactly while one is Pending")
+def waits_with_reason() -> str:
+    return """
+        SELECT r.tenant_id, 'run:' || r.id, r.state || ' with ' || count(a.id) || ' pending approvals'
+        FROM runs_run r LEFT JOIN approvals_approvalrequest a ON a.run_id = r.id AND a.state = 'Pending'
+        GROUP BY r.tenant_id, r.id, r.state
+        HAVING (r.state = 'WaitingForApproval') <> (count(a.id) > 0)
+    """
+
+
+@invariant("D4", "An effect that happened was authorized under its attempt, or its step says so")
+def effects_authorized() -> str:
+    return """
+        SELECT e.tenant_id, 'receipt:' || e.receipt_id, 'no authorization under its attempt covers it'
+        FROM runs_receipt e JOIN runs_attempt a ON a.id = e.attempt_id JOIN runs_step s ON s.id = e.step_id
+        WHERE e.kind = 'effect' AND a.settled_at IS NOT NULL
+          AND e.content #>> '{details,tookPlace}' IS DISTINCT FROM 'false'
+          AND s.attention NOT IN ('violation', 'late-effect')
+          AND NOT EXISTS (
+            SELECT 1 FROM approvals_authorization u WHERE u.attempt_id = e.attempt_id
+            AND u.approval_id = e.approval_id AND u.proposal_hash = e.proposal_hash)
+    """
+
+
+@invariant("F2", "Runs rest on releases that were published, with the hash that they had")
+def released_digests() -> str:
+    return """
+        SELECT r.tenant_id, 'run:' || r.id, 'pinned ' || r.release_hash || ', the release has '
+               || coalesce(c.hash, 'no closure') || ', published ' || coalesce(p.published_at::text, 'never')
+        FROM runs_run r
+        LEFT JOIN registry_release p ON p.id = r.release_id AND p.tenant_id = r.tenant_id
+        LEFT JOIN registry_closure c ON c.id = p.closure_id AND c.tenant_id = r.tenant_id
+        WHERE c.hash IS DISTINCT FROM r.release_hash OR p.published_at IS NULL
+    """
+
+
+@check("F2b", "A snapshot has the hash of its content")
+def snapshots_genuine(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
+    cursor.execute("SELECT tenant_id, id, content::text, hash FROM runs_snapshot")
+    for tenant_id, snapshot_id, content, stored in cursor.fetchall():
+        found = digest(json.loads(content))
+        if found != stored:
+            yield tenant_id, f"snapshot:{snapshot_id}", f"content hashes to {found}, stored is {stored}"

@@ -1,0 +1,156 @@
+"""Each invariant finds the corruption that it is there for."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.support.corruption import found_by, walls_down
+from tests.support.running import House, effect
+
+Damage = Callable[[Any, House, dict[str, Any]], None]
+
+
+@pytest.fixture(scope="module")
+def done() -> tuple[House, dict[str, Any]]:
+    """One house with a completed run, a gated one, and one at work."""
+    house = House(f"t-{uuid4().hex[:16]}")
+    worker = house.hand(slots=8)
+    completed = house.run("single")
+    work = worker.take()
+    worker.report(work, output=1)
+    gated = house.run("gated")
+    gate = worker.take()
+    asked = worker.ask(gate)
+    house.decide(asked.approval_id)
+    worker.authorize(gate, asked.approval_id)
+    worker.report(gate, output=1, receipts=[effect(asked.approval_id)])
+    at_work = house.run("single")
+    held = worker.take()
+    return house, {
+        "completed": completed,
+        "gated": gated,
+        "at_work": at_work,
+        "work": work,
+        "gate": gate,
+        "held": held,
+        "step": house.steps(completed)["look"].id,
+    }
+
+
+def _copy(cursor: Any, table: str, key: Any, **changes: Any) -> None:
+    """A second row like the first, with other values."""
+    cursor.execute(f"SELECT to_jsonb(t) FROM {table} t WHERE id = %s", [key])
+    row = cursor.fetchone()[0]
+    row = (json.loads(row) if isinstance(row, str) else row) | changes
+    cursor.execute(
+        f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(null::{table}, %s::jsonb)",
+        [json.dumps(row, default=str)],
+    )
+
+
+def _another_open_attempt(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    _copy(cursor, "runs_attempt", at["held"].attempt_id, id="01900000-0000-7000-8000-000000000001", number=9)
+
+
+def _lease_gone(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("DELETE FROM runs_lease WHERE id = %s", [at["held"].lease_id])
+
+
+def _lower_token(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    other = {"id": "01900000-0000-7000-8000-000000000002", "fencing_token": 1, "state": "Expired"}
+    _copy(cursor, "runs_lease", at["work"].lease_id, **other, offered_at="2999-01-01T00:00:00Z")
+
+
+def _second_outcome(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "SELECT id FROM factory_journalentry WHERE entity_id = %s AND to_state = 'Succeeded'",
+        [at["work"].attempt_id],
+    )
+    other = {"id": "01900000-0000-7000-8000-000000000003", "sequence": 999, "to_state": "Failed"}
+    _copy(cursor, "factory_journalentry", cursor.fetchone()[0], **other)
+
+
+def _outcome_without_hash(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE runs_attempt SET outcome_hash = '' WHERE id = %s", [at["work"].attempt_id])
+
+
+def _lapsed_long_ago(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "UPDATE runs_lease SET expires_at = now() - interval '1 day' WHERE id = %s", [at["held"].lease_id]
+    )
+
+
+def _success_taken_back(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE runs_attempt SET state = 'Failed' WHERE id = %s", [at["work"].attempt_id])
+
+
+def _completed_too_early(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE runs_run SET state = 'Completed' WHERE id = %s", [at["at_work"]])
+
+
+def _waits_for_nobody(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE runs_run SET state = 'WaitingForApproval' WHERE id = %s", [at["at_work"]])
+
+
+def _effect_of_another_proposal(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "UPDATE runs_receipt SET proposal_hash = 'sha256:other' WHERE attempt_id = %s",
+        [at["gate"].attempt_id],
+    )
+
+
+def _another_release(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE runs_run SET release_hash = 'sha256:other' WHERE id = %s", [at["completed"]])
+
+
+def _another_snapshot(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "UPDATE runs_snapshot SET content = content || '{\"input\": 1}' WHERE id = "
+        "(SELECT snapshot_id FROM runs_run WHERE id = %s)",
+        [at["completed"]],
+    )
+
+
+CORRUPTIONS: dict[str, Damage] = {
+    "B1": _another_open_attempt,
+    "B1b": _lease_gone,
+    "B2": _lower_token,
+    "B3": _second_outcome,
+    "B4": _outcome_without_hash,
+    "B5": _lapsed_long_ago,
+    "B6": _success_taken_back,
+    "B7": _completed_too_early,
+    "B8": _waits_for_nobody,
+    "D4": _effect_of_another_proposal,
+    "F2": _another_release,
+    "F2b": _another_snapshot,
+}
+TABLES = (
+    "runs_run",
+    "runs_step",
+    "runs_attempt",
+    "runs_lease",
+    "runs_receipt",
+    "runs_resolution",
+    "runs_snapshot",
+    "factory_journalentry",
+    "approvals_approvalrequest",
+    "approvals_authorization",
+    "registry_release",
+    "registry_closure",
+)
+"""What the checks read: the tables' owner is behind the tenant wall like everybody else."""
+
+
+@pytest.mark.parametrize("code", sorted(CORRUPTIONS))
+@pytest.mark.requirement("JRN-11")
+def test_finds_the_corruption(code: str, done: tuple[House, dict[str, Any]]) -> None:
+    house, at = done
+    with walls_down(*TABLES) as cursor:
+        before = found_by(code, cursor, house.tenant)
+        CORRUPTIONS[code](cursor, house, at)
+        after = found_by(code, cursor, house.tenant)
+    assert (before, bool(after)) == ([], True)
