@@ -5,7 +5,7 @@ from uuid import UUID
 
 from approvals.selectors import ApprovalView, approvals_of_step
 from approvals.states import ApprovalState, SubjectType
-from approvals.subjects import register
+from approvals.subjects import Story, register
 from factory.clock import now
 from factory.context import Context
 from factory.errors import DomainError
@@ -18,6 +18,7 @@ from runs.operations.advancing import advance
 from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.moving import stop_waiting
+from runs.selectors.stories import story_of_run
 from runs.states import AttemptState, FailureClass, StepState
 
 MOST_ROUNDS = 10
@@ -60,6 +61,10 @@ class StepAction:
             return
         _go_on(ctx, step, view, at)
         stop_waiting(ctx, run, "ChangesRequested" if view.sent_back else "ApprovalGranted", at)
+
+    def story(self, ctx: Context, view: ApprovalView) -> Story | None:
+        """The run so far, for the page on which somebody decides."""
+        return story_of_run(view.run_id) if view.run_id else None
 
 
 def _run(ctx: Context, run_id: UUID | None) -> Run:

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.contrib.admin.views.main import ChangeList
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -46,10 +46,6 @@ class RunAdmin(HouseAdmin[Run]):
             ),
         ]
         return [*own, *super().get_urls()]
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        self._costs = {}
-        return super().changelist_view(request, extra_context)
 
     def changeform_view(
         self,
@@ -140,16 +136,13 @@ class RunAdmin(HouseAdmin[Run]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return CostedList
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
-        return super().get_queryset(request)
 
-
-class CostedList(admin.views.main.ChangeList):
+class CostedList(ChangeList):
     """A list whose page of rows carries the runs' costs, read with one query for all of them."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        rows = list(self.result_list)
+        rows: list[Any] = list(self.result_list)
         costs = usage_of_runs([row.pk for row in rows])
         for row in rows:
             row.cost_usd = costs[row.pk].cost if row.pk in costs else None

@@ -34,6 +34,16 @@ def test_says_what_it_waits_for_and_where_that_is_decided(house: House) -> None:
         assert said in text
 
 
+def test_the_decision_page_tells_the_run_so_far(house: House) -> None:
+    house.run("gated")
+    worker = house.hand()
+    asked = worker.ask(worker.take(), park=True)
+    url = reverse("admin:approvals_approvalrequest_change", args=[asked.approval_id])
+    text = signed_in(house.world.reviewer).get(url).content.decode()
+    for said in ("The run so far: gated", "FirstAttemptDispatched", "0.000000 USD of 5"):
+        assert said in text
+
+
 def test_an_accepted_run_says_that_it_waits_for_a_worker(house: House) -> None:
     run_id = house.run("single")
     text = signed_in(house.world.requester).get(page_of(run_id)).content.decode()
