@@ -1,13 +1,15 @@
 """Exactly one commit, fetched by Git without trusting the repository, and read without a checkout."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -136,6 +138,7 @@ def _configure(folder: Path, source: Source) -> None:
     """Settings by file: the far end of a local fetch does not inherit those of the command line."""
     config = dict(_CONFIG)
     if source.protocol == "https":
+        _require_pinning()
         address = vetted_address(source)
         shown = f"[{address}]" if ":" in address else address
         config["http.curloptResolve"] = f"{source.host}:{source.port}:{shown}"
@@ -150,6 +153,15 @@ def _configure(folder: Path, source: Source) -> None:
         quoted = source.url.replace("\\", "\\\\").replace('"', '\\"')
         lines.append(f'[safe]\n\tdirectory = "{quoted}/.git"\n')
     (folder / "config").write_text("".join(lines), encoding="utf-8")
+
+
+@cache
+def _require_pinning() -> None:
+    """Before 2.37 Git does not know how to connect to a vetted address, and would look the name up anew."""
+    told = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
+    numbers = re.search(r"(\d+)\.(\d+)", told)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < (2, 37):
+        raise FetchFailed("Fetching by https needs Git 2.37 or newer on the server.")
 
 
 def _environment(folder: Path, protocol: str) -> Mapping[str, str]:
@@ -206,8 +218,9 @@ def _git(
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End Git with all that it started: they share one process group, made for them."""
-    if process.poll() is None:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    if process.poll() is None:
         process.communicate()
 
 
