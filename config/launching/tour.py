@@ -33,7 +33,7 @@ class Guide:
             {
                 "workflowId": WORKFLOW,
                 "releaseAlias": self.world["release"]["alias"],
-                "modelProfileId": "default",
+                "modelProfileId": "code-agent",
                 "environmentId": self.world["environments"]["test"],
                 "input": wanted,
                 "limits": LIMITS,
