@@ -150,3 +150,15 @@ def snapshots_genuine(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
         found = digest(json.loads(content))
         if found != stored:
             yield tenant_id, f"snapshot:{snapshot_id}", f"content hashes to {found}, stored is {stored}"
+
+
+@invariant("E2c", "Money is set aside for a run only while it lives, and nothing of a run starts without")
+def money_while_it_lives() -> str:
+    return """
+    SELECT r.tenant_id, 'run:' || r.id, 'the run is ' || r.state || ', its reservation '
+           || coalesce(m.state, 'missing')
+    FROM runs_run r LEFT JOIN usage_reservation m ON m.tenant_id = r.tenant_id AND m.run_id = r.id
+    WHERE (r.state IN ('Completed', 'Failed', 'Cancelled') AND m.state = 'Reserved')
+       OR (r.state IN ('Running', 'WaitingForApproval', 'Cancelling', 'Completed')
+           AND (m.dispatched_at IS NULL OR m.state IN ('Denied', 'Released', 'Expired')))
+    """

@@ -104,7 +104,7 @@ def test_finds_the_damage(ours: Money, books: dict[str, Any], code: str, damage:
 
 def test_every_invariant_of_money_is_proved() -> None:
     declared = {rule.code for rule in invariants() if rule.code.startswith("E")}
-    assert declared == {code for code, _ in DAMAGE}
+    assert declared == {code for code, _ in DAMAGE} | {"E2c"}  # which needs runs: test_money_of_runs.py
 
 
 REFUSED = [

@@ -11,6 +11,7 @@ from factory.relay.delivery import drain
 from factory.relay.destinations import Handlers
 from factory.tenancy import reading
 from runs.commands import cancel_run, start_run
+from tests.support.corruption import found_by, walls_down
 from tests.support.evidence import violations
 from tests.support.running import House, costing, receipt
 from tests.support.threads import at_once
@@ -113,3 +114,23 @@ def test_a_failed_run_is_settled_and_what_comes_late_is_an_adjustment(tenant_id:
     assert figures(house) == [(7, 0, 3, 0)]
     assert reservation(house, run_id).spent == 3
     assert violations(tenant_id) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE usage_reservation SET state = 'Reserved' WHERE run_id = %s",
+        "UPDATE usage_reservation SET dispatched_at = NULL WHERE run_id = %s",
+        "DELETE FROM usage_reservation WHERE run_id = %s",
+    ],
+)
+def test_the_auditor_finds_money_that_outlives_its_run_and_a_run_without_any(
+    tenant_id: str, damage: str
+) -> None:
+    house = House(tenant_id, budget="10")
+    run_id, hand = house.run(), house.hand()
+    hand.report(hand.take())
+    with walls_down("usage_reservationhold", "usage_ledgerentry", "usage_reservation", "runs_run") as cursor:
+        assert found_by("E2c", cursor, tenant_id) == []
+        cursor.execute(damage, [run_id])
+        assert [subject for subject, _ in found_by("E2c", cursor, tenant_id)] == [f"run:{run_id}"]
