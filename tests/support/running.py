@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.db import connections
+from django.db import connections, transaction
 
 from approvals.commands import adopt_platform_policy, decide_approval
 from approvals.selectors import approval, approvals_of_run, pending_of_run
@@ -227,7 +227,7 @@ class Hand:
         return self.report(work, "Failed", failure_class, reason="it broke", **other)
 
     def ask(
-        self, work: Assignment, proposal: Any = DIFF, *, park: bool = False, **other: Any
+        self, work: Assignment, proposal: Any = DIFF, *, park: bool | Park = False, **other: Any
     ) -> ApprovalAnswer:
         values = {
             "release_id": UUID(work.release["id"]),
@@ -238,7 +238,7 @@ class Hand:
             "proposal": proposal,
             "proposal_hash": digest(proposal),
             "summary": "publish wants to commit report.md (+142)",
-            "park": Park({"at": "proposal"}) if park else None,
+            "park": Park({"at": "proposal"}) if park is True else park or None,
         }
         return request_approval(self.scope(work.attempt_id), **self.fence(work), **{**values, **other})
 
@@ -400,12 +400,14 @@ class House:
             [run_id],
         )
 
-    def _owner(self, sql: str, params: list[Any]) -> None:
-        """As the tables' owner, who alone can make time pass."""
+    def _owner(self, sql: str, params: list[Any], *, unpinned: bool = False) -> None:
+        """As the tables' owner, who alone can make time pass; `unpinned` even for what is pinned."""
         table = sql.split()[1]
-        with connections["owner"].cursor() as cursor:
+        with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
             cursor.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
-            try:
-                cursor.execute(sql, params)
-            finally:
-                cursor.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+            if unpinned:
+                cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER pinned_columns")
+            cursor.execute(sql, params)
+            if unpinned:
+                cursor.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER pinned_columns")
+            cursor.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
