@@ -19,6 +19,7 @@ from runs.watch.scopes import watch_scope
 from runs.watch.streaming import Watching
 from runs.watch.threads import Threads
 from runs.watch.wakes import Wakes
+from runs.watch.workers import WorkerSurface
 
 
 class Stream:
@@ -30,6 +31,7 @@ class Stream:
         self.hub = Hub(self.feed, self.wakes)
         self.threads = Threads(threads)
         self.watching = Watching(self.hub, self.threads, watch_scope)
+        self.workers = WorkerSurface(self.threads, self.wakes)
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -54,6 +56,10 @@ class Stream:
             Route("/readyz", self._readyz),
             Route("/metrics", _metrics),
             Route("/factory/watch", endpoint(self.watching), methods=["GET"]),
+            *(
+                Route(f"/factory{path}", endpoint(handler), methods=[method])
+                for method, path, handler in self.workers.calls()
+            ),
         ]
 
     async def _readyz(self, request: Request) -> Response:

@@ -1,7 +1,7 @@
 """What workers send, and what they are told: the wire's names and forms in one place."""
 
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -88,8 +88,10 @@ def told(value: Any) -> Any:
         return {camel(field.name): told(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list | tuple):
         return [told(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): told(item) for name, item in value.items()}
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return wire(value)
 
 

@@ -1,18 +1,15 @@
-"""Which tenants, project and run a caller may watch, and in whose tenant a worker's call is worked."""
+"""Which tenants, project and run a caller may watch, and whose releases a worker may load."""
 
 from dataclasses import replace
 from uuid import UUID
 
 from factory.context import Context
-from factory.tenancy import reading, scanning
-from runs.errors import AttemptNotFound, PoolUnknown, RunNotFound
+from factory.errors import NotFound
+from factory.tenancy import reading
+from registry.selectors import tenant_of
+from runs.errors import PoolUnknown, RunNotFound
 from runs.models import Run, WorkerPool
 from runs.watch.feed import Scope
-
-_WHERE = """
-SELECT attempt.tenant_id, run.project_id FROM runs_attempt attempt
-JOIN runs_run run ON run.id = attempt.run_id WHERE attempt.id = %s
-"""
 
 
 def watch_scope(ctx: Context, run_id: UUID | None) -> Scope:
@@ -33,11 +30,9 @@ def tenants_of(pool: str) -> list[str]:
     return list(found)
 
 
-def context_of_attempt(ctx: Context, attempt_id: UUID) -> Context:
-    """The worker's context in the attempt's own tenant; one that its pool does not serve is not there."""
-    with scanning() as cursor:
-        cursor.execute(_WHERE, [attempt_id])
-        row = cursor.fetchone()
-    if row is None or row[0] not in tenants_of(ctx.actor.pool):
-        raise AttemptNotFound("There is no such attempt here.")
-    return replace(ctx, tenant_id=row[0], project_id=row[1])
+def context_of_release(ctx: Context, release_id: UUID) -> Context:
+    """The worker's context in the release's tenant, if its pool serves that."""
+    tenant_id = tenant_of(release_id)
+    if tenant_id is None or tenant_id not in tenants_of(ctx.actor.pool):
+        raise NotFound("There is no such release here.")
+    return replace(ctx, tenant_id=tenant_id)

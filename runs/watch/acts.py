@@ -1,0 +1,84 @@
+"""What each call of a worker does: one command, and its answer in the wire's words. Blocking."""
+
+from typing import Any
+from uuid import UUID
+
+from factory.context import Context
+from factory.identity.permissions import authorize
+from factory.tenancy import reading
+from registry.selectors import file_content, load_release
+from runs.commands import (
+    Park,
+    acquire_lease,
+    record_receipts,
+    register_worker,
+    report_outcome,
+    request_approval,
+    take_authorization,
+)
+from runs.dispatch import drain_worker, poll_worker
+from runs.watch.bodies import told
+from runs.watch.permissions import LOAD_FOR_WORK
+from runs.watch.scopes import context_of_release
+
+Told = tuple[Any, int]
+
+
+def register(ctx: Context, name: str, values: dict[str, Any]) -> Any:
+    return {"instanceId": register_worker(ctx, name=name, **values)}
+
+
+def drain(ctx: Context, name: str, instance_id: UUID) -> Any:
+    drain_worker(ctx, name=name, instance_id=instance_id)
+    return {}
+
+
+def poll(ctx: Context, name: str, instance_id: UUID) -> list[Any]:
+    found: list[Any] = told(poll_worker(ctx, name=name, instance_id=instance_id))
+    return found
+
+
+def lease(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
+    return told(acquire_lease(ctx, attempt_id=attempt_id, instance_id=instance_id, **values)), 200
+
+
+def receipts(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
+    """202 for what came under a lease that is over: paid for all the same, and marked so."""
+    taken = record_receipts(ctx, attempt_id=attempt_id, **values)
+    if taken.superseded:
+        return {"recorded": taken.recorded, "superseded": True}, 202
+    return {"recorded": taken.recorded}, 200
+
+
+def approval(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
+    park = values.pop("park")
+    asked = request_approval(
+        ctx, attempt_id=attempt_id, park=None if park is None else Park(park["checkpoint"]), **values
+    )
+    body = {name: value for name, value in told(asked).items() if value is not None}
+    body.pop("opened")
+    body.pop("parked")
+    return body, 201 if asked.opened else 200
+
+
+def authorization(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
+    taken = take_authorization(ctx, attempt_id=attempt_id, **values)
+    return told({"authorizationId": taken.id, "authorizedAt": taken.authorized_at}), 200
+
+
+def outcome(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
+    return told(report_outcome(ctx, attempt_id=attempt_id, **values)), 200
+
+
+def manifest(ctx: Context, release_id: UUID) -> Any:
+    authorize(ctx, LOAD_FOR_WORK)
+    scope = context_of_release(ctx, release_id)
+    with reading(scope):
+        return load_release(release_id)
+
+
+def file(ctx: Context, release_id: UUID, sha256: str) -> bytes:
+    authorize(ctx, LOAD_FOR_WORK)
+    scope = context_of_release(ctx, release_id)
+    with reading(scope):
+        return file_content(release_id, sha256)
