@@ -1,0 +1,215 @@
+"""The workers' surface over HTTP, called as the reference worker calls it."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from factory.hashing import digest
+from factory.hints import publish
+from runs.worker.client import WorkerClient
+from runs.worker.errors import Conflict
+from tests.support.api import token_of, worker_token
+from tests.support.evidence import violations
+from tests.support.running import DIFF, House, receipt
+from tests.watch.server import serving
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[str]:
+    with serving() as url:
+        yield f"{url}/factory"
+
+
+@pytest.fixture
+def house(tenant_id: str) -> Iterator[House]:
+    made = House(tenant_id)
+    yield made
+    assert violations(tenant_id) == []
+
+
+@pytest.fixture
+def worker(base: str, house: House) -> Iterator[WorkerClient]:
+    token = worker_token("worker:w1", pool=house.pool)
+    client = WorkerClient(base, lambda: token, "w1", patience=5)
+    client.register(["*/*"], 4, "1.0")
+    yield client
+    client.close()
+
+
+def call(
+    base: str, method: str, path: str, body: Any = None, token: str = "", **headers: str
+) -> httpx.Response:
+    sent = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx.request(method, f"{base}{path}", json=body, headers=sent | headers, timeout=30)
+
+
+def outcome(work: Any, output: Any) -> dict[str, Any]:
+    told = {"outcome": "Succeeded", "failureClass": None, "reason": None, "output": output}
+    return {**work.fence, **told, "outcomeHash": digest(told)}
+
+
+@pytest.mark.requirement("WAPI-01", "WAPI-02")
+def test_carries_a_run_through_parking_and_a_decision(base, house, worker):
+    run_id = house.run("gated")
+    [work] = worker.poll(wait=0)
+    assert not worker.acquire(work).cancel_requested
+    manifest = worker.manifest(work.release.manifest_url)
+    assert manifest["releaseId"] == work.release.id
+    url = work.release.manifest_url.removesuffix("manifest")
+    assert worker.download(f"{url}files/{manifest['files'][0]['sha256']}") == b"Look.\n"
+    worker.send_receipts(work, [receipt()])
+    ask = {"action_class": "shared-write", "proposal": DIFF, "summary": "publish wants to commit"}
+    asked = worker.request_approval(work, **ask, park=True, checkpoint={"at": 1})
+    assert (asked.effect, asked.decision) == ("require-approval", None)
+    assert worker.poll(wait=0) == []
+    assert house.state(run_id) == "WaitingForApproval"
+    house.decide(UUID(asked.approval_id))
+    [again] = worker.poll(wait=5)
+    assert (again.attempt_id, again.checkpoint) == (work.attempt_id, {"at": 1})
+    assert again.fence["fencingToken"] > work.fence["fencingToken"]
+    worker.acquire(again)
+    assert again.decision is not None
+    first = worker.authorize(again, approval_id=asked.approval_id, proposal_hash=digest(DIFF))
+    assert worker.authorize(again, approval_id=asked.approval_id, proposal_hash=digest(DIFF)) == first
+    told = outcome(again, {"done": True})
+    token = worker._token()
+    for _ in range(2):
+        answer = call(base, "POST", f"/attempts/{again.attempt_id}/outcome", told, token)
+        assert answer.status_code == 200
+        assert answer.json() == {
+            "attemptId": again.attempt_id,
+            "outcome": "Succeeded",
+            "outcomeHash": told["outcomeHash"],
+        }
+    assert house.state(run_id) == "Completed"
+
+
+def test_a_poll_waits_for_work_without_holding_a_thread(base, house):
+    """Sixteen waiting pollers on four threads: calls of others are answered at once, and work wakes them."""
+    clients = []
+    for n in range(16):
+        token = worker_token(f"worker:w{n}", pool=house.pool)
+        client = WorkerClient(base, lambda token=token: token, f"w{n}", patience=5)
+        client.register(["*/*"], 1, "1.0")
+        clients.append(client)
+    got: list[Any] = []
+    threads = [threading.Thread(target=lambda c=c: got.extend(c.poll(wait=8))) for c in clients]
+    for thread in threads:
+        thread.start()
+    time.sleep(1.5)
+    began = time.monotonic()
+    assert call(base, "GET", "/../healthz").status_code == 200
+    token = worker_token("worker:more", pool=house.pool)
+    more = {"capabilities": ["*/*"], "maxConcurrency": 1, "version": ""}
+    assert call(base, "PUT", "/workers/more", more, token).status_code == 200
+    assert time.monotonic() - began < 2
+    house.run("single")
+    publish("work")
+    deadline = time.monotonic() + 5
+    while not got:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join(15)
+    assert len({work.lease_id for work in got}) == len(got) == 1
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.requirement("WAPI-05", "SEC-13")
+def test_a_persons_token_opens_nothing_here_and_a_workers_nothing_there(base, house):
+    person = token_of(house.world.platform_admin)
+    calls = [
+        ("PUT", "/workers/w1", {"capabilities": ["*/*"], "maxConcurrency": 1, "version": ""}),
+        ("POST", "/workers/w1/poll", {}),
+        ("POST", "/workers/w1/drain", {}),
+        *(("POST", f"/attempts/{uuid4()}/{name}", {}) for name in ("lease", "receipts", "approvals")),
+        *(("POST", f"/attempts/{uuid4()}/{name}", {}) for name in ("authorizations", "outcome")),
+        ("GET", f"/releases/{house.release}/manifest", None),
+    ]
+    instance = {"Factory-Worker-Instance": str(uuid4())}
+    for method, path, body in calls:
+        for token, status in ((person, 403), ("", 401), ("a.b.c", 401)):
+            answer = call(base, method, path, body, token, **instance)
+            assert (answer.status_code, answer.headers["Content-Type"]) == (
+                status,
+                "application/problem+json",
+            )
+
+
+def test_another_pools_attempt_and_release_are_not_there(base, house, worker):
+    house.run("single")
+    [work] = worker.poll(wait=0)
+    foreign = worker_token("worker:w1", pool=f"{house.pool}-other")
+    house_b = House(f"{house.tenant}-b")
+    other = worker_token("worker:w1", pool=house_b.pool)
+    answers = [
+        call(base, "POST", f"/attempts/{identifier}/lease", work.fence, token)
+        for identifier in (work.attempt_id, uuid4())
+        for token in (foreign, other)
+    ]
+    assert {answer.status_code for answer in answers} == {404}
+    assert len({answer.json()["type"] for answer in answers}) == 1
+    assert call(base, "GET", f"/releases/{house.release}/manifest", token=other).status_code == 404
+    assert call(base, "GET", f"/releases/{uuid4()}/manifest", token=other).status_code == 404
+
+
+def test_a_stale_token_and_an_older_process_are_refused(base, house, worker):
+    house.run("single")
+    [work] = worker.poll(wait=0)
+    token = worker._token()
+    stale = {**work.fence, "fencingToken": work.fence["fencingToken"] - 1}
+    answer = call(base, "POST", f"/attempts/{work.attempt_id}/lease", stale, token)
+    assert (answer.status_code, answer.json()["type"]) == (409, "/factory/problems/stale-fencing-token")
+    worker.acquire(work)
+    call(base, "POST", f"/attempts/{work.attempt_id}/outcome", outcome(work, 1), token).raise_for_status()
+    another = call(base, "POST", f"/attempts/{work.attempt_id}/outcome", outcome(work, 2), token)
+    assert another.status_code == 409
+    younger = WorkerClient(base, lambda: token, "w1", patience=5)
+    younger.register(["*/*"], 4, "1.0")
+    with pytest.raises(Conflict) as refused:
+        worker.poll(wait=0)
+    assert refused.value.slug == "worker-superseded"
+    younger.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "kind", "status"),
+    [
+        ("lease", b"{}", "application/json", 400),
+        ("lease", b'{"leaseId": "x", "fencingToken": 1}', "application/json", 400),
+        ("lease", b'{"leaseId": 1, "fencingToken": "1", "more": 1}', "application/json", 400),
+        ("lease", b'{"a": 1, "a": 2}', "application/json", 400),
+        ("lease", b"{}", "text/plain", 415),
+        ("outcome", b'"' + b"x" * 2 * 1024 * 1024 + b'"', "application/json", 413),
+        ("nothing", b"{}", "application/json", 404),
+    ],
+)
+def test_reads_as_strictly_as_the_rest_surface(base, house, path, content, kind, status):
+    headers = {"Authorization": f"Bearer {worker_token(pool=house.pool)}", "Content-Type": kind}
+    answer = httpx.post(f"{base}/attempts/{uuid4()}/{path}", content=content, headers=headers)
+    assert answer.status_code == status, answer.text
+    told = answer.json()
+    assert (told["status"], told["instance"]) == (status, answer.request.url.path)
+
+
+def test_wants_a_sane_waiting_time_and_an_instance(base, house, worker):
+    token = worker._token()
+    instance = {"Factory-Worker-Instance": worker.instance_id}
+    for wait in ("31", "-1", "x", "1.5", "1&wait=2"):
+        assert call(base, "POST", f"/workers/w1/poll?wait={wait}", {}, token, **instance).status_code == 400
+    assert call(base, "POST", "/workers/w1/poll", {}, token).status_code == 400
+    assert call(base, "POST", "/workers/w%00/poll", {}, token, **instance).status_code == 400
+    unknown = call(base, "POST", "/workers/w2/poll", {}, token, **instance)
+    assert (unknown.status_code, unknown.json()["type"]) == (404, "/factory/problems/worker-not-registered")
+
+
+def test_a_draining_worker_is_offered_nothing(base, house, worker):
+    worker.drain()
+    house.run("single")
+    assert worker.poll(wait=1) == []
