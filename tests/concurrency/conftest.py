@@ -1,0 +1,3 @@
+from tests.runs.conftest import house
+
+__all__ = ["house"]
