@@ -6,6 +6,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
 from factory.rest.pages import DEFAULT_LIMIT, MAX_LIMIT
+from factory.rest.serializers import StrictSerializer
 
 READS = ("400", "401", "403", "404", "429", "503")
 WRITES = (*READS, "409", "410", "413", "415", "422")
@@ -70,6 +71,12 @@ class HouseSchema(AutoSchema):
 
     def _get_paginator(self) -> Page:
         return Page()
+
+    def _map_basic_serializer(self, serializer: Any, direction: str) -> dict[str, Any]:
+        mapped: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
+        if direction == "request" and isinstance(serializer, StrictSerializer):
+            mapped["additionalProperties"] = False
+        return mapped
 
     def get_operation_id(self) -> str:
         named = getattr(self.view, "operation", {}).get(self.method.upper())

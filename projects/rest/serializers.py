@@ -8,7 +8,7 @@ from rest_framework import serializers
 from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
 from projects.inputs import NewEnvironment, NewMember
 from projects.models import SLUG, SLUG_WORDS
-from projects.states import GRANTS, ROLES, MembershipState, ProjectState, SubjectKind
+from projects.states import GRANTS, ROLES, MembershipState, ProjectState, Role, SubjectKind
 
 
 class Slug(Text):
@@ -68,10 +68,16 @@ class NewEnvironmentBody(StrictSerializer):
     name = Text(max_length=200, required=False, default="")
 
 
+PROJECT_ROLES = tuple(role for role in ROLES if role != Role.PLATFORM_ADMIN)
+"""PlatformAdmin is a role in the whole tenant, and these routes are a project's."""
+
+
 class StandingBody(StrictSerializer):
     """Roles and grants."""
 
-    roles = serializers.ListField(child=Choice(choices=ROLES), min_length=1, max_length=len(ROLES))
+    roles = serializers.ListField(
+        child=Choice(choices=PROJECT_ROLES), min_length=1, max_length=len(PROJECT_ROLES)
+    )
     grants = serializers.ListField(
         child=Choice(choices=GRANTS), max_length=len(GRANTS), required=False, default=list
     )

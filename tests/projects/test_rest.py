@@ -92,6 +92,13 @@ def test_points_at_duplicates(wide):
     assert [fault["pointer"] for fault in told["errors"]] == ["/environments/1/slug", "/members/1/subject"]
 
 
+def test_offers_no_role_of_the_whole_tenant_in_a_project(w, api):
+    told = problem(
+        api.post(f"/factory/projects/{w.project}/members", {"subject": "eve", "roles": ["PlatformAdmin"]})
+    )
+    assert (told["status"], told["errors"][0]["pointer"]) == (400, "/roles/0")
+
+
 def test_refuses_a_name_that_is_taken(wide):
     told = problem(wide.post("/factory/projects", {**BODY, "slug": "main"}))
     assert (told["status"], told["type"]) == (409, "/factory/problems/project-exists")
@@ -256,6 +263,8 @@ def test_answers_are_what_the_schema_says(w, wide, api):
         (api.get(f"{base}/environments"), f"{template}/environments", "get", "200"),
         (api.get(f"{base}/members"), f"{template}/members", "get", "200"),
     ]
+    sent = document["components"]["schemas"]["OnboardingBodyRequest"]
+    assert sent["additionalProperties"] is False
     for answer, path, method, status in answers:
         assert str(answer.status_code) == status, answer.content
         content = document["paths"][path][method]["responses"][status]["content"]
