@@ -19,7 +19,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@app.task(name="factory.reconcile")  # type: ignore[untyped-decorator]
+@app.task(name="factory.reconcile")
 def reconcile(*, name: str) -> None:
     """One round of one reconciler. Two at once, or one killed half-way, end in the same state."""
     reconcilers()[name].run_once()

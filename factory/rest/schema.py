@@ -73,7 +73,8 @@ class HouseSchema(AutoSchema):
         return Page()
 
     def _map_basic_serializer(self, serializer: Any, direction: str) -> dict[str, Any]:
-        mapped: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
+        library: Any = super()
+        mapped: dict[str, Any] = library._map_basic_serializer(serializer, direction)
         if direction == "request" and isinstance(serializer, StrictSerializer):
             mapped["additionalProperties"] = False
         return mapped
