@@ -42,7 +42,8 @@ def may_see_payloads(ctx: Context) -> bool:
 def runs(ctx: Context) -> QuerySet[Run]:
     """The runs within the caller's scope, each with its last journal sequence."""
     head = ChainHead.objects.filter(stream_id=OuterRef("pk")).values("sequence")
-    rows: QuerySet[Run] = Run.objects.annotate(sequence=Subquery(head))
+    rows: QuerySet[Run] = Run.objects.all()
+    rows = rows.annotate(sequence=Subquery(head))
     return rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
 
 
