@@ -7,6 +7,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -42,12 +43,12 @@ def home() -> Path:
 class Session:
     """What one test run holds: the servers while it lasts, and a slot so that two runs do not meet."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Mapping[str, str] = FAST) -> None:
         self.home = home()
         make_folder(self.home)
         admin, redis = os.environ.get("DATABASE_URL"), os.environ.get("REDIS_URL")
         self.keeper = None if admin and redis else Keeper(self.home)
-        self.admin_url = admin or postgres.start(self.home, FAST)
+        self.admin_url = admin or postgres.start(self.home, options)
         self.redis_url = redis or valkey.start(self.home)
         self.redis_databases = 16 if redis else valkey.DATABASES
         self.slot, self._slot_file = _take_slot(self.home)

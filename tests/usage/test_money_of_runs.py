@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -29,7 +30,7 @@ def reservation(house: House, run_id: UUID) -> ReservationView:
     return found
 
 
-def figures(house: House) -> list[tuple[Decimal, ...]]:
+def figures(house: House) -> list[tuple[Any, ...]]:
     """(available, committed, spent, held) of each budget over the project."""
     with reading(house.system):
         rows = selectors.budgets(house.world.project)
