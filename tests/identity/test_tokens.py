@@ -142,7 +142,6 @@ def test_refuses_a_token_that_leaves_out(verifier, missing):
         {"roles": [["Reviewer"]]},
         {"jti": 5},
     ],
-    ids=repr,
 )
 def test_refuses_a_signed_token_with(verifier, changes):
     with pytest.raises(Refused):
