@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from uuid import uuid4
 
 import pytest
@@ -19,6 +19,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
             if not find_chromium() and not os.environ.get("CI"):
                 item.add_marker(missing)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Half a surrogate pair in captured output, which some tests are about, cannot go between processes."""
+    report = yield
+    report.sections = [(title, text.encode("utf-8", "replace").decode()) for title, text in report.sections]
+    return report
 
 
 def find_chromium() -> str | None:
