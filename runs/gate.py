@@ -17,6 +17,7 @@ from runs.models import Attempt, Run, Step
 from runs.operations.advancing import advance
 from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import lock_run, lock_step
+from runs.operations.metering import time_attempt
 from runs.operations.moving import stop_waiting
 from runs.selectors.stories import story_of_run
 from runs.states import AttemptState, FailureClass, StepState
@@ -111,6 +112,7 @@ def _give_up(ctx: Context, run: Run, step: Step, at: datetime) -> None:
     if attempt is not None:
         attempt.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
         record(ctx, attempt, "CorrectionsExhausted", outcome_of(attempt))
+        time_attempt(ctx, attempt, step.agent_id)
     if step.state == StepState.RUNNING:
         step.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
         record(ctx, step, "CorrectionsExhausted")

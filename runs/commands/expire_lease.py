@@ -12,6 +12,7 @@ from runs.events import LeaseExpired
 from runs.models import Lease
 from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import Tried, lock_attempt, lock_run
+from runs.operations.metering import count_expired, time_attempt
 from runs.operations.parking import park_lapsed, waits_for_a_person, withdraw
 from runs.operations.settling import effect_may_have_happened, follow_up
 from runs.operations.timing import grace
@@ -39,6 +40,7 @@ def expire_lease(ctx: Context, *, lease_id: UUID, fencing_token: int) -> bool:
     lease.expire(at=at)
     told = LeaseExpired(attempt_id=tried.attempt.id, lease_id=lease.id, holder=lease.holder)
     record(ctx, lease, "LeaseExpired", told)
+    count_expired(ctx)
     if was_held:
         _settle_held(ctx, tried, at)
     else:
@@ -68,6 +70,7 @@ def _settle_held(ctx: Context, tried: Tried, at: datetime) -> None:
     else:
         attempt.time_out(at=at, reason="The worker fell silent.")
     record(ctx, attempt, "LeaseExpired", outcome_of(attempt))
+    time_attempt(ctx, attempt, step.agent_id)
     follow_up(ctx, run, step, attempt, at)
 
 
@@ -77,6 +80,7 @@ def withdraw_offer(ctx: Context, tried: Tried, lease: Lease, cause: str, at: dat
         return
     tried.attempt.time_out(at=at, reason="No worker acquired the offer.")
     record(ctx, tried.attempt, "OfferWithdrawn", outcome_of(tried.attempt))
+    time_attempt(ctx, tried.attempt, tried.step.agent_id)
     follow_up(ctx, tried.run, tried.step, tried.attempt, at)
 
 

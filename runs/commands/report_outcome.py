@@ -17,6 +17,7 @@ from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHash
 from runs.models import Attempt, Lease
 from runs.operations.ending import outcome_of
 from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.metering import time_attempt
 from runs.operations.receiving import take_receipts
 from runs.operations.settling import (
     denies_the_effect,
@@ -149,6 +150,7 @@ def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
         attempt.fail(at=at, failure_class=str(report.failure_class), reason=reason, outcome_hash=report.hash)
         attempt.output = report.output
     record(ctx, attempt, "OutcomeReported", outcome_of(attempt))
+    time_attempt(ctx, attempt, held.step.agent_id)
 
 
 def _must_be_doubted(held: Held, report: Report) -> bool:

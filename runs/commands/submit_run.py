@@ -19,6 +19,7 @@ from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRun
 from runs.events import RunAccepted
 from runs.inputs import Submission, parse_submission
 from runs.models import Run, Snapshot
+from runs.operations.metering import count_accepted
 
 
 def submit(ctx: Context, *, payload: Any, key: str) -> tuple[dict[str, Any], bool]:
@@ -56,6 +57,7 @@ def submit_run(ctx: Context, *, submission: Submission, key: str) -> dict[str, A
     run = _run(ctx, submission, release, policy, snapshot, key)
     run.project_id = project.id
     record(ctx, run, "Submitted", _accepted(run), detail={"snapshotId": snapshot.id, "key": digest(key)})
+    count_accepted(ctx, run)
     return answer(run)
 
 

@@ -16,6 +16,7 @@ from factory.locking import lock_many
 from factory.recording import record
 from runs.events import AttemptOutcomeRecorded
 from runs.models import Attempt, CancellationIntent, Lease, Run, Step
+from runs.operations.metering import time_attempt
 from runs.operations.moving import move_to_cancelled, move_to_failed
 from runs.states import (
     ATTEMPT_ACTIVE,
@@ -73,6 +74,7 @@ def stop_everything(ctx: Context, run: Run, cause: str, at: datetime) -> None:
     attempts = lock_many(Attempt.objects.filter(run_id=run.id, state__in=sorted(ATTEMPT_ACTIVE)))
     leases = lock_many(Lease.objects.filter(run_id=run.id, state__in=sorted(LEASE_CURRENT)))
     by_attempt = {lease.attempt_id: lease for lease in leases}
+    agents = {step.id: step.agent_id for step in steps}
     at_work: set[UUID] = set()
     for attempt in attempts:
         lease = by_attempt.get(attempt.id)
@@ -82,7 +84,7 @@ def stop_everything(ctx: Context, run: Run, cause: str, at: datetime) -> None:
             continue
         if lease is not None:
             _revoke(ctx, run, lease, cause, at)
-        _give_up(ctx, attempt, cause, at)
+        _give_up(ctx, attempt, agents[attempt.step_id], cause, at)
     doubtful = {a.step_id for a in attempts if a.state == AttemptState.UNCERTAIN}
     for step in steps:
         if step.id not in at_work:
@@ -98,13 +100,14 @@ def _revoke(ctx: Context, run: Run, lease: Lease, cause: str, at: datetime) -> N
     record(ctx, lease, cause)
 
 
-def _give_up(ctx: Context, attempt: Attempt, cause: str, at: datetime) -> None:
+def _give_up(ctx: Context, attempt: Attempt, agent_id: str, cause: str, at: datetime) -> None:
     """Nobody works at it. After an authorization an effect may have happened all the same."""
     if authorizations_of_attempt(attempt.id):
         attempt.doubt(at=at, reason=f"{REASONS[cause]} An authorization had been taken.")
     else:
         attempt.cancel(at=at, reason=REASONS[cause])
     record(ctx, attempt, cause, outcome_of(attempt))
+    time_attempt(ctx, attempt, agent_id)
 
 
 def outcome_of(attempt: Attempt) -> AttemptOutcomeRecorded:

@@ -18,7 +18,6 @@ from runs.commands import (
 )
 from runs.dispatch import drain_worker, poll_worker
 from runs.watch.bodies import told
-from runs.watch.permissions import LOAD_FOR_WORK
 from runs.watch.scopes import context_of_release
 
 Told = tuple[Any, int]
@@ -71,14 +70,14 @@ def outcome(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: di
 
 
 def manifest(ctx: Context, release_id: UUID) -> Any:
-    authorize(ctx, LOAD_FOR_WORK)
+    authorize(ctx, "LoadReleaseForWork")
     scope = context_of_release(ctx, release_id)
     with reading(scope):
         return load_release(release_id)
 
 
 def file(ctx: Context, release_id: UUID, sha256: str) -> bytes:
-    authorize(ctx, LOAD_FOR_WORK)
+    authorize(ctx, "LoadReleaseForWork")
     scope = context_of_release(ctx, release_id)
     with reading(scope):
         return file_content(release_id, sha256)

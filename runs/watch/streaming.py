@@ -16,7 +16,6 @@ from runs.watch.cursor import Cursor
 from runs.watch.feed import Scope, key_of
 from runs.watch.http import caller
 from runs.watch.hub import Hub, Watcher, sse
-from runs.watch.permissions import WATCH_POOL, WATCH_RUNS
 from runs.watch.threads import Threads
 
 QUIET_SECONDS = 15.0
@@ -48,7 +47,7 @@ class Watching:
 
     def _admit(self, request: Request, run_id: UUID | None) -> tuple[Token, Scope]:
         token, ctx = caller(request)
-        authorize(ctx, WATCH_POOL if ctx.actor.kind == "worker" else WATCH_RUNS)
+        authorize(ctx, "WatchPool" if ctx.actor.kind == "worker" else "WatchRuns")
         return token, self._scope_of(ctx, run_id)
 
     async def _messages(

@@ -93,7 +93,7 @@ def test_an_operator_can_have_a_token(capsys):
     ]
     call_command("issue_token", *options)
     token = verifier().verify(capsys.readouterr().out.strip())
-    assert (token.subject, token.tenant_id, token.roles) == ("u", "t", {"Observer"})
+    assert (token.subject, token.tenant_id, token.roles) == ("u", "t", frozenset({"Observer"}))
     call_command("issue_token", "--subject", "w", "--worker-pool", "default")
     assert verifier().verify(capsys.readouterr().out.strip()).pool == "default"
     for wrong in (["--tenant", "t", "--scope", "nothing"], [], ["--worker-pool", "p", "--tenant", "t"]):

@@ -9,6 +9,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from factory.errors import Conflict
 from factory.telemetry import hooks, meters
+from tests.support.running import House
 from tests.support.world import world
 
 
@@ -24,7 +25,7 @@ def test_the_meters_have_their_promised_names_units_and_dimensions():
     data = reader.get_metrics_data()
     assert data is not None
     found = {
-        metric.name: (metric.unit, set(metric.data.data_points[0].attributes))
+        metric.name: (metric.unit, set(metric.data.data_points[0].attributes or {}))
         for metric in data.resource_metrics[0].scope_metrics[0].metrics
     }
     assert found == {
@@ -46,7 +47,21 @@ def test_a_command_has_a_span_with_ids_and_no_content(tenant_id, monkeypatch):
     with pytest.raises(Conflict), hooks.command_span("TestSpan", home.requester):
         raise Conflict("hunter2")
     found = {span.name: span for span in spans.get_finished_spans()}
-    assert found["OnboardProject"].attributes["tenant.id"] == tenant_id
+    assert (found["OnboardProject"].attributes or {})["tenant.id"] == tenant_id
     refused = found["TestSpan"]
     assert refused.status.description == "conflict"
     assert "hunter2" not in refused.to_json()
+
+
+def test_a_run_is_counted_when_it_commits_and_its_attempt_timed(tenant_id, monkeypatch):
+    told = []
+    monkeypatch.setattr(meters, "run_accepted", lambda *dimensions: told.append(dimensions))
+    monkeypatch.setattr(meters, "attempt_settled", lambda seconds, **rest: told.append((seconds >= 0, rest)))
+    house = House(tenant_id)
+    house.run("single")
+    worker = house.hand()
+    worker.report(worker.take(), output={"found": 3})
+    assert told == [
+        (tenant_id, str(house.world.project), "single"),
+        (True, {"tenant": tenant_id, "agent": "analyst", "outcome": "Succeeded"}),
+    ]

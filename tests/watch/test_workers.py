@@ -91,14 +91,13 @@ def test_carries_a_run_through_parking_and_a_decision(base, house, worker):
 
 def test_a_poll_waits_for_work_without_holding_a_thread(base, house):
     """Sixteen waiting pollers on four threads: calls of others are answered at once, and work wakes them."""
-    clients = []
-    for n in range(16):
-        token = worker_token(f"worker:w{n}", pool=house.pool)
-        client = WorkerClient(base, lambda token=token: token, f"w{n}", patience=5)
-        client.register(["*/*"], 1, "1.0")
-        clients.append(client)
+    clients = [_poller(base, house, n) for n in range(16)]
     got: list[Any] = []
-    threads = [threading.Thread(target=lambda c=c: got.extend(c.poll(wait=8))) for c in clients]
+
+    def poll(client: WorkerClient) -> None:
+        got.extend(client.poll(wait=8))
+
+    threads = [threading.Thread(target=poll, args=[client]) for client in clients]
     for thread in threads:
         thread.start()
     time.sleep(1.5)
@@ -119,6 +118,13 @@ def test_a_poll_waits_for_work_without_holding_a_thread(base, house):
     assert len({work.lease_id for work in got}) == len(got) == 1
     for client in clients:
         client.close()
+
+
+def _poller(base: str, house: House, number: int) -> WorkerClient:
+    token = worker_token(f"worker:w{number}", pool=house.pool)
+    client = WorkerClient(base, lambda: token, f"w{number}", patience=5)
+    client.register(["*/*"], 1, "1.0")
+    return client
 
 
 @pytest.mark.requirement("WAPI-05", "SEC-13")
