@@ -204,10 +204,14 @@ def load_release(release_id: UUID) -> dict[str, Any]:
 
 
 def file_content(release_id: UUID, sha256: str) -> bytes:
-    """One file of a loadable release by its hash. Raises ReleaseNotLoadable, or NotFound for another's."""
+    """One file of a loadable release by its hash, with or without the word `sha256:` before its digits.
+
+    Raises ReleaseNotLoadable, or NotFound for a hash that is none, or another release's.
+    """
+    wanted = f"sha256:{sha256.removeprefix('sha256:')}"
     closure_id = _require_loadable(release_id).closure_id
-    blob = ReleaseBlob.objects.filter(sha256=sha256).first()
-    if blob is None or not ClosureEntry.objects.filter(closure_id=closure_id, sha256=sha256).exists():
+    blob = ReleaseBlob.objects.filter(sha256=wanted).first()
+    if blob is None or not ClosureEntry.objects.filter(closure_id=closure_id, sha256=wanted).exists():
         raise NotFound("The release has no file with this hash.")
     return bytes(blob.content)
 
