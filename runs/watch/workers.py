@@ -44,7 +44,7 @@ class WorkerSurface:
             ("POST", "/workers/{name}/drain", self.drain),
             ("POST", "/workers/{name}/poll", self.poll),
             ("GET", "/releases/{release_id}/manifest", self.manifest),
-            ("GET", "/releases/{release_id}/files/{sha256}", self.file),
+            ("GET", "/releases/{release_id}/files/{digits}", self.file),
             ("POST", f"{attempt}/lease", self._about(bodies.UnderLease, acts.lease)),
             ("POST", f"{attempt}/receipts", self._about(bodies.Receipts, acts.receipts)),
             ("POST", f"{attempt}/approvals", self._about(bodies.ApprovalRequest, acts.approval)),
@@ -96,7 +96,7 @@ class WorkerSurface:
     async def file(self, request: Request) -> Response:
         """The bytes of a file of a release, by their hash."""
         release_id = _id(request, "release_id", "release")
-        sha256: str = request.path_params["sha256"]
+        sha256 = f"sha256:{request.path_params['digits']}"
         content = await self._threads.run(lambda: acts.file(_worker(request), release_id, sha256))
         return Response(content, media_type="application/octet-stream")
 

@@ -61,7 +61,9 @@ def test_carries_a_run_through_parking_and_a_decision(base, house, worker):
     manifest = worker.manifest(work.release.manifest_url)
     assert manifest["releaseId"] == work.release.id
     url = work.release.manifest_url.removesuffix("manifest")
-    assert worker.download(f"{url}files/{manifest['files'][0]['sha256']}") == b"Look.\n"
+    assert (
+        worker.download(f"{url}files/{manifest['files'][0]['sha256'].removeprefix('sha256:')}") == b"Look.\n"
+    )
     worker.send_receipts(work, [receipt()])
     ask = {"action_class": "shared-write", "proposal": DIFF, "summary": "publish wants to commit"}
     asked = worker.request_approval(work, **ask, park=True, checkpoint={"at": 1})
