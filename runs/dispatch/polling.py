@@ -4,6 +4,7 @@ Each step is a command of its own, in its own tenant. Whoever waits for work cal
 woken, and every second in any case.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import structlog
@@ -18,7 +19,7 @@ from runs.commands.workers import WorkerView, heartbeat, start_draining
 from runs.errors import NoSlot
 from runs.operations.timing import grace
 from runs.selectors.assignments import offered_assignment
-from runs.selectors.waiting import Waiting, lapsed_leases, offers_of, waiting_for
+from runs.selectors.waiting import Board, Lapsed, Offer, Waiting, look, offers_of
 
 log = structlog.get_logger("runs.dispatch")
 
@@ -32,13 +33,12 @@ def poll_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> list[As
     `WorkerNotRegistered`, `WorkerSuperseded`.
     """
     worker = heartbeat(ctx, name=name, instance_id=instance_id)
-    recover_lapsed(ctx, worker)
-    found = [
-        again for offer in offers_of(worker.id) if (again := _again(ctx, offer.tenant_id, offer.lease_id))
-    ]
-    if not worker.draining:
-        found += _dispatch(ctx, worker)
-    return found
+    board = _look(worker)
+    if board.lapsed:
+        _recover(ctx, board.lapsed)
+        board = _look(worker)  # what was withdrawn waits already
+    found = [again for offer in board.offers if (again := _again(ctx, offer))]
+    return found if worker.draining else found + _dispatch(ctx, worker, board.waiting)
 
 
 def drain_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> None:
@@ -49,21 +49,24 @@ def drain_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> None:
         withdraw_from_drained(house, lease_id=offer.lease_id, attempt_id=offer.attempt_id)
 
 
-def recover_lapsed(ctx: Context, worker: WorkerView) -> None:
+def _look(worker: WorkerView) -> Board:
+    return look(worker.id, worker.tenants, worker.capabilities, worker.last_tenant, grace())
+
+
+def _recover(ctx: Context, lapsed: Sequence[Lapsed]) -> None:
     """Leases recover here too, so that they do while no scheduler runs."""
-    for lapsed in lapsed_leases(worker.tenants, grace()):
+    for lease in lapsed:
+        house = _house(ctx, lease.tenant_id)
         try:
-            expire_lease(
-                _house(ctx, lapsed.tenant_id), lease_id=lapsed.lease_id, fencing_token=lapsed.fencing_token
-            )
+            expire_lease(house, lease_id=lease.lease_id, fencing_token=lease.fencing_token)
         except DomainError as refusal:
-            log.info("lease_not_recovered", lease=str(lapsed.lease_id), code=refusal.code)
+            log.info("lease_not_recovered", lease=str(lease.lease_id), code=refusal.code)
 
 
-def _dispatch(ctx: Context, worker: WorkerView) -> list[Assignment]:
+def _dispatch(ctx: Context, worker: WorkerView, board: Sequence[Waiting]) -> list[Assignment]:
     """Fill the free slots; a step that somebody else was faster with is passed over."""
     found: list[Assignment] = []
-    for waiting in waiting_for(worker.tenants, worker.capabilities, worker.last_tenant):
+    for waiting in board:
         try:
             found.append(_offer(ctx, worker, waiting))
         except NoSlot:
@@ -78,9 +81,9 @@ def _offer(ctx: Context, worker: WorkerView, waiting: Waiting) -> Assignment:
     return dispatch_step(house, run_id=waiting.run_id, step_id=waiting.step_id, worker_id=worker.id)
 
 
-def _again(ctx: Context, tenant_id: str, lease_id: UUID) -> Assignment | None:
-    with reading(_house(ctx, tenant_id)):
-        return offered_assignment(lease_id)
+def _again(ctx: Context, offer: Offer) -> Assignment | None:
+    with reading(_house(ctx, offer.tenant_id)):
+        return offered_assignment(offer.lease_id)
 
 
 def _house(ctx: Context, tenant_id: str, project_id: UUID | None = None) -> Context:

@@ -11,6 +11,7 @@ from factory.tenancy import scanning
 ALIVE = timedelta(seconds=60)
 """A heartbeat older than this is none: a poll or a renewal makes one."""
 PER_TENANT = 25
+MOST_LAPSED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,22 @@ def like(capability: str) -> str:
     return escaped.replace("*", "%")
 
 
-def waiting_for(tenants: Sequence[str], capabilities: Sequence[str], last_tenant: str) -> list[Waiting]:
-    """The oldest waiting steps that match, tenants in turn, beginning after the one that was served last."""
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What a poll finds: what has lapsed, what the worker was offered before, what it could be given."""
+
+    lapsed: list[Lapsed]
+    offers: list[Offer]
+    waiting: list[Waiting]
+
+
+def look(
+    worker_id: UUID, tenants: Sequence[str], capabilities: Sequence[str], last_tenant: str, grace: timedelta
+) -> Board:
+    """One look across tenants, in one transaction: polls are many.
+
+    The oldest waiting steps that match, tenants in turn, beginning after the one that was served last.
+    """
     params: dict[str, Any] = {
         "tenants": list(tenants),
         "patterns": [like(c) for c in capabilities],
@@ -88,15 +103,12 @@ def waiting_for(tenants: Sequence[str], capabilities: Sequence[str], last_tenant
         "most": PER_TENANT,
     }
     with scanning() as cursor:
+        cursor.execute(_LAPSED, [grace.total_seconds(), list(tenants), MOST_LAPSED])
+        lapsed = [Lapsed(*row) for row in cursor.fetchall()]
+        cursor.execute(_OFFERS, [worker_id])
+        offers = [Offer(*row) for row in cursor.fetchall()]
         cursor.execute(_WAITING, params)
-        return [Waiting(*row) for row in cursor.fetchall()]
-
-
-def lapsed_leases(tenants: Sequence[str], grace: timedelta, most: int = 20) -> list[Lapsed]:
-    """Leases of these tenants that their workers have let go by."""
-    with scanning() as cursor:
-        cursor.execute(_LAPSED, [grace.total_seconds(), list(tenants), most])
-        return [Lapsed(*row) for row in cursor.fetchall()]
+        return Board(lapsed, offers, [Waiting(*row) for row in cursor.fetchall()])
 
 
 def offers_of(worker_id: UUID) -> list[Offer]:
