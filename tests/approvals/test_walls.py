@@ -3,7 +3,9 @@
 import pytest
 from django.db import DatabaseError, connection
 
+from approvals import selectors
 from approvals.commands import decide_approval
+from approvals.errors import ProposalCorrupted
 from approvals.models import ApprovalRequest
 from factory.context import Actor, Context
 from factory.errors import Forbidden
@@ -11,9 +13,11 @@ from factory.identity.permissions import SCOPES
 from factory.relay.delivery import drain
 from factory.relay.destinations import Handlers
 from factory.tenancy import TenantNotSet, bound, reading
+from tests.approvals.test_decisions import decide
 from tests.approvals.test_publishing import revisions
+from tests.support.api import Api
 from tests.support.evidence import violations
-from tests.support.superuser import tampering
+from tests.support.superuser import swapped_proposal, tampering
 from tests.support.world import second_world, world
 
 PINNED = [
@@ -81,6 +85,24 @@ def test_nobody_is_written_as_deciding_on_their_own(asker):
             f"UPDATE approvals_approvalrequest SET {YES}, decided_person = requester_person WHERE id = %s",
             view.id,
         )
+
+
+def test_nothing_rests_on_a_proposal_that_was_swapped(asker):
+    """Whoever gets past every wall has gained nothing: it is neither shown, nor decided on, nor done."""
+    view, approved = asker.ask(), decide(asker.world.reviewer, asker.again().ask())
+    with swapped_proposal(view.id, b'{"kind":"other"}'):
+        with pytest.raises(ProposalCorrupted):
+            decide(asker.world.reviewer, view)
+        with pytest.raises(ProposalCorrupted), reading(asker.house):
+            selectors.proposal(view.id)
+        assert Api.as_(asker.world.reviewer).get(f"/factory/approvals/{view.id}").status_code == 409
+        assert "D2" in {found.code for found in violations(asker.world.tenant)}
+    step = {"step_id": approved.step_id, "attempt_id": approved.attempt_id}
+    with swapped_proposal(approved.id, b'{"kind":"other"}'), pytest.raises(ProposalCorrupted):
+        asker.take(approved, **step)
+    assert asker.view(view.id) == view
+    assert asker.take(approved, **step).proposal_hash == view.proposal_hash
+    assert violations(asker.world.tenant) == []
 
 
 def test_a_tenant_sees_its_own_requests_alone(asker, tenant_id):
