@@ -12,7 +12,6 @@ from tests.support.running import House, receipt
 RUNS = "/factory/runs"
 
 
-@pytest.mark.requirement("NFR-01")
 def test_the_commands_of_a_run_stay_within_their_budgets(house: House) -> None:
     ctx, worker = house.world.requester, house.hand()
     with within_budget("runs.submit"):
@@ -31,7 +30,7 @@ def test_the_commands_of_a_run_stay_within_their_budgets(house: House) -> None:
         assert worker.poll() == []
 
 
-@pytest.mark.requirement("NFR-01", "API-11")
+@pytest.mark.requirement("API-11")
 def test_lists_cost_the_same_however_long_they_are(house: House) -> None:
     api, worker = Api.as_(house.world.requester), house.hand(slots=9)
     for _ in range(3):
