@@ -1,5 +1,7 @@
 """What the application's own role can not do, whatever its code says."""
 
+from typing import Any
+
 import pytest
 from django.db import DatabaseError, connection
 
@@ -42,7 +44,7 @@ def test_what_was_asked_is_pinned(asker, column):
         write(f"UPDATE approvals_approvalrequest SET {column} = {column} WHERE id = %s", view.id)
 
 
-def write(statement: str, *params: object) -> None:
+def write(statement: str, *params: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
 
