@@ -54,6 +54,11 @@ class Plan:
             "FACTORY_EMBEDDED_ISSUER": os.environ.get("FACTORY_EMBEDDED_ISSUER", "true"),
             # The bundled release comes from this very checkout.
             "FACTORY_GIT_LOCAL_ROOTS": os.environ.get("FACTORY_GIT_LOCAL_ROOTS", str(self.root)),
+            # Whoever kills a launcher and starts it again should not wait two minutes for the work in hand.
+            "FACTORY_LEASES_DURATION_SECONDS": os.environ.get("FACTORY_LEASES_DURATION_SECONDS", "30"),
+            "FACTORY_LEASES_RENEWAL_GRACE_SECONDS": os.environ.get(
+                "FACTORY_LEASES_RENEWAL_GRACE_SECONDS", "5"
+            ),
             "PYTHONUNBUFFERED": "1",
         }
 

@@ -10,6 +10,7 @@ from config.launching.api import Api
 from config.launching.terminal import Terminal
 
 LOOK_SECONDS = 0.2
+WAITING = "WaitingForApproval"
 TERMINAL_STATES = ("Completed", "Failed", "Cancelled")
 SETTLED = ("Succeeded", "Failed", "Cancelled", "Skipped")
 
@@ -23,13 +24,15 @@ class Story:
         self.state = self.run["state"]
         self._told = 0
         self._steps: dict[str, dict[str, Any]] = {}
+        self._holder = ""
 
     def follow(self, stopping: threading.Event, on_waiting: Callable[[dict[str, Any]], None]) -> str:
         """Until the run is over or we are told to stop; `on_waiting` is given each approval it asks for."""
         asked: set[str] = set()
         while not stopping.is_set():
             self.look()
-            for approval in self.run["approvals"]:
+            # The run may have moved on since its journal was read: first what happened, then the question.
+            for approval in self.run["approvals"] if self.state == WAITING else ():
                 if approval["approvalId"] not in asked:
                     asked.add(approval["approvalId"])
                     on_waiting(approval)
@@ -51,6 +54,9 @@ class Story:
             self._told = entry["sequence"]
             if entry["entity"] == "run":
                 self.state = entry["toState"]
+            if entry["cause"] == "LeaseAcquired" and entry["entity"] == "lease":
+                # The step begins in the same command, in the entry after this one.
+                self._holder = f"{entry['detail']['holder']} (token {entry['detail']['fencingToken']})"
             words = self._words(entry)
             if words is not None:
                 self.terminal.moment(self._since(entry["occurredAt"]), self.state, words)
@@ -74,7 +80,7 @@ class Story:
             return f"{release}, policy {self.run['policyRevision']}, snapshot {self.run['snapshotId'][:13]}…"
         if state == "Running":
             return None if cause == "FirstAttemptDispatched" else spaced(cause)
-        if state == "WaitingForApproval":
+        if state == WAITING:
             wanted = [f"{a['summary']}, {a['actionClass']}" for a in self.run["approvals"]]
             return "; ".join(wanted) or spaced(cause)
         if state == "Completed":
@@ -86,17 +92,11 @@ class Story:
         if step is None:
             return None
         if entry["toState"] == "Running":
-            return f"{step['nodeKey']} → {_holder(step)}"
+            return f"{step['nodeKey']} → {self._holder}"
         if entry["toState"] in SETTLED:
             reason = f": {step['reason']}" if step["reason"] else ""
             return f"{step['nodeKey']} {entry['toState'].lower()}{reason}"
         return None
-
-
-def _holder(step: dict[str, Any]) -> str:
-    """Who holds the step's lease; it may have been given back by the time that we look."""
-    lease = step["attempts"][-1]["lease"] if step["attempts"] else None
-    return f"{lease['workerName']} (token {lease['fencingToken']})" if lease else "a worker"
 
 
 def spaced(cause: str) -> str:

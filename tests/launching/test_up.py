@@ -1,9 +1,11 @@
 """`manage.py up`: comes up from nothing, goes on with the same data, and leaves nothing behind."""
 
+import json
 import os
 import re
 import signal
 import socket
+import subprocess
 import time
 from pathlib import Path
 
@@ -73,6 +75,28 @@ def test_interrupted_half_way_it_still_cleans_up(home: Path, launch: Launcher) -
     up.wait_said("^database")
     assert up.stop() == 130
     assert left_over(home) == []
+
+
+def test_a_demo_carries_a_run_to_its_end_and_says_what_came_of_it(home: Path, launch: Launcher) -> None:
+    demo = launch("demo")
+    assert demo.process.wait(300) == 0, demo.said
+    result = json.loads(demo.said.splitlines()[-1])
+    assert (result["state"], result["approvals"]) == ("Completed", 1)
+    assert result["costUsd"] > 0
+    repository, _, report = result["report"].partition(" ")
+    shown = subprocess.run(
+        ["git", "-C", repository, "show", report], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.startswith("# ")
+    assert re.search(r"WaitingForApproval +commit .*, shared-write", demo.said)
+    assert left_over(home) == []
+
+
+def test_a_submission_that_cannot_be_is_refused_before_anything_starts(home: Path, launch: Launcher) -> None:
+    demo = launch("demo", "--repo", "/no/such/folder")
+    assert demo.process.wait(60) == 1
+    assert "There is no folder /no/such/folder" in demo.said
+    assert "database" not in demo.said
 
 
 @pytest.mark.parametrize(
