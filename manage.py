@@ -23,8 +23,8 @@ def main() -> None:
     except OperationalError as error:
         sys.exit(
             f"The database cannot be reached: {str(error).strip()}\n"
-            "The private one runs while `make up` does. For another, set DATABASE_URL, and DATABASE_OWNER_URL "
-            "or DATABASE_AUDITOR_URL for what needs them."
+            "The private one runs while `make up` does. For another, set DATABASE_URL, and "
+            "DATABASE_OWNER_URL or DATABASE_AUDITOR_URL for what needs them."
         )
 
 
