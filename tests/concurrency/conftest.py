@@ -1,3 +1,3 @@
-from tests.runs.conftest import house
+from tests.runs.conftest import house, lived_in
 
-__all__ = ["house"]
+__all__ = ["house", "lived_in"]
