@@ -171,7 +171,7 @@ class UsageReport(MoneyView):
         with self.reading():
             as_of = clock.now()
             start, end = _period(wanted["start"], wanted["end"], as_of)
-            salt = digest(["usage", wanted["group_by"], start.isoformat(), end.isoformat()])
+            salt = self._salt(wanted["group_by"], start, end)
             groups = selectors.usage_by(
                 wanted["group_by"],
                 self.ctx.project_id,
@@ -185,6 +185,11 @@ class UsageReport(MoneyView):
         answer |= {"items": [UsageGroupBody(group).data for group in items]}
         answer |= {"next": signing.dumps(items[-1].key or "", salt=salt) if more else None, "asOf": as_of}
         return Response(answer)
+
+    def _salt(self, group_by: str, start: datetime, end: datetime) -> str:
+        """A cursor is good for this question in this scope: another tenant's or project's is refused."""
+        scope = [self.ctx.tenant_id, str(self.ctx.project_id)]
+        return digest(["usage", group_by, start.isoformat(), end.isoformat(), scope])
 
 
 def _period(start: datetime | None, end: datetime | None, now: datetime) -> tuple[datetime, datetime]:

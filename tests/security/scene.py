@@ -1,0 +1,285 @@
+"""Three places that look alike: a project, its sister in the same tenant, and one of another tenant.
+
+In each a gated run waits for its approval, so that there is an id of every kind to try on the others.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.urls import URLPattern, get_resolver
+
+import config.urls  # noqa: F401 - it registers every path
+from approvals.commands import publish_policy_revision
+from approvals.selectors import current_policy
+from factory.context import Context, system
+from factory.tenancy import reading
+from projects.commands import add_member, onboard_project
+from projects.inputs import NewEnvironment, NewMember
+from registry.commands import move_alias
+from registry.selectors import load_release
+from runs.commands import start_run, submit
+from runs.models import Run
+from tests.support.running import DIFF, House
+from tests.support.world import context_of, subject_of
+from usage.commands import create_budget
+from usage.periods import label, month_of, next_month
+
+ROLES = ("Requester", "Reviewer", "Operator", "WorkspaceAdmin")
+GRANTS = ("finance", "audit", "payloads")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project with one id of each kind, and somebody who may do everything in it."""
+
+    house: House
+    project: UUID
+    everybody: Context
+    ids: dict[str, str]
+
+    @property
+    def tenant(self) -> str:
+        return self.house.tenant
+
+    def system(self) -> Context:
+        return system(self.tenant, "test", project_id=self.project)
+
+
+@dataclass(frozen=True)
+class Scene:
+    home: Place
+    sister: Place
+    foreign: Place
+
+
+def build() -> Scene:
+    tenant = f"t-{uuid4().hex[:16]}"
+    here, there = House(tenant), House(f"{tenant}-b")
+    sister = _sister(here)
+    return Scene(_place(here, here.world.project), _place(here, sister), _place(there, there.world.project))
+
+
+def _sister(house: House) -> UUID:
+    person = NewMember(subject_of(house.tenant, "sister"), ROLES, GRANTS)
+    made = onboard_project(
+        house.system,
+        slug="sister",
+        name="The sister",
+        environments=[NewEnvironment("staging")],
+        members=[person],
+    )
+    project = UUID(made["projectId"])
+    ctx = system(house.tenant, "test", project_id=project)
+    create_budget(ctx, project_id=project, month=month_of(datetime.now(UTC)), amount=Decimal(100))
+    return project
+
+
+def _place(house: House, project: UUID) -> Place:
+    ctx = system(house.tenant, "test", project_id=project)
+    name = f"all-{project.hex[-6:]}"
+    subject = subject_of(house.tenant, name)
+    member = add_member(ctx, project_id=project, member=NewMember(subject, ROLES, GRANTS))
+    everybody = context_of(subject, house.tenant, project)
+    month = month_of(datetime.now(UTC))
+    budgets = [
+        create_budget(ctx, project_id=project, month=one, amount=Decimal(50))
+        for one in (next_month(month), next_month(next_month(month)))
+    ]
+    environment = _environment(ctx, project)
+    run_id, step_id, approval_id, attempt, lease = _waiting_run(house, everybody, project)
+    _waiting_run(house, everybody, project)
+    revision = _revisions(house, everybody)
+    alias = f"only-{project.hex[-6:]}"
+    move_alias(everybody, asset="sample", alias=alias, release_id=house.release, version=0)
+    with reading(ctx):
+        files = load_release(house.release)["files"]
+    ids = {
+        "project_id": str(project),
+        "member_id": str(member),
+        "approval_id": approval_id,
+        "revision": revision,
+        "release_id": str(house.release),
+        "sha256": files[0]["sha256"],
+        "asset": "sample",
+        "alias": alias,
+        "budget_id": str(budgets[0]),
+        "run_id": run_id,
+        "step_id": step_id,
+        "attempt_id": attempt,
+        "lease_id": lease,
+        "environment_id": environment,
+        "subject": everybody.actor.subject,
+    }
+    return Place(house, project, everybody, ids)
+
+
+def _environment(ctx: Context, project: UUID) -> str:
+    from projects.models import Environment
+
+    with reading(ctx):
+        return str(Environment.objects.filter(project_id=project).earliest("created_at").id)
+
+
+def _waiting_run(house: House, ctx: Context, project: UUID) -> tuple[str, str, str, str, str]:
+    body, _ = submit(ctx, payload=house.payload("gated"), key=str(uuid4()))
+    place = system(house.tenant, "test", project_id=project)
+    start_run(place, run_id=UUID(body["runId"]))
+    worker = house.hand(f"w-{uuid4().hex[:6]}")
+    work = worker.take()
+    asked = worker.ask(work)
+    return body["runId"], str(work.step_id), str(asked.approval_id), str(work.attempt_id), str(work.lease_id)
+
+
+def _revisions(house: House, ctx: Context) -> str:
+    """A tenant's own number of revisions: each place adds as many as make its last word its own."""
+    with reading(ctx):
+        document = current_policy(ctx).document
+    wanted = 2 if not house.tenant.endswith("-b") else 8
+    word = "r1"
+    admin = context_of(subject_of(house.tenant, "tenant_admin"), house.tenant, None)
+    for _ in range(wanted):
+        word = publish_policy_revision(admin, document=document, note=uuid4().hex)
+    return word
+
+
+@dataclass(frozen=True)
+class Route:
+    """A REST path with the operation of each method."""
+
+    path: str
+    params: tuple[str, ...]
+    operations: dict[str, str]
+
+    def url(self, ids: dict[str, str]) -> str:
+        found = self.path
+        for name in self.params:
+            found = found.replace(f"<{name}>", ids[name])
+        return found
+
+
+def routes() -> list[Route]:
+    """Every route of the REST surface, from the resolver: nobody has to remember to list one."""
+    found = []
+    for path, pattern in _walk(get_resolver().url_patterns, "/"):
+        operations = getattr(getattr(pattern.callback, "cls", None), "operation", None)
+        if operations is None:
+            continue
+        params = tuple(pattern.pattern.converters)
+        bare = path
+        for name, kind in pattern.pattern.converters.items():
+            bare = bare.replace(f"<{_kind(kind)}:{name}>", f"<{name}>")
+        found.append(Route(bare, params, dict(operations)))
+    return found
+
+
+def _walk(patterns: Any, before: str) -> Iterator[tuple[str, URLPattern]]:
+    for one in patterns:
+        path = before + str(one.pattern)
+        if isinstance(one, URLPattern):
+            yield path, one
+        else:
+            yield from _walk(one.url_patterns, path)
+
+
+def _kind(converter: Any) -> str:
+    return {"UUIDConverter": "uuid", "StringConverter": "str", "SlugConverter": "slug"}[
+        type(converter).__name__
+    ]
+
+
+def console_routes() -> list[tuple[str, tuple[str, ...]]]:
+    """Every admin path that names something, with its parameters."""
+    return [
+        (path, tuple(pattern.pattern.converters))
+        for path, pattern in _walk(get_resolver().url_patterns, "/")
+        if path.startswith("/admin/")
+        and pattern.pattern.regex.groupindex
+        and getattr(pattern.pattern, "converters", None)
+    ]
+
+
+def document(place: Place) -> dict[str, Any]:
+    with reading(place.everybody):
+        return dict(current_policy(place.everybody).document)
+
+
+def a_hash(place: Place) -> str:
+    from factory.hashing import digest
+
+    return digest(DIFF)
+
+
+Body = Callable[[Place, dict[str, str]], Any]
+PRICES = {"provider": "p", "name": "n", "unit": "calls", "price": {"amount": "1", "currency": "USD"}}
+BODIES: dict[str, Body] = {
+    "OnboardProject": lambda p, i: {"slug": f"p-{uuid4().hex[:8]}", "name": "New"},
+    "SuspendProject": lambda p, i: {"reason": "why"},
+    "ResumeProject": lambda p, i: {"reason": "why"},
+    "AddEnvironment": lambda p, i: {"slug": f"e-{uuid4().hex[:8]}"},
+    "AddMember": lambda p, i: {"subject": f"new-{uuid4().hex[:8]}", "roles": ["Observer"]},
+    "ChangeMember": lambda p, i: {"roles": ["Observer"], "version": 1},
+    "DecideApproval": lambda p, i: {
+        "decision": "approve",
+        "version": 1,
+        "proposalHash": a_hash(p),
+        "reason": "seen",
+    },
+    "PublishPolicyRevision": lambda p, i: {"document": document(p), "note": "again"},
+    "EvaluatePolicy": lambda p, i: {"actionClass": "shared-write", "environment": "staging"},
+    "SubmitRelease": lambda p, i: {
+        "asset": "sample",
+        "version": f"9.0.{uuid4().int % 9999}",
+        "repository": "https://git.example.test/sample.git",
+        "commit": "b" * 40,
+    },
+    "RecordEvaluation": lambda p, i: {
+        "releaseHash": "sha256:" + "0" * 64,
+        "suite": "smoke",
+        "suiteVersion": "1.0.0",
+        "scores": {"found": 1.0},
+        "evidenceHash": "sha256:" + "1" * 64,
+    },
+    "RequestReview": lambda p, i: {},
+    "DeprecateRelease": lambda p, i: {"inFlight": "drain", "reason": "old"},
+    "RevokeRelease": lambda p, i: {"inFlight": "drain", "reason": "old"},
+    "MoveAlias": lambda p, i: {"releaseId": i["release_id"], "version": 1},
+    "CreateBudget": lambda p, i: {
+        "scope": "project",
+        "period": label(month_of(datetime.now(UTC))),
+        "amount": {"amount": "5.000000", "currency": "USD"},
+    },
+    "ChangeBudgetAmount": lambda p, i: {"amount": {"amount": "60", "currency": "USD"}, "version": 1},
+    "PublishPricingRevision": lambda p, i: {"document": {"prices": [PRICES]}},
+    "SubmitRun": lambda p, i: p.house.payload(),
+    "CancelRun": lambda p, i: {"reason": "stop"},
+    "ResolveUncertainStep": lambda p, i: {"resolution": "give-up", "evidence": "looked", "version": 1},
+}
+BODILESS = {"RemoveMember"}
+READS = {"GET", "HEAD"}
+
+NOBODY: dict[str, Callable[[], str]] = {
+    "revision": lambda: "r99",
+    "sha256": lambda: "sha256:" + uuid4().hex * 2,
+    "asset": lambda: f"nothing-{uuid4().hex[:6]}",
+    "alias": lambda: f"nothing-{uuid4().hex[:6]}",
+}
+
+
+def random_id(name: str) -> str:
+    return NOBODY.get(name, lambda: str(uuid4()))()
+
+
+def tenant_wide(place: Place, who: str = "tenant_admin") -> Context:
+    return context_of(subject_of(place.tenant, who), place.tenant, None)
+
+
+def runs_of(place: Place) -> list[Run]:
+    with reading(place.everybody):
+        return list(Run.objects.filter(project_id=place.project))
+
+
+__all__ = ["BODIES", "BODILESS", "Place", "Route", "Scene", "build", "console_routes", "replace", "routes"]

@@ -1,0 +1,276 @@
+"""Somebody else's id is nobody's id: every route, every method, word for word the same answer."""
+
+import json
+import re
+from itertools import product
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.test import Client
+
+from factory.context import Context
+from factory.models import User
+from tests.security.scene import (
+    BODIES,
+    BODILESS,
+    Place,
+    Route,
+    Scene,
+    console_routes,
+    random_id,
+    routes,
+    runs_of,
+    tenant_wide,
+)
+from tests.support.api import Api
+from tests.support.evidence import violations
+
+ROUTES = routes()
+NAMED = [
+    pytest.param(route, method, name, id=f"{method} {route.path} {name}")
+    for route in ROUTES
+    for method in route.operations
+    for name in route.params
+]
+OF_THE_TENANT = {"release_id", "sha256", "asset", "alias", "revision"}
+"""What a tenant's projects have in common: another project's is no stranger there."""
+
+
+def test_every_route_can_be_tried(scene: Scene) -> None:
+    """A new parameter or a new body needs a builder before it can be said to be safe."""
+    assert len(ROUTES) >= 35
+    for route in ROUTES:
+        assert set(route.params) <= set(scene.home.ids), f"{route.path}: no builder for its parameters"
+        for method, operation in route.operations.items():
+            if method in ("POST", "PUT", "PATCH"):
+                assert operation in BODIES, f"{method} {route.path}: no builder for the body of {operation}"
+            elif method == "DELETE":
+                assert operation in BODILESS
+
+
+def test_the_schema_names_every_route_and_no_other() -> None:
+    schema = json.loads(Client().get("/factory/schema").content)
+    shape = lambda path: re.sub(r"[{<][^}>]*[}>]", "*", path)  # noqa: E731
+    told = {(shape(path), m.upper()) for path, item in schema["paths"].items() for m in item if m in METHODS}
+    ours = {(shape(route.path), method) for route in ROUTES for method in route.operations}
+    assert ours - told == set()
+    assert {(path, m) for path, m in told - ours if not path.startswith("/factory/watch")} == set()
+
+
+METHODS = {"get", "post", "put", "patch", "delete"}
+
+
+def normal(answer: Any, *ids: str) -> tuple[int, str]:
+    """An answer without what differs from call to call: the ids that were asked for, and the trace."""
+    text = answer.content.decode()
+    for one in ids:
+        text = text.replace(one, "*")
+    text = re.sub(r'"traceId": ?"[^"]*"', "", text)
+    return answer.status_code, text
+
+
+def call(place: Place, ctx: Context, route: Route, method: str, ids: dict[str, str]) -> Any:
+    operation = route.operations[method]
+    body = BODIES[operation](place, ids) if operation in BODIES else None
+    headers = {"Idempotency_Key": str(uuid4())} if method == "POST" else {}
+    return Api.as_(ctx).call(method, route.url(ids), body, **headers)
+
+
+@pytest.mark.requirement("IDN-10", "API-11")
+@pytest.mark.parametrize(("route", "method", "name"), NAMED)
+def test_another_tenants_id_is_no_id(scene: Scene, route: Route, method: str, name: str) -> None:
+    home, foreign = scene.home, scene.foreign
+    if foreign.ids[name] == home.ids[name]:
+        return  # the same word in both tenants names two things: each sees its own
+    _same_as_random(home, foreign, route, method, name)
+
+
+@pytest.mark.requirement("IDN-10", "API-11")
+@pytest.mark.parametrize(("route", "method", "name"), NAMED)
+def test_another_projects_id_is_no_id(scene: Scene, route: Route, method: str, name: str) -> None:
+    if name in OF_THE_TENANT:
+        return
+    _same_as_random(scene.home, scene.sister, route, method, name)
+
+
+def _same_as_random(home: Place, other: Place, route: Route, method: str, name: str) -> None:
+    nobody = random_id(name)
+    for ctx in (home.everybody, tenant_wide(home) if other.tenant != home.tenant else home.everybody):
+        theirs = call(home, ctx, route, method, home.ids | {name: other.ids[name]})
+        nothing = call(home, ctx, route, method, home.ids | {name: nobody})
+        assert normal(theirs, other.ids[name]) == normal(nothing, nobody)
+        if ctx is home.everybody and (method, name) != ("PUT", "alias"):  # a new alias is made, not missed
+            assert theirs.status_code == 404, theirs.content
+    wholly = {param: other.ids[param] for param in route.params}
+    if other.tenant != home.tenant and len(route.params) > 1 and "asset" not in route.params:
+        assert call(home, home.everybody, route, method, home.ids | wholly).status_code == 404
+
+
+BODY_IDS = [
+    ("SubmitRun", "/factory/runs", "POST", "environmentId", "environment_id"),
+    ("SubmitRun", "/factory/runs", "POST", "previousRunId", "run_id"),
+    ("SubmitRun", "/factory/runs", "POST", "releaseId", "release_id"),
+    ("MoveAlias", "/factory/assets/sample/aliases/probe", "PUT", "releaseId", "release_id"),
+    ("EvaluatePolicy", "/factory/policy-revisions/evaluate", "POST", "revision", "revision"),
+]
+
+
+@pytest.mark.parametrize(("operation", "path", "method", "member", "name"), BODY_IDS)
+@pytest.mark.parametrize("whose", ["foreign", "sister"])
+def test_an_id_in_a_body_is_judged_the_same(
+    scene: Scene, operation: str, path: str, method: str, member: str, name: str, whose: str
+) -> None:
+    home, other = scene.home, getattr(scene, whose)
+    if whose == "sister" and name in OF_THE_TENANT:
+        return
+    told = []
+    for one in (other.ids[name], random_id(name)):
+        body = BODIES[operation](home, home.ids) | {member: one}
+        if member == "releaseId" and operation == "SubmitRun":
+            body.pop("releaseAlias")
+        if operation == "MoveAlias":
+            body["version"] = 0
+        answer = Api.as_(home.everybody).call(method, path, body, Idempotency_Key=str(uuid4()))
+        told.append(normal(answer, one))
+    assert told[0] == told[1]
+    assert told[0][0] in (404, 422)
+
+
+LISTS = [route for route in ROUTES if not route.params and "GET" in route.operations]
+FILTERS = {
+    "/factory/approvals": [("runId", "run_id")],
+    "/factory/runs": [("requestedBy", "subject")],
+    "/factory/reservations": [("runId", "run_id")],
+}
+
+
+def test_no_list_shows_anything_of_others(scene: Scene) -> None:
+    for other in (scene.foreign, scene.sister):
+        secret = {v for k, v in other.ids.items() if k not in OF_THE_TENANT}
+        secret |= {other.tenant} if other is scene.foreign else set()
+        for route in LISTS:
+            text = Api.as_(scene.home.everybody).get(f"{route.path}?limit=200").content.decode()
+            shown = {one for one in secret if one in text}
+            assert not shown, f"{route.path} shows {shown}"
+
+
+@pytest.mark.parametrize("whose", ["foreign", "sister"])
+def test_a_filter_by_somebody_elses_id_finds_nothing(scene: Scene, whose: str) -> None:
+    other = getattr(scene, whose)
+    for path, filters in FILTERS.items():
+        for query, name in filters:
+            answer = Api.as_(scene.home.everybody).get(f"{path}?{query}={other.ids[name]}")
+            nothing = Api.as_(scene.home.everybody).get(f"{path}?{query}={uuid4()}")
+            if answer.status_code == 400:
+                assert nothing.status_code == 400, f"{path} has no filter {query}"
+                continue
+            assert answer.json()["items"] == nothing.json()["items"] == [], path
+
+
+@pytest.mark.requirement("API-11")
+def test_a_cursor_is_good_in_its_own_scope_only(scene: Scene) -> None:
+    tried = 0
+    for route, other in product(LISTS, (scene.foreign, scene.sister)):
+        told = Api.as_(other.everybody).get(f"{route.path}?limit=1").json()
+        if told.get("next") is None:
+            continue
+        tried += 1
+        path = f"{route.path}?limit=1&cursor={told['next']}"
+        assert Api.as_(other.everybody).get(path).status_code == 200, path
+        answer = Api.as_(scene.home.everybody).get(path)
+        assert answer.status_code == 400, f"{route.path} takes a cursor of another scope"
+        assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/cursor"]
+    assert tried >= 6
+
+
+def test_a_cursor_of_usage_is_good_in_its_own_scope_only(scene: Scene) -> None:
+    from django.core import signing
+
+    from factory.hashing import digest
+
+    api = Api.as_(scene.home.everybody)
+    query = "from=2026-01-01&to=2030-01-01&groupBy=run"
+    start, end = "2026-01-01T00:00:00+00:00", "2030-01-01T00:00:00+00:00"
+    elsewhere = signing.dumps("x", salt=digest(["usage", "run", start, end]))
+    assert api.get(f"/factory/usage?{query}&cursor={elsewhere}").status_code == 400
+
+
+def browser(ctx: Context) -> Client:
+    subject = ctx.actor.subject
+    user = User.objects.filter(subject=subject).first() or User.objects.create_user(subject, subject=subject)
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    client.post("/admin/place/", {"place": f"{ctx.tenant_id}/{ctx.project_id or ''}"})
+    return client
+
+
+def test_no_page_of_the_console_opens_for_strangers(scene: Scene) -> None:
+    """Every admin path with every row of the other tenant and of the sister."""
+    from factory.admin.site import site
+    from factory.tenancy import reading
+
+    client = browser(scene.home.everybody)
+    tried, leaks = 0, []
+    for other in (scene.foreign, scene.sister):
+        for model in site._registry:
+            name = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+            fields = {field.attname for field in model._meta.concrete_fields}
+            with reading(other.system()):
+                rows = model._default_manager.all()
+                if other is scene.sister:
+                    if "project_id" not in fields:
+                        continue
+                    rows = rows.filter(project_id=other.project)
+                row = rows.order_by("-pk").first()
+            if row is None or "tenant_id" not in fields:
+                continue
+            nobody = str(uuid4()) if isinstance(row.pk, UUID) else "999999999999"
+            theirs = client.get(f"{name}{row.pk}/change/")
+            nothing = client.get(f"{name}{nobody}/change/")
+            tried += 1
+            if shape(theirs, str(row.pk)) != shape(nothing, nobody):
+                leaks.append((name, other.tenant == scene.home.tenant, theirs.status_code))
+    assert leaks == []
+    assert tried > 25
+
+
+def test_no_act_of_the_console_reaches_strangers(scene: Scene) -> None:
+    client = browser(scene.home.everybody)
+    own = [(path, names) for path, names in console_routes() if "object_id" not in names]
+    assert len(own) >= 4
+    for (path, names), other in product(own, (scene.foreign, scene.sister)):
+        for verb in ("get", "post"):
+            urls = []
+            for ids in (other.ids, {name: str(uuid4()) for name in names}):
+                url = path
+                for name in names:
+                    url = re.sub(rf"<\w+:{name}>", ids[name], url)
+                urls.append(getattr(client, verb)(url, ANY_FORM).status_code)
+            assert urls[0] == urls[1], (path, verb)
+            assert urls[0] in (404, 405), (path, verb, urls[0])
+    assert {run.state for place in (scene.foreign, scene.sister) for run in runs_of(place)} == {
+        "WaitingForApproval"
+    }
+
+
+ANY_FORM = {
+    "reason": "x",
+    "decision": "approve",
+    "version": 1,
+    "proposal_hash": "x",
+    "resolution": "give-up",
+    "evidence": "x",
+}
+
+
+def shape(answer: Any, key: str) -> tuple[int, str]:
+    text = answer.content.decode().replace(key, "*")
+    return answer.status_code, answer.headers.get("Location", "") + re.sub(
+        r'csrf[^>]*|nonce="[^"]*"|value="[^"]{64}"', "", text
+    )
+
+
+def test_nothing_of_it_left_a_trace_that_the_auditor_minds(scene: Scene) -> None:
+    for place in (scene.home, scene.foreign):
+        assert violations(place.tenant) == []
