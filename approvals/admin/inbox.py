@@ -178,7 +178,7 @@ class InboxAdmin(HouseAdmin[ApprovalRequest]):
 
     @admin.display(description="run")
     def run(self, row: ApprovalRequest) -> SafeString:
-        return short(row.run_id) if row.run_id else format_html("publication")
+        return short(row.run_id) if row.run_id else SafeString("publication")
 
     @admin.display(description="age")
     def age(self, row: Any) -> str:

@@ -65,7 +65,7 @@ def short(value: object) -> SafeString:
 def when(at: datetime | None) -> SafeString:
     """A time in UTC, to the second, with a machine-readable form."""
     if at is None:
-        return format_html("<span>–</span>")
+        return SafeString("<span>–</span>")
     moment = at.astimezone(UTC)
     return format_html(
         '<time datetime="{}">{} UTC</time>', moment.isoformat(), moment.strftime("%d %b %Y %H:%M:%S")

@@ -7,6 +7,7 @@ import structlog
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from structlog.contextvars import bound_contextvars
 
+from factory.errors import InvalidInput
 from factory.rest.correlation import correlation_of
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
 
@@ -25,7 +26,7 @@ class EdgeMiddleware:
         identifier = str(correlation_of(request))
         started = time.perf_counter()
         with bound_contextvars(correlation_id=identifier):
-            response = self.get_response(request)
+            response = _refused(request) or self.get_response(request)
             _log(request, response, time.perf_counter() - started)
         response["X-Request-ID"] = identifier
         if request.path.startswith(API):
@@ -35,6 +36,16 @@ class EdgeMiddleware:
     def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
         """A fault outside a REST view but under its paths is still told as a problem."""
         return problem_response(request, problem_of(fault)) if request.path.startswith(API) else None
+
+
+def _refused(request: HttpRequest) -> HttpResponse | None:
+    """NUL can be stored nowhere and names nothing: refused here, so that no query ever meets one."""
+    if "\x00" not in request.path and "%00" not in request.META.get("QUERY_STRING", ""):
+        return None
+    problem = problem_of(InvalidInput("The address holds a NUL character."))
+    if request.path.startswith(API):
+        return problem_response(request, problem)
+    return HttpResponse(problem.detail, status=problem.status, content_type="text/plain")
 
 
 def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:

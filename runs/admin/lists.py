@@ -31,7 +31,7 @@ class AttentionAdmin(HouseAdmin[Step]):
     list_display = ("what", "kind", "klass", "since", "reason")
     list_display_links = None
     list_filter = ("attention",)
-    search_fields = ("run_id", "node_key")
+    search_fields = ("run__id", "node_key")
     ordering = ("-updated_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Step]:
