@@ -9,7 +9,7 @@ from django.db import connections
 PATIENCE = 30
 
 
-def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
+def at_once(acts: Sequence[Callable[[], Any]], *, patience: float = PATIENCE) -> list[Any]:
     """Start all acts at the same moment; each one's answer, or the exception that it raised, in order."""
     gate = threading.Barrier(len(acts))
     answers: list[Any] = [None] * len(acts)
@@ -27,6 +27,6 @@ def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(patience)
         assert not thread.is_alive(), "An act did not end."
     return answers
