@@ -14,13 +14,13 @@ from factory.recording import record
 from registry.selectors import loadable
 from runs.errors import ReleaseRevoked, RunNotFound, RunNotWorking
 from runs.models import Attempt, Run, Step
-from runs.operations.advancing import advance
+from runs.operations.advancing import advance, end_if_spent
 from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.metering import time_attempt
 from runs.operations.moving import stop_waiting
 from runs.selectors.stories import story_of_run
-from runs.states import AttemptState, FailureClass, StepState
+from runs.states import AttemptState, FailureClass
 
 MOST_ROUNDS = 10
 """So often may a step's proposals be sent back; then the step fails, class validation."""
@@ -62,6 +62,7 @@ class StepAction:
             return
         _go_on(ctx, step, view, at)
         stop_waiting(ctx, run, "ChangesRequested" if view.sent_back else "ApprovalGranted", at)
+        end_if_spent(ctx, run)
 
     def story(self, ctx: Context, view: ApprovalView) -> Story | None:
         """The run so far, for the page on which somebody decides."""
@@ -113,9 +114,8 @@ def _give_up(ctx: Context, run: Run, step: Step, at: datetime) -> None:
         attempt.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
         record(ctx, attempt, "CorrectionsExhausted", outcome_of(attempt))
         time_attempt(ctx, attempt, step.agent_id)
-    if step.state == StepState.RUNNING:
-        step.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
-        record(ctx, step, "CorrectionsExhausted")
+    step.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
+    record(ctx, step, "CorrectionsExhausted")
     advance(ctx, run)
 
 

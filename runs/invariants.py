@@ -117,14 +117,19 @@ def waits_with_reason() -> str:
     """
 
 
-@invariant("D4", "An effect that happened was authorized under its attempt, or its step says so")
+@invariant(
+    "D4",
+    "An effect that happened was authorized under its attempt, or an Operator is, or was, asked about it",
+)
 def effects_authorized() -> str:
     return """
         SELECT e.tenant_id, 'receipt:' || e.receipt_id, 'no authorization under its attempt covers it'
         FROM runs_receipt e JOIN runs_attempt a ON a.id = e.attempt_id JOIN runs_step s ON s.id = e.step_id
         WHERE e.kind = 'effect' AND a.settled_at IS NOT NULL
           AND e.content #>> '{details,tookPlace}' IS DISTINCT FROM 'false'
-          AND s.attention NOT IN ('violation', 'late-effect')
+          AND s.attention = ''
+          AND NOT EXISTS (
+            SELECT 1 FROM runs_resolution r WHERE r.step_id = e.step_id AND r.resolved_at >= e.recorded_at)
           AND NOT EXISTS (
             SELECT 1 FROM approvals_authorization u WHERE u.attempt_id = e.attempt_id
             AND u.approval_id = e.approval_id AND u.proposal_hash = e.proposal_hash)

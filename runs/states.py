@@ -150,6 +150,7 @@ STEP: Final = Lifecycle(
     (
         Edge("", "Pending", causes=("StepReady",), events=(STEP_READY,)),
         Edge("Pending", "Dispatched", causes=("AttemptDispatched",)),
+        Edge("Pending", "Failed", causes=("CorrectionsExhausted",)),
         Edge("Dispatched", "Running", causes=("LeaseAcquired",)),
         Edge("Dispatched", "Pending", causes=("OfferWithdrawn",)),
         Edge("Running", "Pending", causes=("RetryScheduled", "EffectDidNotHappen")),

@@ -33,7 +33,7 @@ def acquire_lease(
     call is still accepted. Errors: `AttemptNotFound`, `WorkerSuperseded` and `StaleFencingToken` (409),
     `LeaseOver` (410).
     """
-    note_heartbeat(lease_id, instance_id)
+    note_heartbeat(ctx, lease_id, instance_id)
     tried = lock_attempt(ctx, attempt_id)
     lease = current_lease(ctx, tried, lease_id, fencing_token)
     if lease is None:
@@ -59,7 +59,7 @@ def _acquire(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> LeaseGra
 
 
 def _renew(tried: Tried, lease: Lease, at: datetime) -> LeaseGrant:
-    until, timed_out = renewed(tried.step, tried.attempt, at)
+    until, timed_out = renewed(tried.step, lease, at)
     stop = timed_out or not tried.run.is_working
     if not stop:
         lease.expires_at = until

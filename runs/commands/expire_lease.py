@@ -10,6 +10,7 @@ from factory.recording import record
 from runs.errors import AttemptNotFound
 from runs.events import LeaseExpired
 from runs.models import Lease
+from runs.operations.advancing import end_if_spent
 from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import Tried, lock_attempt, lock_run
 from runs.operations.metering import count_expired, time_attempt
@@ -64,6 +65,7 @@ def _settle_held(ctx: Context, tried: Tried, at: datetime) -> None:
     waiting_for = waits_for_a_person(attempt, at) if run.is_working else None
     if waiting_for is not None:
         park_lapsed(ctx, attempt, waiting_for, at)
+        end_if_spent(ctx, run)
         return
     if run.state == RunState.CANCELLING or effect_may_have_happened(step, attempt):
         attempt.doubt(at=at, reason="The worker fell silent; whether it acted is not known.")
@@ -77,6 +79,7 @@ def _settle_held(ctx: Context, tried: Tried, at: datetime) -> None:
 def withdraw_offer(ctx: Context, tried: Tried, lease: Lease, cause: str, at: datetime) -> None:
     """Take back what nobody acquired: parked again if it was parked before, else TimedOut at no cost."""
     if withdraw(ctx, tried.attempt, lease, cause, at):
+        end_if_spent(ctx, tried.run)
         return
     tried.attempt.time_out(at=at, reason="No worker acquired the offer.")
     record(ctx, tried.attempt, "OfferWithdrawn", outcome_of(tried.attempt))

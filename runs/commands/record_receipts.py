@@ -9,6 +9,7 @@ from factory.context import Context
 from runs.answers import ReceiptsTaken
 from runs.errors import LeaseOver
 from runs.models import Lease
+from runs.operations.advancing import end_if_spent
 from runs.operations.holding import Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.receiving import take_receipts
 from runs.states import LeaseState
@@ -26,9 +27,10 @@ def record_receipts(
     """Keep receipts of model calls, tool calls and effects; a receipt id seen before is a no-op.
 
     From who held a lease that is over they are taken too, marked superseded: they were paid for all the
-    same, and an effect among them asks for an Operator's attention. Nothing else moves. Emits
-    UsageRecorded. Errors: `AttemptNotFound`, `StaleFencingToken` (a lease that never was the caller's, or
-    was never acquired), `InvalidInput` with a pointer to each fault.
+    same, and an effect among them asks for an Operator's attention. Nothing else moves, unless they show
+    that the run is over its limit while nobody is at work. Emits UsageRecorded, RunFailed. Errors:
+    `AttemptNotFound`, `StaleFencingToken` (a lease that never was the caller's), `LeaseOver` (one that was
+    never acquired), `InvalidInput` with a pointer to each fault.
     """
     tried = lock_attempt(ctx, attempt_id)
     current = current_lease(ctx, tried, lease_id, fencing_token)
@@ -37,6 +39,7 @@ def record_receipts(
         raise LeaseOver("The lease was never acquired.")
     superseded = current is None or current.state != LeaseState.HELD
     recorded = take_receipts(ctx, tried, lease, receipts, superseded=superseded)
+    end_if_spent(ctx, tried.run)
     return ReceiptsTaken(recorded, superseded)
 
 

@@ -141,14 +141,14 @@ def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
     record(ctx, held.lease, "OutcomeReported")
     attempt, reason = held.attempt, report.reason or ""
     if report.outcome == AttemptState.SUCCEEDED:
-        attempt.succeed(at=at, output=report.output, outcome_hash=report.hash)
+        attempt.succeed(at=at, outcome_hash=report.hash)
     elif report.outcome == AttemptState.CANCELLED:
         attempt.cancel(at=at, reason=reason, outcome_hash=report.hash)
     elif report.outcome == AttemptState.UNCERTAIN or _must_be_doubted(held, report):
         attempt.doubt(at=at, reason=reason, outcome_hash=report.hash)
     else:
         attempt.fail(at=at, failure_class=str(report.failure_class), reason=reason, outcome_hash=report.hash)
-        attempt.output = report.output
+    attempt.output = report.output
     record(ctx, attempt, "OutcomeReported", outcome_of(attempt))
     time_attempt(ctx, attempt, held.step.agent_id)
 

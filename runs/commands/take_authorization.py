@@ -48,7 +48,7 @@ def take_authorization(
         fencing_token=held.lease.fencing_token,
         proposal_hash=proposal_hash,
     )
-    until, _ = renewed(held.step, held.attempt, now())
+    until, _ = renewed(held.step, held.lease, now())
     held.lease.expires_at = max(until, held.lease.expires_at)
     save(held.lease)
     return taken

@@ -86,16 +86,17 @@ def start_draining(ctx: Context, *, name: str, instance_id: UUID | None) -> Work
     return _view(worker)
 
 
-def note_heartbeat(lease_id: UUID, instance_id: UUID | None) -> None:
+def note_heartbeat(ctx: Context, lease_id: UUID, instance_id: UUID | None) -> None:
     """A renewal is a heartbeat too. Comes before the run's lock, as in dispatch.
 
-    Raises `WorkerSuperseded`.
+    Somebody else's lease is none of the caller's, which the token will tell. Raises `WorkerSuperseded`.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE runs_worker SET last_seen_at = clock_timestamp() "
-            "WHERE id = (SELECT worker_id FROM runs_lease WHERE id = %s) RETURNING instance_id",
-            [lease_id],
+            "WHERE id = (SELECT worker_id FROM runs_lease WHERE id = %s AND holder = %s) "
+            "RETURNING instance_id",
+            [lease_id, ctx.actor.subject],
         )
         row = cursor.fetchone()
     if row is not None and instance_id not in (None, row[0]):

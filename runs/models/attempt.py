@@ -119,8 +119,8 @@ class Attempt(Journaled):
         self.lease_id, self.resume_at = lease_id, None
 
     @transition(field=state, source=S.OPEN, target=S.SUCCEEDED)
-    def succeed(self, *, at: datetime, output: Any, outcome_hash: str) -> None:
-        self.output, self.outcome_hash, self.settled_at = output, outcome_hash, at
+    def succeed(self, *, at: datetime, outcome_hash: str) -> None:
+        self.outcome_hash, self.settled_at = outcome_hash, at
 
     @transition(field=state, source=[S.OPEN, S.PARKED], target=S.FAILED)
     def fail(self, *, at: datetime, failure_class: str, reason: str, outcome_hash: str = "") -> None:

@@ -125,9 +125,13 @@ class Step(Journaled):
         self._doubt_is_settled()
         self.finished_at = self.updated_at = at
 
-    @transition(field=state, source=S.RUNNING, target=S.FAILED)
+    @transition(field=state, source=[S.PENDING, S.RUNNING], target=S.FAILED)
     def fail(self, *, at: datetime, failure_class: str, reason: str, attention: str = "") -> None:
-        self.failure_class, self.reason, self.attention = failure_class, reason, attention
+        """What else an Operator was asked to look at stays to be looked at."""
+        self._doubt_is_settled()
+        self.failure_class, self.reason = failure_class, reason
+        self.attention = attention or self.attention
+        self.next_dispatch_at = None
         self.finished_at = self.updated_at = at
 
     @transition(field=state, source=S.RUNNING, target=S.RUNNING)

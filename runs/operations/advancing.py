@@ -11,10 +11,10 @@ from factory.hints import WORK, wake
 from factory.recording import record
 from runs.engine import Completed, Failed, Node, Ready, StepFact, plan
 from runs.events import StepReady
-from runs.models import Run, Step
+from runs.models import Attempt, Run, Step
 from runs.operations.ending import fail_run
 from runs.operations.moving import complete_run, step_run_id
-from runs.states import FailureClass, RunState
+from runs.states import AttemptState, FailureClass, RunState
 from usage.selectors import usage_of_run
 
 
@@ -51,11 +51,26 @@ def over_its_limit(run: Run) -> bool:
     return usage_of_run(run.id).cost > Decimal(str(run.limits["maxCostUsd"]))
 
 
+@operation
+def end_if_spent(ctx: Context, run: Run) -> None:
+    """Fail a locked Running run that is over its limit when no leased attempt is left that will settle.
+
+    Nothing more of it is dispatched, so without this a parked attempt or a retry would wait for ever.
+    """
+    if run.state == RunState.RUNNING and over_its_limit(run):
+        at_work = Attempt.objects.filter(run_id=run.id, state=AttemptState.OPEN)
+        if not at_work.exists():
+            _exhausted(ctx, run)
+
+
+def _exhausted(ctx: Context, run: Run) -> None:
+    reason = f"The run has used more than its limit of {run.limits['maxCostUsd']} USD."
+    fail_run(ctx, run, cause="BudgetExhausted", failure_class=FailureClass.BUDGET, reason=reason)
+
+
 def _go_on(ctx: Context, run: Run, found: Ready) -> None:
     if run.state != RunState.ACCEPTED and over_its_limit(run):
-        limit = run.limits["maxCostUsd"]
-        reason = f"The run has used more than its limit of {limit} USD."
-        fail_run(ctx, run, cause="BudgetExhausted", failure_class=FailureClass.BUDGET, reason=reason)
+        _exhausted(ctx, run)
         return
     for node in found.nodes:
         _make(ctx, run, node)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from runs.models import Attempt, Step
+from runs.models import Lease, Step
 
 LONGEST_BACK_OFF = timedelta(minutes=5)
 FIRST_BACK_OFF = timedelta(seconds=2)
@@ -21,12 +21,16 @@ def grace() -> timedelta:
     return timedelta(seconds=settings.FACTORY_LEASES_RENEWAL_GRACE_SECONDS)
 
 
-def renewed(step: Step, attempt: Attempt, at: datetime) -> tuple[datetime, bool]:
-    """The end of a lease that is renewed now, and whether the step's own time-out has come."""
+def renewed(step: Step, lease: Lease, at: datetime) -> tuple[datetime, bool]:
+    """The end of a lease that is renewed now, and whether the step's own time-out has come.
+
+    The time-out is for a worker's time under one lease: the days that an attempt was parked while a
+    person decided are not its next holder's.
+    """
     until = at + ttl()
-    if step.timeout_minutes is None or attempt.held_at is None:
+    if step.timeout_minutes is None or lease.acquired_at is None:
         return until, False
-    end = attempt.held_at + timedelta(minutes=step.timeout_minutes)
+    end = lease.acquired_at + timedelta(minutes=step.timeout_minutes)
     return min(until, end), at >= end
 
 

@@ -235,7 +235,8 @@ def test_a_step_s_own_time_out_stops_its_renewals(house: House) -> None:
     lasts = grant.expires_at - house.attempt(work.attempt_id).held_at
     assert (lasts, grant.cancel_requested) == (timedelta(minutes=1), False)
     house._owner(
-        "UPDATE runs_attempt SET held_at = held_at - interval '2 minutes' WHERE id = %s", [work.attempt_id]
+        "UPDATE runs_lease SET acquired_at = acquired_at - interval '2 minutes' WHERE id = %s",
+        [work.lease_id],
     )
     late = worker.acquire(work)
     assert (late.cancel_requested, late.expires_at) == (True, grant.expires_at)

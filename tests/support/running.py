@@ -72,6 +72,7 @@ WORKFLOWS = [
     workflow("brief", node("look", timeoutMinutes=1)),
     workflow("diamond", node("a"), node("b", "a"), node("c", "a"), node("d", "b", "c")),
     workflow("gated", node("publish", side_effect_class="shared-write")),
+    workflow("hasty", node("publish", side_effect_class="shared-write", timeoutMinutes=1)),
     workflow(
         "gates",
         node("one", side_effect_class="shared-write"),

@@ -1,0 +1,188 @@
+"""Where two rules meet in one run: late effects and doubts, rounds and retries, parking and limits."""
+
+import pytest
+
+from factory.errors import DomainError
+from runs.commands import expire_lease, resolve_step
+from tests.support.evidence import audits, journal, violations
+from tests.support.running import Hand, House, costing, effect
+
+OTHER = {"kind": "diff", "files": [{"path": "report.md", "added": 1, "removed": 0}]}
+
+
+def lapse(house: House, work) -> None:
+    """The holder has been silent for longer than its lease and the grace."""
+    house.let_lapse(work.lease_id)
+    assert expire_lease(house.system, lease_id=work.lease_id, fencing_token=work.fencing_token)
+
+
+def settle(house: House, run_id, step, resolution: str) -> None:
+    evidence = {"resolution": resolution, "evidence": "I looked at the branch."}
+    resolve_step(house.world.operator, run_id=run_id, step_id=step.id, version=step.version, **evidence)
+
+
+def authorized(house: House, worker: Hand):
+    """A holder that has passed the gate."""
+    work = worker.take()
+    asked = worker.ask(work)
+    house.decide(asked.approval_id)
+    worker.authorize(work, asked.approval_id)
+    return work, asked
+
+
+@pytest.mark.requirement("ATT-06")
+@pytest.mark.parametrize("covered", [True, False])
+def test_an_effect_that_is_told_late_leaves_the_doubt_to_be_settled(house: House, covered: bool) -> None:
+    """The worker fell silent after the gate, and wakes up with its receipt: the usual story of a doubt."""
+    run_id, worker = house.run("gated"), house.hand()
+    work, asked = authorized(house, worker)
+    lapse(house, work)
+    told = worker.receipts(work, effect(asked.approval_id if covered else None))
+    assert (told.recorded, told.superseded) == (1, True)
+    [noted] = audits(house.system, "LateEffect")
+    step = house.steps(run_id)["publish"]
+    assert (step.state, step.attention, noted.outcome) == ("Running", "uncertain", "noted")
+    assert violations(house.tenant) == []
+    settle(house, run_id, step, "effect-happened")
+    assert (house.state(run_id), house.steps(run_id)["publish"].attention) == ("Completed", "")
+
+
+@pytest.mark.requirement("ATT-06")
+def test_a_late_effect_is_still_to_be_looked_at_when_a_later_attempt_fails(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    work = worker.take()
+    lapse(house, work)
+    worker.receipts(work, effect(None))
+    house.make_due(run_id)
+    worker.fail(worker.take(), "permanent")
+    step = house.steps(run_id)["publish"]
+    assert (step.state, step.attention) == ("Failed", "late-effect")
+
+
+@pytest.mark.requirement("ATT-05", "RUN-12")
+def test_settling_a_doubt_withdraws_what_the_step_still_asked(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    work, _ = authorized(house, worker)
+    worker.ask(work, proposal=OTHER)
+    worker.report(work, "Uncertain", "uncertain", reason="the line was cut")
+    assert house.state(run_id) == "WaitingForApproval"
+    settle(house, run_id, house.steps(run_id)["publish"], "effect-happened")
+    assert house.state(run_id) == "Completed"
+    assert sorted(a.state for a in house.approvals(run_id)) == ["Approved", "Cancelled"]
+
+
+@pytest.mark.requirement("GAP-07")
+def test_the_tenth_round_ends_a_step_that_waits_for_its_retry_too(house: House) -> None:
+    """The worker asked, and broke before anybody answered: the answer comes to a step without an attempt."""
+    run_id, worker = house.run("gated"), house.hand()
+    for number in range(9):
+        asked = worker.ask(worker.take(), proposal={"round": number}, park=True)
+        house.decide(asked.approval_id, "request_changes", reason=f"no {number}")
+    work = worker.take()
+    last = worker.ask(work, proposal={"round": 9})
+    worker.fail(work)
+    assert (house.state(run_id), house.step_states(run_id)) == ("WaitingForApproval", {"publish": "Pending"})
+    house.decide(last.approval_id, "request_changes", reason="no more")
+    run = house.row(run_id)
+    assert (run.state, run.failure_class) == ("Failed", "validation")
+    step = house.steps(run_id)["publish"]
+    assert (step.state, step.failure_class) == ("Failed", "validation")
+    assert journal(house.system, step.id)[-1] == ("Pending", "Failed", "CorrectionsExhausted")
+
+
+@pytest.mark.requirement("GAP-06")
+def test_the_time_that_a_person_takes_does_not_stop_the_next_holder(house: House) -> None:
+    run_id, worker = house.run("hasty"), house.hand()
+    work = worker.take()
+    asked = worker.ask(work, park=True)
+    house._owner(
+        "UPDATE runs_attempt SET held_at = held_at - interval '1 hour', "
+        "dispatched_at = dispatched_at - interval '1 hour' WHERE id = %s",
+        [work.attempt_id],
+        unpinned=True,
+    )
+    house.decide(asked.approval_id)
+    again = worker.take()
+    assert not worker.acquire(again).cancel_requested
+    worker.authorize(again, asked.approval_id)
+    worker.report(again, output=1, receipts=[effect(asked.approval_id)])
+    assert house.state(run_id) == "Completed"
+
+
+@pytest.mark.requirement("GAP-57")
+def test_a_run_that_has_spent_its_limit_ends_when_its_parked_attempt_is_decided(house: House) -> None:
+    """Nothing more of it is dispatched, and no attempt is left that could settle: it must not hang."""
+    run_id, worker = house.run("gated"), house.hand()
+    work = worker.take()
+    worker.receipts(work, costing("6"))
+    asked = worker.ask(work, park=True)
+    house.decide(asked.approval_id)
+    run = house.row(run_id)
+    assert (run.state, run.failure_class) == ("Failed", "budget")
+    assert journal(house.system, run_id)[-1] == ("Running", "Failed", "BudgetExhausted")
+    assert house.attempt(work.attempt_id).state == "Cancelled"
+
+
+@pytest.mark.requirement("GAP-57")
+def test_a_run_ends_when_what_a_dead_worker_spent_passes_its_limit(house: House) -> None:
+    run_id, worker = house.run(), house.hand()
+    work = worker.take()
+    lapse(house, work)
+    assert house.step_states(run_id) == {"look": "Pending"}
+    worker.receipts(work, costing("6"))
+    assert (house.state(run_id), house.row(run_id).failure_class) == ("Failed", "budget")
+
+
+@pytest.mark.requirement("GAP-57")
+@pytest.mark.parametrize("how", ["the holder fell silent", "nobody acquired the offer"])
+def test_a_run_over_its_limit_ends_when_its_attempt_is_parked_by_silence(house: House, how: str) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    work = worker.take()
+    asked = worker.ask(work, park=how != "the holder fell silent")
+    house.decide(asked.approval_id)
+    if how == "nobody acquired the offer":
+        [again] = worker.poll()
+        worker.receipts(work, costing("6"))
+        work = again
+    else:
+        worker.receipts(work, costing("6"))
+    assert house.state(run_id) == "Running"
+    lapse(house, work)
+    assert (house.state(run_id), house.row(run_id).failure_class) == ("Failed", "budget")
+
+
+@pytest.mark.requirement("GAP-57")
+def test_a_run_over_its_limit_lets_its_holder_finish(house: House) -> None:
+    run_id, worker = house.run(), house.hand()
+    work = worker.take()
+    worker.receipts(work, costing("6"))
+    assert house.state(run_id) == "Running"
+    worker.report(work, output=1)
+    assert house.state(run_id) == "Completed"
+
+
+@pytest.mark.requirement("ATT-03")
+@pytest.mark.parametrize(
+    ("outcome", "failure_class"),
+    [("Succeeded", None), ("Failed", "permanent"), ("Cancelled", "cancellation"), ("Uncertain", "uncertain")],
+)
+def test_what_a_holder_reported_is_kept_whatever_the_outcome(house: House, outcome, failure_class) -> None:
+    house.run()
+    worker = house.hand()
+    work = worker.take()
+    worker.report(
+        work, outcome, failure_class, reason=None if failure_class is None else "so", output={"n": 1}
+    )
+    assert house.attempt(work.attempt_id).output == {"n": 1}
+
+
+@pytest.mark.requirement("LSE-05")
+def test_somebody_elses_lease_is_a_stale_token_and_never_an_order_to_stop(house: House) -> None:
+    house.run()
+    holder, stranger = house.hand("w1"), house.hand("w2")
+    work = holder.take()
+    with pytest.raises(DomainError) as refused:
+        stranger.acquire(work, instance_id=stranger.instance)
+    assert refused.value.code == "stale-fencing-token"
+    assert [a.outcome for a in audits(house.system, "AcquireLease")] == ["refused"]
+    assert not holder.acquire(work, instance_id=holder.instance).cancel_requested
