@@ -13,9 +13,15 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from django.db import connection
 
 from factory.context import Context
-from factory.hashing import canonical, digest, digest_bytes
+from factory.errors import DomainError, InvalidInput, TooLarge
+from factory.events import wire
+from factory.hashing import canonical, digest, digest_bytes, storable
 from factory.ids import uuid7
 from factory.recording import AuditNote, Entry, Work
+
+MOST_DETAIL = 128 * 1024
+"""Bytes of one entry. It holds ids, codes and a reason in words, and is kept for years."""
+MOST_REFUSAL = 4000
 
 LANES = 64
 """Deliveries are spread over this many lanes; a stream always takes the same one."""
@@ -36,9 +42,9 @@ def scope_stream(ctx: Context) -> UUID:
     return uuid5(NAMESPACE_OID, f"scope:{ctx.tenant_id}:{ctx.project_id or ''}")
 
 
-def chained(prev_hash: str, content: Mapping[str, Any]) -> str:
-    """The hash of an entry that follows `prev_hash`."""
-    return digest_bytes(prev_hash.encode() + b"\n" + canonical(content))
+def chained(prev_hash: str, content: bytes) -> str:
+    """The hash of an entry with this canonical content that follows `prev_hash`."""
+    return digest_bytes(prev_hash.encode() + b"\n" + content)
 
 
 def stamp(at: datetime) -> str:
@@ -86,6 +92,24 @@ def write(work: Work, *, audited: bool) -> bool:
     journal, outbox = chain.journal(work.operation, work.entries)
     _insert(journal, outbox, chain.audits(placed), chain.hashes())
     return bool(outbox)
+
+
+def refusal_note(action: str, refusal: DomainError) -> AuditNote:
+    """The evidence of a refusal. Whatever words it carries, it can be written: nothing may keep it out."""
+    told = wire(refusal.extra.get("evidence", {}))
+    try:
+        fits = len(canonical(told)) <= MOST_DETAIL
+    except InvalidInput:
+        fits = False
+    evidence = told if fits else {"omitted": storable(repr(told), 2000)}
+    return AuditNote(
+        action,
+        storable(str(refusal.extra.get("subject", "")), 255),
+        "refused",
+        storable(refusal.detail, MOST_REFUSAL),
+        {"code": refusal.code, **evidence},
+        refusal.extra.get("stream"),
+    )
 
 
 def _own_note(work: Work) -> AuditNote:
@@ -156,7 +180,10 @@ class _Chain:
     def _append(self, stream: UUID, row: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
         self.next[stream] += 1
         row |= {"stream_id": str(stream), "sequence": self.next[stream], "prev_hash": self.last[stream]}
-        row["hash"] = self.last[stream] = chained(row["prev_hash"], content_of(row, columns))
+        content = canonical(content_of(row, columns))
+        if len(content) > MOST_DETAIL:
+            raise TooLarge("The evidence of one act is larger than it may be: it holds ids and codes.")
+        row["hash"] = self.last[stream] = chained(row["prev_hash"], content)
         return row
 
     def _events(self, entry: Entry) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from factory.context import Context
 from factory.errors import Busy, DomainError, IdempotencyConflict, NotFound, TransitionRefused
 from factory.hints import OUTBOX, wake
 from factory.identity.permissions import authorize
-from factory.recording import AuditNote, Work, _open, open_work
+from factory.recording import Work, _open, open_work
 from factory.telemetry.hooks import command_span
 
 P = ParamSpec("P")
@@ -124,14 +124,14 @@ class Command(Generic[P, R]):
 
     def _audit_refusal(self, ctx: Context, refusal: DomainError) -> None:
         """In a transaction of its own: the refused command has left nothing behind."""
-        subject = str(refusal.extra.get("subject", ""))
-        evidence = {"code": refusal.code, **refusal.extra.get("evidence", {})}
         work = Work(ctx, self.name)
-        work.notes.append(
-            AuditNote(self.name, subject, "refused", refusal.detail, evidence, refusal.extra.get("stream"))
-        )
-        with tenancy.bound(ctx):
-            chain.write(work, audited=False)
+        work.notes.append(chain.refusal_note(self.name, refusal))
+
+        def write() -> None:
+            with tenancy.bound(ctx):
+                chain.write(work, audited=False)
+
+        _retrying(write)  # whoever is in the way of the log must not keep evidence out of it
 
 
 def command(

@@ -11,7 +11,7 @@ from django.db.backends.utils import CursorWrapper
 from factory.auditing import check, invariant
 from factory.chain import AUDIT_CONTENT, JOURNAL_CONTENT, chained, content_of
 from factory.database import role
-from factory.hashing import digest
+from factory.hashing import canonical, digest
 from factory.lifecycle import lifecycles
 from factory.models.base import Journaled, TenantForeignKey, TenantModel
 
@@ -148,7 +148,7 @@ def _broken_chains(cursor: CursorWrapper, table: str, columns: tuple[str, ...]) 
                 yield from _unlike_head(heads, stream, last, tenant)
                 stream, last = row["stream_id"], ""
             tenant = row["tenant_id"]
-            if row["prev_hash"] != last or chained(last, content_of(row, columns)) != row["hash"]:
+            if row["prev_hash"] != last or chained(last, canonical(content_of(row, columns))) != row["hash"]:
                 yield tenant, f"{stream}#{row['sequence']}", "the hash does not follow from its content"
             last = row["hash"]
     yield from _unlike_head(heads, stream, last, tenant)

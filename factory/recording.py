@@ -15,6 +15,7 @@ from factory.context import Context
 from factory.events import Event, wire
 from factory.lifecycle import Edge
 from factory.models.base import Journaled, Refs, TenantModel
+from factory.tenancy import active_or_none
 
 
 class NoCommandOpen(RuntimeError):
@@ -69,7 +70,7 @@ _open: ContextVar[Work | None] = ContextVar("factory_open_work", default=None)
 def open_work() -> Work:
     """The open command's record; raises `NoCommandOpen` outside one."""
     work = _open.get()
-    if work is None:
+    if work is None or active_or_none() is None:  # a copied context variable is no open transaction
         raise NoCommandOpen("This needs an open command: call it from a @command or an @operation in one.")
     return work
 

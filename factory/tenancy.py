@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.db.backends.utils import CursorWrapper
 from psycopg.pq import TransactionStatus
 
@@ -19,7 +19,9 @@ from factory.context import Context
 
 TENANT_SETTING = "factory.tenant"
 
-_active: ContextVar[Context | None] = ContextVar("factory_active_context", default=None)
+_active: ContextVar[tuple[Context, Any] | None] = ContextVar("factory_active_context", default=None)
+"""The scope and the connection whose transaction it is: a context variable may be copied into another
+thread (asyncio's helpers do it), where the connection is another one and bound to no tenant."""
 
 
 class TenantNotSet(RuntimeError):
@@ -28,15 +30,16 @@ class TenantNotSet(RuntimeError):
 
 def active() -> Context:
     """The context whose tenant the running transaction is bound to."""
-    ctx = _active.get()
+    ctx = active_or_none()
     if ctx is None:
         raise TenantNotSet("No tenant is in scope: read inside reading(ctx), write inside a command.")
     return ctx
 
 
 def active_or_none() -> Context | None:
-    """The context in scope, if there is one."""
-    return _active.get()
+    """The context in scope, if there is one, of this thread's own transaction."""
+    scope = _active.get()
+    return scope[0] if scope and scope[1] is connections["default"] else None
 
 
 def _set(**values: str) -> None:
@@ -57,7 +60,7 @@ def bound(ctx: Context, *, read_only: bool = False) -> Iterator[None]:
         if read_only:
             values["transaction_read_only"] = "on"
         _set(**values)
-        token = _active.set(ctx)
+        token = _active.set((ctx, connections["default"]))
         try:
             yield
         finally:
@@ -67,7 +70,7 @@ def bound(ctx: Context, *, read_only: bool = False) -> Iterator[None]:
 @contextmanager
 def reading(ctx: Context) -> Iterator[None]:
     """A read-only transaction in the tenant of `ctx`; inside one of the same tenant it joins."""
-    outer = _active.get()
+    outer = active_or_none()
     if outer is not None:
         if outer.tenant_id != ctx.tenant_id:
             raise TenantNotSet(f"Already reading as {outer.tenant_id}; {ctx.tenant_id} needs its own scope.")

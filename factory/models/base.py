@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import models
 
+from factory.errors import Busy
 from factory.ids import uuid7
 from factory.lifecycle import CREATION, Lifecycle
 from factory.tenancy import active
@@ -40,13 +41,25 @@ class TenantModel(models.Model):
         instance.remember()
         return instance
 
+    def refresh_from_db(
+        self, using: str | None = None, fields: Any = None, from_queryset: Any = None
+    ) -> None:
+        """Also called by Django for a deferred column: what was just read is no change."""
+        wanted = None if fields is None else set(fields)  # Django empties the list that it is given
+        super().refresh_from_db(using, fields, from_queryset)
+        read = [f for f in self._meta.concrete_fields if wanted is None or {f.name, f.attname} & wanted]
+        self._held = getattr(self, "_held", {}) | self._present([f.attname for f in read])
+
     def remember(self) -> None:
         """Take the present values as those that the database holds."""
-        held = self.__dict__
-        attnames = (f.attname for f in self._meta.concrete_fields if f.attname in held)
-        self._held = {
-            name: copy.deepcopy(held[name]) if isinstance(held[name], dict | list) else held[name]
+        self._held = self._present([f.attname for f in self._meta.concrete_fields])
+
+    def _present(self, attnames: Collection[str]) -> dict[str, Any]:
+        now = self.__dict__
+        return {
+            name: copy.deepcopy(now[name]) if isinstance(now[name], dict | list) else now[name]
             for name in attnames
+            if name in now
         }
 
     def changed_fields(self) -> list[str]:
@@ -117,6 +130,18 @@ class Journaled(TenantModel):
         """The state that the journal last saw."""
         held: dict[str, Any] = getattr(self, "_held", {})
         return CREATION if self._state.adding else str(held["state"])
+
+    def _do_update(self, base_qs: Any, *args: Any, **kwargs: Any) -> bool:
+        """Django's one UPDATE, over the state and the version that were read and over no others.
+
+        Whoever locked the row first sees no difference. Whoever did not, and was overtaken, would undo
+        what the other did: it is refused, and may be tried again with what is there now.
+        """
+        held: dict[str, Any] = getattr(self, "_held", {})
+        read = {name: held[name] for name in ("state", "version") if name in held}
+        if not super()._do_update(base_qs.filter(**read), *args, **kwargs):  # type: ignore[misc]
+            raise Busy(f"This {self._meta.verbose_name} changed while it was looked at; try again.")
+        return True
 
 
 def uuid_key() -> "models.UUIDField[UUID, UUID]":

@@ -1,0 +1,118 @@
+"""Commits that fail, that fail to tell, and transactions that are tried again."""
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from factory import chain
+from factory.commanding import AlreadyDone, Once, after_commit
+from factory.context import Context
+from factory.models import IdempotencyRecord
+from factory.recording import _open, open_work, record
+from factory.tenancy import active_or_none, reading
+from tests.kernel.doors.acts import build_door, misbehave, shut_door
+from tests.kernel.doors.models import Door, DoorBuilt
+from tests.support.evidence import counts, violations
+from tests.support.threads import at_once
+
+
+def test_an_ambiguous_commit_has_one_effect_under_its_key(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = Once("the-key", "hash")
+    commit = type(connection._connections[connection._alias])._commit  # type: ignore[attr-defined]
+    lost = iter([True])
+
+    def commits_and_fails(self: Any) -> Any:
+        commit(self)
+        if next(lost, False):
+            raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(type(connection._connections[connection._alias]), "_commit", commits_and_fails)
+    with pytest.raises(OperationalError):
+        build_door.under(once)(ctx)
+    with pytest.raises(AlreadyDone) as repeated:
+        build_door.under(once)(ctx)
+    with reading(ctx):
+        [door] = Door.objects.all()
+    assert repeated.value.result == {"doorId": str(door.id)}
+    assert violations(ctx.tenant_id) == []
+
+
+def test_nothing_stays_behind_of_a_commit_that_is_refused(ctx: Context) -> None:
+    hints: list[str] = []
+
+    def act(ctx: Context) -> None:
+        door = Door(colour="red", tenant_id=ctx.tenant_id)
+        door.save(force_insert=True)  # not journaled: the deferred trigger refuses at the commit
+        after_commit(lambda: hints.append("told"))
+
+    before = counts(ctx)
+    with pytest.raises(Exception, match="without a journal entry"):
+        misbehave.under(Once("k"))(ctx, act=act)
+    assert (hints, counts(ctx), active_or_none(), _open.get()) == ([], before, None, None)
+    with reading(ctx):
+        assert not IdempotencyRecord.objects.exists()
+
+
+@pytest.mark.parametrize("sqlstate", ["40001", "40P01", "55P03"])
+def test_a_transaction_that_is_tried_again_starts_from_nothing(ctx: Context, sqlstate: str) -> None:
+    hints: list[int] = []
+    tries: list[int] = []
+
+    def act(ctx: Context) -> None:
+        tries.append(1)
+        assert open_work().entries == []
+        door = Door(colour="red")
+        record(ctx, door, "Built", DoorBuilt(door_id=str(door.id), colour="red"))
+        after_commit(lambda: hints.append(len(tries)))
+        if len(tries) < 3:
+            with connection.cursor() as cursor:
+                cursor.execute(f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{sqlstate}'; END $$")
+
+    misbehave(ctx, act=act)
+    assert (len(tries), hints) == (3, [3])
+    assert counts(ctx) == (1, 1, 1)
+
+
+def test_a_key_whose_first_use_rolls_back_is_free_for_the_one_that_waited(ctx: Context) -> None:
+    for key in map(str, range(20)):
+        meet = threading.Barrier(2)
+
+        def fails(ctx: Context, meet: Any = meet) -> None:
+            meet.wait(10)
+            raise RuntimeError("after the claim")
+
+        def waits(key: str = key, meet: Any = meet) -> Any:
+            meet.wait(10)
+            return misbehave.under(Once(key))(ctx, act=lambda _: "done")
+
+        first = lambda key=key: misbehave.under(Once(key))(ctx, act=fails)  # noqa: E731
+        assert [str(answer) for answer in at_once([first, waits])] == ["after the claim", "done"]
+
+
+def test_one_key_at_once_from_many_has_one_effect(ctx: Context) -> None:
+    for key in map(str, range(10)):
+        answers = at_once([lambda key=key: build_door.under(Once(key))(ctx)] * 4)
+        assert sorted(type(a).__name__ for a in answers) == ["AlreadyDone"] * 3 + ["dict"]
+        told = {str(a.result if isinstance(a, AlreadyDone) else a) for a in answers}
+        assert len(told) == 1
+
+
+def test_a_fault_between_the_evidence_and_the_commit_leaves_nothing(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door_id = build_door(ctx)["doorId"]
+    before, write = counts(ctx), chain.write
+
+    def breaks(*args: Any, **kwargs: Any) -> Any:
+        write(*args, **kwargs)
+        raise MemoryError
+
+    monkeypatch.setattr(chain, "write", breaks)
+    with pytest.raises(MemoryError):
+        shut_door(ctx, door_id=door_id)
+    assert counts(ctx) == before
+    assert not transaction.get_connection().in_atomic_block
