@@ -15,6 +15,7 @@ from uuid import UUID
 
 import structlog
 
+from factory.commanding import AlreadyDone
 from factory.context import Context, system
 from factory.errors import DomainError
 from factory.tenancy import scanning
@@ -106,6 +107,8 @@ class Reconciler(ABC):
     def _repair_one(self, due: Due, counts: Counts) -> None:
         try:
             self.repair(system(due.tenant_id, self.name), due)
+            counts.repaired += 1
+        except AlreadyDone:
             counts.repaired += 1
         except DomainError as refusal:
             counts.refused += 1

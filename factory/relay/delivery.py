@@ -20,6 +20,7 @@ from django.db import connection
 
 from factory.context import Context, system
 from factory.errors import DomainError
+from factory.hashing import storable
 from factory.models import OutboxEvent
 from factory.tenancy import bound, reading, scanning
 
@@ -54,6 +55,9 @@ class Stream:
 
 _own = threading.local()
 
+KEEPALIVE = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
+"""A relay whose machine is gone says no farewell: its lanes must not stay taken for hours."""
+
 
 def _keeper() -> "psycopg.Connection[Any]":
     """This thread's connection for holding lanes: deliveries are commands with their own transactions."""
@@ -63,6 +67,7 @@ def _keeper() -> "psycopg.Connection[Any]":
         for ours in ("cursor_factory", "context", "prepare_threshold", "pool", "server_side_binding"):
             parameters.pop(ours, None)
         held = _own.connection = psycopg.connect(**parameters, autocommit=True)
+        held.execute(KEEPALIVE)
     return held
 
 
@@ -170,16 +175,23 @@ def _mark(
         return
     with bound(ctx), connection.cursor() as cursor:
         if delivered:
-            cursor.execute(
-                f"UPDATE factory_outboxevent SET {destination.done_column} = clock_timestamp() "
-                f"WHERE id = ANY(%s) AND {destination.done_column} IS NULL",
-                [delivered],
-            )
+            cursor.execute(_MARK.format(done=destination.done_column), [delivered])
         if failure is not None:
-            _mark_failure(cursor, destination.prefix, *failure)
+            _mark_failure(cursor, destination, *failure)
 
 
-def _mark_failure(cursor: Any, prefix: str, event: OutboxEvent, fault: Exception) -> None:
+_MARK = """
+WITH mine AS MATERIALIZED (
+    SELECT id FROM factory_outboxevent WHERE id = ANY(%s) AND {done} IS NULL
+    ORDER BY sequence, position FOR NO KEY UPDATE
+), at AS MATERIALIZED (SELECT clock_timestamp() AS now FROM (SELECT count(*) FROM mine) AS held)
+UPDATE factory_outboxevent AS e SET {done} = at.now FROM at, mine WHERE e.id = mine.id
+"""
+"""One time for all, read after the rows are held: or a later event could seem to be delivered first."""
+
+
+def _mark_failure(cursor: Any, destination: Destination, event: OutboxEvent, fault: Exception) -> None:
+    prefix = destination.prefix
     retryable = isinstance(fault, DomainError) and fault.retryable
     attempts = getattr(event, f"{prefix}_attempts") + (0 if retryable else 1)
     delay = min(LONGEST_DELAY_SECONDS, 0.25 * 2**attempts)
@@ -187,13 +199,19 @@ def _mark_failure(cursor: Any, prefix: str, event: OutboxEvent, fault: Exception
     cursor.execute(
         f"UPDATE factory_outboxevent SET {prefix}_attempts = %s, {prefix}_error = %s, "
         f"{prefix}_due_at = clock_timestamp() + make_interval(secs => %s), {prefix}_set_aside_at = {aside} "
-        "WHERE id = %s",
-        [attempts, f"{type(fault).__name__}: {fault}"[:500], delay, event.id],
+        f"WHERE id = %s AND {destination.done_column} IS NULL",
+        [attempts, _told(fault), delay, event.id],
     )
     log.warning(
         "delivery_failed", destination=prefix, topic=event.topic, event_id=str(event.id), attempts=attempts,
         set_aside=attempts >= ATTEMPTS, fault=type(fault).__name__,
     )  # fmt: skip
+
+
+def _told(fault: Exception) -> str:
+    """What is kept of a fault: one line (PostgreSQL's further ones quote rows), and always storable."""
+    lines = str(fault).splitlines()
+    return storable(f"{type(fault).__name__}: {lines[0] if lines else ''}", 500)
 
 
 def deliver_due(destination: Destination, tenant_id: str | None = None) -> int:

@@ -20,6 +20,9 @@ from factory.telemetry import meters
 
 HOST = socket.gethostname()
 
+AWAY = ("08", "25006", "53", "57P", "58")
+"""SQLSTATE classes of a server that cannot serve: no connection, a standby, no resources, shutting down."""
+
 
 class Handlers:
     """In-process handlers; each one's effect and its inbox record commit together."""
@@ -44,7 +47,15 @@ class Handlers:
             except AlreadyDone:
                 continue
             except (OperationalError, InterfaceError) as fault:
-                raise DestinationAway(str(fault)) from fault
+                if is_away(fault):
+                    raise DestinationAway(str(fault)) from fault
+                raise
+
+
+def is_away(fault: BaseException) -> bool:
+    """Whether the database itself is not there. All else is the fault of this event, which alone waits."""
+    state = getattr(fault.__cause__, "sqlstate", None) or ""
+    return not state or state.startswith(AWAY)
 
 
 class Streams:
@@ -62,6 +73,10 @@ class Streams:
                 maxlen=settings.FACTORY_STREAM_LENGTH,
                 approximate=True,
             )
+        except redis.ResponseError as fault:
+            if str(fault).startswith("WRONGTYPE"):  # somebody's key stands in this topic's way alone
+                raise
+            raise DestinationAway(str(fault)) from fault  # full, read-only, loading: no event is to blame
         except (redis.ConnectionError, redis.TimeoutError) as fault:
             raise DestinationAway(str(fault)) from fault
         meters.outbox_published(max(0.0, time.time() - event.occurred_at.timestamp()), host=HOST)

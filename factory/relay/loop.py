@@ -6,7 +6,7 @@ import time
 import psycopg
 import redis
 import structlog
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, InterfaceError, connections
 
 from factory.hints import OUTBOX, channel_name, connect
 from factory.relay.delivery import Destination, DestinationAway, deliver_due
@@ -48,17 +48,23 @@ class Relay:
         while not self.stopping.is_set():
             try:
                 delivered = deliver_due(destination)
-            except (DestinationAway, DatabaseError, psycopg.Error) as fault:
-                log.warning("delivery_waits", destination=destination.prefix, fault=str(fault)[:200])
-                connections.close_all()
+            except Exception as fault:  # a thread that ended would leave half a relay, and nobody would know
+                self._recover(destination, fault)
                 delivered = 0
-                self.stopping.wait(1)
             if not delivered and destination.prefix == "handle":
                 self._woken.wait(idle)
                 self._woken.clear()
             elif not delivered:
                 self.stopping.wait(idle)
         connections.close_all()
+
+    def _recover(self, destination: Destination, fault: Exception) -> None:
+        """Begin the next round with nothing of this one, after a moment."""
+        expected = isinstance(fault, DestinationAway | DatabaseError | InterfaceError | psycopg.Error)
+        say = log.warning if expected else log.exception
+        say("delivery_waits", destination=destination.prefix, fault=str(fault)[:200])
+        connections.close_all()
+        self.stopping.wait(1)
 
     def _listen(self) -> None:
         while not self.stopping.is_set():

@@ -5,10 +5,13 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from django.core.management import call_command
+from django.db import OperationalError
 
+from factory.commanding import AlreadyDone
 from factory.context import Context
 from factory.locking import lock
-from factory.reconciling import Due, Reconciler, _reconcilers
+from factory.reconciling import Counts, Due, Reconciler, _reconcilers
 from factory.recording import record
 from factory.tenancy import reading
 
@@ -82,3 +85,38 @@ def test_works_each_item_in_its_own_tenant(ctx: Context, reconciler: OpensDoors)
 
 def test_is_registered_by_its_name() -> None:
     assert isinstance(_reconcilers["OpensDoors"], OpensDoors)
+
+
+def test_what_was_done_before_is_no_failure(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    def repair(self: OpensDoors, ctx: Context, due: Due) -> None:
+        raise AlreadyDone(None)
+
+    shut_doors(ctx, 1)
+    monkeypatch.setattr(OpensDoors, "repair", repair)
+    counts = OpensDoors().run_once(ctx.tenant_id)
+    assert (counts.found, counts.repaired, counts.failed) == (1, 1, 0)
+
+
+def test_the_loop_outlives_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away(Exception):
+        pass
+
+    rounds: list[int] = []
+
+    def round_(self: OpensDoors, tenant_id: str | None = None) -> Counts:
+        rounds.append(1)
+        if len(rounds) == 1:
+            raise OperationalError("the database is away")
+        return Counts()
+
+    def sleep(seconds: float) -> None:
+        if len(rounds) == 2:
+            raise Away
+
+    monkeypatch.setattr(OpensDoors, "run_once", round_)
+    monkeypatch.setattr("factory.management.commands.reconcile.time.sleep", sleep)
+    with pytest.raises(Away):
+        call_command("reconcile", "OpensDoors", "--loop")
+    rounds.clear()
+    with pytest.raises(OperationalError):
+        call_command("reconcile", "OpensDoors")

@@ -4,9 +4,13 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
+import structlog
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
-from factory.reconciling import reconcilers
+from factory.reconciling import Reconciler, reconcilers
+
+log = structlog.get_logger("factory.reconciling")
 
 
 class Command(BaseCommand):
@@ -25,9 +29,20 @@ class Command(BaseCommand):
         wanted = options["names"] or sorted(known)
         while True:
             for name in wanted:
-                counts = known[name].run_once()
-                if counts.found:
-                    self.stdout.write(f"{name}: {counts.repaired} of {counts.found} put right")
+                self._round(known[name], forgiving=options["loop"])
             if not options["loop"]:
                 return
             time.sleep(options["every"])
+
+    def _round(self, reconciler: Reconciler, *, forgiving: bool) -> None:
+        """One round. A loop outlives a database that is away: it is what must go on when others do not."""
+        try:
+            counts = reconciler.run_once()
+        except Exception:
+            if not forgiving:
+                raise
+            log.exception("reconcile_round_failed", reconciler=reconciler.name)
+            connections.close_all()
+            return
+        if counts.found:
+            self.stdout.write(f"{reconciler.name}: {counts.repaired} of {counts.found} put right")
