@@ -189,21 +189,25 @@ def _default_grants() -> Iterable[str]:
     yield f"GRANT {writes} ON ALL TABLES IN SCHEMA public TO {role('app')}"
     yield f"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role('app')}"
     yield f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role('auditor')}"
+    yield f"REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role('app')}"
     yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT {writes} ON TABLES TO {role('app')}"
     yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {role('app')}"
     yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {role('auditor')}"
 
 
 REFUSE_CHANGE = """
-CREATE OR REPLACE FUNCTION factory_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION factory_refuse_change() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     RAISE EXCEPTION '% on % is refused: what it would change is evidence', TG_OP, TG_TABLE_NAME
         USING ERRCODE = 'insufficient_privilege';
 END $$
 """
 
+# Without a search path of its own the function would find a caller's temporary table of the journal's name.
 REQUIRE_JOURNAL = """
-CREATE OR REPLACE FUNCTION factory_require_journal() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION factory_require_journal() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
     tx bigint := pg_current_xact_id()::text::bigint;
     was text := 'None';

@@ -311,10 +311,21 @@ def application_role_is_bound(cursor: CursorWrapper) -> Rows:
     row = cursor.fetchone()
     if row is None or row[0]:
         yield "", app, "the role is missing, or may pass the walls"
+    scan = role("scan").strip('"')
     cursor.execute(
-        "SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid "
-        "JOIN pg_roles a ON a.oid = m.member WHERE a.rolname = %s AND r.rolname <> %s",
-        [app, role("scan").strip('"')],
+        "SELECT rolname, pg_has_role(%s::name, oid, 'USAGE') FROM pg_roles "
+        "WHERE rolname <> %s AND pg_has_role(%s::name, oid, 'MEMBER')",
+        [app, app, app],
     )
-    for (name,) in cursor.fetchall():
-        yield "", app, f"it is a member of {name}"
+    for name, inherits in cursor.fetchall():
+        if name != scan:
+            yield "", app, f"it is a member of {name}"
+        elif inherits:  # then the scan's policies, which see every tenant, would always be the application's
+            yield "", app, f"it inherits from {name}"
+    cursor.execute(
+        "SELECT has_schema_privilege(%s::name, 'public', 'CREATE'), "
+        "has_database_privilege(%s::name, current_database(), 'CREATE')",
+        [app, app],
+    )
+    if any(cursor.fetchone()):
+        yield "", app, "it may make objects of its own"

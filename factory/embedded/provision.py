@@ -112,7 +112,10 @@ def _make_roles(connection: psycopg.Connection, prefix: str, passwords: dict[str
             for key, value in ROLE_SETTINGS.get(part, {}).items():
                 _alter(connection, f"{prefix}_{part}", sql.SQL("SET {} = {}"), sql.Identifier(key), value)
         scan, app = sql.Identifier(f"{prefix}_scan"), sql.Identifier(f"{prefix}_app")
-        connection.execute(sql.SQL("GRANT {} TO {}").format(scan, app))
+        # What the scan may see must be the application's only while it has put the role on: from 16 on the
+        # grant itself says so, and remembers how the role was when it was made.
+        apart = " WITH INHERIT FALSE, SET TRUE" if connection.info.server_version >= 160000 else ""
+        connection.execute(sql.SQL("GRANT {} TO {}" + apart).format(scan, app))
 
 
 def _make_role(connection: psycopg.Connection, name: str, options: str, password: str | None) -> None:

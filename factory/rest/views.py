@@ -33,8 +33,11 @@ class HouseView(APIView):
         if getattr(request, "context", None) is None:
             raise Unauthenticated("Send a bearer token in the Authorization header.")
         operation = self.operation.get("GET" if request.method == "HEAD" else request.method or "")
-        if operation is not None:  # a method without an operation has no handler either: 405
+        if operation is not None:
             self._authorize(operation)
+        elif hasattr(self, (request.method or "").lower()) and request.method != "OPTIONS":
+            # A handler that names no operation was forgotten, and stays closed; without one it is a 405.
+            raise Forbidden("This is in no permission table, so nobody may call it.")
 
     def _authorize(self, operation: str) -> None:
         try:

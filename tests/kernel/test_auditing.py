@@ -20,6 +20,15 @@ from .doors.acts import build_door, paint_door, shut_and_open_door, shut_door
 APP = f"{settings.FACTORY_ROLE_PREFIX}_app"
 SCAN = f"{settings.FACTORY_ROLE_PREFIX}_scan"
 
+INHERIT = f"""
+DO $$ BEGIN
+    ALTER ROLE "{APP}" INHERIT;
+    IF current_setting('server_version_num')::int >= 160000 THEN
+        EXECUTE 'GRANT "{SCAN}" TO "{APP}" WITH INHERIT TRUE';
+    END IF;
+END $$
+"""
+
 CORRUPTIONS = {
     "A1": "UPDATE doors_door SET state = 'Open', shut_at = NULL WHERE {mine} AND state = 'Shut'",
     "A2": "DELETE FROM doors_handle WHERE {mine}; DELETE FROM doors_door WHERE {mine}",
@@ -64,6 +73,8 @@ OF_THE_WALLS = {
     "G3": [
         f"ALTER ROLE {APP} BYPASSRLS",
         f"GRANT pg_read_all_data TO {APP}",
+        INHERIT,
+        f"GRANT CREATE ON SCHEMA public TO {APP}",
     ],
 }
 
