@@ -14,12 +14,12 @@ from runs.answers import Assignment
 from runs.errors import NothingToDispatch
 from runs.events import AttemptDispatched
 from runs.models import Attempt, Lease, Run, Step, Worker
-from runs.operations.advancing import over_its_limit
 from runs.operations.capacity import lock_worker_with_a_slot, next_token
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.moving import moved
 from runs.operations.timing import ttl
 from runs.selectors.assignments import assignment
+from runs.selectors.limits import over_its_limit
 from runs.states import AttemptState, RunState, StepState
 
 

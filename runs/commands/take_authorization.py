@@ -9,7 +9,7 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.recording import save
-from projects.operations import lock_active_project
+from projects.operations import lock_active_project, lock_project
 from registry.selectors import loadable
 from runs.errors import AttemptNotFound, LeaseOver, ReleaseRevoked, RunNotWorking
 from runs.models import Attempt
@@ -35,8 +35,10 @@ def take_authorization(
     `NotAuthorized`, `AuthorizationUsed` (409), `LeaseOver`, `ReleaseRevoked`, `ApprovalLapsed` (410),
     `ProjectNotActive` (422).
     """
-    lock_active_project(replace(ctx, project_id=_project_of(attempt_id)))
+    scope = replace(ctx, project_id=_project_of(attempt_id))
+    lock_project(scope)  # above the run; its state is judged after the token, which says most
     held = lock_held(ctx, attempt_id, lease_id, fencing_token)
+    lock_active_project(scope)
     _require_going_on(held)
     taken = approvals.consume(
         ctx,

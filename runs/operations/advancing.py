@@ -1,7 +1,5 @@
 """Asking the engine what comes next, and doing it in the same transaction."""
 
-from decimal import Decimal
-
 from django.conf import settings
 
 from factory.clock import now
@@ -14,8 +12,8 @@ from runs.events import StepReady
 from runs.models import Attempt, Run, Step
 from runs.operations.ending import fail_run
 from runs.operations.moving import complete_run, step_run_id
+from runs.selectors.limits import over_its_limit
 from runs.states import AttemptState, FailureClass, RunState
-from usage.selectors import usage_of_run
 
 
 @operation
@@ -44,11 +42,6 @@ def facts_of(run: Run) -> list[StepFact]:
     """The run's steps as the engine sees them."""
     rows = Step.objects.filter(run_id=run.id).order_by("ordinal")
     return [StepFact(s.node_key, str(s.state), s.output, s.failure_class, s.reason) for s in rows]
-
-
-def over_its_limit(run: Run) -> bool:
-    """Whether the run has used more than it may cost."""
-    return usage_of_run(run.id).cost > Decimal(str(run.limits["maxCostUsd"]))
 
 
 @operation

@@ -10,6 +10,7 @@ from factory.clock import now
 from projects.selectors import project
 from projects.states import ProjectState
 from runs.models import Run, Step, Worker
+from runs.selectors.limits import over_its_limit
 from runs.selectors.views import AttemptView
 from runs.selectors.waiting import ALIVE
 from runs.states import AttemptState, Attention, LeaseState, RunState, StepState
@@ -76,13 +77,16 @@ class Reasons:
         name = f"{step.agent_id}/{step.skill_id}"
         if not any(fnmatchcase(name, pattern) for worker in self._live for pattern in worker.capabilities):
             return f"No live worker can do {name}."
+        if self._run.state == RunState.RUNNING and over_its_limit(self._run):
+            return "The run has used more than it may cost: nothing more of it is dispatched."
         return "Every worker that could do it is busy."
 
     def _of_attempt(self, step: Step) -> str:
         last = next(reversed(self._attempts.get(step.id, ())), None)
         if last is not None and last.state == AttemptState.PARKED:
-            waiting = self._run.state == RunState.WAITING
-            return "Waits for a person's approval." if waiting else "Decided; waits for a worker."
+            if self._run.state == RunState.WAITING:
+                return "Waits for a person's approval."
+            return "The project is suspended." if self._suspended else "Decided; waits for a worker."
         if last is not None and last.lease is not None and last.lease.state == LeaseState.OFFERED:
             return "Offered again to a worker that has not acquired it yet."
         return ""

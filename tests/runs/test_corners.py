@@ -1,9 +1,14 @@
 """Where two rules meet in one run: late effects and doubts, rounds and retries, parking and limits."""
 
+from dataclasses import replace
+
 import pytest
 
 from factory.errors import DomainError
+from factory.tenancy import reading
+from projects.commands import suspend_project
 from runs.commands import expire_lease, resolve_step
+from runs.selectors import run_view
 from tests.support.evidence import audits, journal, violations
 from tests.support.running import Hand, House, costing, effect
 
@@ -186,3 +191,45 @@ def test_somebody_elses_lease_is_a_stale_token_and_never_an_order_to_stop(house:
     assert refused.value.code == "stale-fencing-token"
     assert [a.outcome for a in audits(house.system, "AcquireLease")] == ["refused"]
     assert not holder.acquire(work, instance_id=holder.instance).cancel_requested
+
+
+@pytest.mark.requirement("LSE-05")
+def test_a_stale_token_is_told_and_audited_also_in_a_suspended_project(house: House) -> None:
+    house.run("gated")
+    worker = house.hand()
+    work = worker.take()
+    asked = worker.ask(work)
+    house.decide(asked.approval_id)
+    suspend_project(house.world.tenant_admin, project_id=house.world.project, reason="audit")
+    stale = replace(work, fencing_token=work.fencing_token - 1)
+    with pytest.raises(DomainError) as refused:
+        worker.authorize(stale, asked.approval_id)
+    assert refused.value.code == "stale-fencing-token"
+    assert [a.outcome for a in audits(house.system, "TakeAuthorization")] == ["refused"]
+
+
+def waiting(house: House, run_id, key: str) -> str:
+    with reading(house.system):
+        view = run_view(house.system, run_id)
+    return next(step.waiting for step in view.steps if step.node_key == key)
+
+
+def test_why_a_step_waits_is_said_truly_of_limits_and_suspension(house: House) -> None:
+    run_id, worker = house.run("gates"), house.hand()
+    one, two = worker.poll()
+    for work in (one, two):
+        worker.acquire(work)
+    worker.fail(two)
+    house.make_due(run_id)
+    worker.receipts(one, costing("6"))
+    key = two.snapshot["stepKey"]
+    assert waiting(house, run_id, key).startswith("The run has used more than it may cost")
+
+    other = house.run("gated")
+    [work] = [w for w in worker.poll() if w.run_id == other]
+    worker.acquire(work)
+    asked = worker.ask(work, park=True)
+    house.decide(asked.approval_id)
+    assert waiting(house, other, "publish") == "Decided; waits for a worker."
+    suspend_project(house.world.tenant_admin, project_id=house.world.project, reason="audit")
+    assert waiting(house, other, "publish") == "The project is suspended."
