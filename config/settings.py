@@ -115,6 +115,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"  # who opened the form itself, and no page before it
+
 # --- console ---------------------------------------------------------------------------------------
 UNFOLD = console.console(console.NAVIGATION)
 

@@ -21,7 +21,7 @@ from approvals.states import ApprovalState
 from factory import clock
 from factory.admin.base import HouseAdmin
 from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import badge, outline, short, span
+from factory.admin.show import badge, outline, seen, short, span
 from factory.admin.site import Card, Item, card, site
 from factory.context import Context
 from factory.errors import DomainError, InvalidInput, NotFound
@@ -162,7 +162,7 @@ class InboxAdmin(HouseAdmin[ApprovalRequest]):
     @admin.display(description="what")
     def what(self, row: ApprovalRequest) -> SafeString:
         url = reverse("admin:approvals_approvalrequest_change", args=[row.id])
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, row.summary)
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, seen(row.summary))
 
     @admin.display(description="class")
     def klass(self, row: ApprovalRequest) -> SafeString:
@@ -227,7 +227,7 @@ def _items(rows: Iterable[ApprovalRequest], at: Any) -> Iterable[Item]:
     for row in rows:
         left = (row.expires_at - at).total_seconds()
         yield Item(
-            title=row.summary,
+            title=seen(row.summary),
             url=reverse("admin:approvals_approvalrequest_change", args=[row.id]),
             state=row.action_class,
             tone="wait",

@@ -47,7 +47,7 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
     at = clock.now()
     refused = refusal_for(ctx, view)
     seen, corrupted = _proposal(ctx, view)
-    before = previous_of(view)
+    before, siblings = previous_of(view), _siblings(view)
     return {
         "view": view,
         "now": at,
@@ -61,7 +61,8 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "proposal": seen,
         "corrupted": corrupted,
         "previous": before,
-        "earlier": [one for one in _siblings(view) if one.id != view.id],
+        "round": 1 + sum(one.requested_at < view.requested_at for one in siblings),
+        "waiting_now": next((one for one in siblings if one.is_pending and one.id != view.id), None),
         "since": _since(ctx, before, seen),
         "policy": policy_revision(view.policy_id),
         "story": story_of(ctx, view),

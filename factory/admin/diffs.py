@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
+from factory.admin.show import seen
+
 LONG_FILE = 400
 """A longer file is folded: it opens with a click, and the count says how much there is."""
 
@@ -55,14 +57,14 @@ def files_of(diff: str) -> list[File] | None:
 def _file(patched: PatchedFile) -> File:
     change = "new" if patched.is_added_file else "deleted" if patched.is_removed_file else "changed"
     if patched.is_rename:
-        change = f"renamed from {patched.source_file.removeprefix('a/')}"
+        change = seen(f"renamed from {patched.source_file.removeprefix('a/')}")
     lines = [line for hunk in patched for line in _hunk(hunk)]
-    return File(patched.path, change, patched.added, patched.removed, lines)
+    return File(seen(patched.path), change, patched.added, patched.removed, lines)
 
 
 def _hunk(hunk: Hunk) -> Iterator[Line]:
     header = f"@@ -{hunk.source_start},{hunk.source_length} +{hunk.target_start},{hunk.target_length} @@"
-    yield Line("hunk", None, None, f"{header} {hunk.section_header}".rstrip())
+    yield Line("hunk", None, None, seen(f"{header} {hunk.section_header}".rstrip()))
     for line in hunk:
         kind = KINDS.get(line.line_type, "note")
-        yield Line(kind, line.source_line_no, line.target_line_no, line.value.rstrip("\n"))
+        yield Line(kind, line.source_line_no, line.target_line_no, seen(line.value.rstrip("\n")))

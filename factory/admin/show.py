@@ -33,12 +33,33 @@ TONES = {
     },
     "bad": {"Failed", "Rejected", "Expired", "TimedOut", "Denied", "Revoked", "refused", "Offline"},
 }
-MARKS = {"good": "✓", "busy": "▸", "wait": "‖", "bad": "✕", "plain": "○"}
+MARKS = {"good": "✓", "busy": "▸", "wait": "⋯", "bad": "✕", "plain": "○"}
 
 
 def tone(state: str) -> str:
     """The colour of a state; the word itself is always shown with it."""
     return next((name for name, states in TONES.items() if state in states), "plain")
+
+
+UNSEEN = {
+    code: f"\u27e8U+{code:04X}\u27e9"
+    for code in (
+        *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A),
+        0x061C,
+        0x200B,
+        0x200E,
+        0x200F,
+        0x2060,
+        0xFEFF,
+    )
+}
+"""Characters that turn the direction of a text, or have no width: a reader would see another text."""
+
+
+def seen(text: object) -> str:
+    """Other people's words with every character that would hide or turn some of them written out."""
+    return str(text or "").translate(UNSEEN)
 
 
 def badge(state: str) -> SafeString:

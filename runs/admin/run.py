@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from factory.admin.base import HouseAdmin
 from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import badge, short, usd, when
+from factory.admin.show import badge, seen, short, usd, when
 from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
@@ -127,7 +127,8 @@ class RunAdmin(HouseAdmin[Run]):
 
     @admin.display(description="why")
     def why(self, row: Run) -> str:
-        return f"{row.failure_class}: {row.reason}"[:120] if row.failure_class else (row.reason[:120] or "–")
+        told = f"{row.failure_class}: {row.reason}" if row.failure_class else row.reason
+        return seen(told[:120]) or "–"
 
     @admin.display(description="cost")
     def cost(self, row: Run) -> str:
