@@ -1,0 +1,119 @@
+"""Other people's words are shown as words on every page: none of them runs, moves or hides anything."""
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from runs.commands import cancel_run
+from tests.browser.conftest import Visit
+from tests.browser.proposals import ALL_OF_IT, HOSTILE, change
+from tests.browser.visitor import Visitor
+from tests.support.running import House, receipt
+
+DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,{n} @@ {first}\n-old\n{lines}".format(
+    n=len(HOSTILE), first=HOSTILE[0], lines="".join(f"+{words}\n" for words in HOSTILE)
+)
+SHORT = HOSTILE[0] + HOSTILE[3] + HOSTILE[12]
+PROPOSALS = [
+    change(DIFF, ALL_OF_IT),
+    change(DIFF.replace("b/x", f"b/{HOSTILE[2]}"), SHORT),
+    {"kind": HOSTILE[0], HOSTILE[2]: HOSTILE[3], "nested": {HOSTILE[0]: HOSTILE}},
+    {"kind": "unified-diff", "diff": "@@ " + ALL_OF_IT, "message": ALL_OF_IT},
+]
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    return House(f"t-{uuid4().hex[:16]}")
+
+
+@pytest.fixture(scope="module")
+def asked(house: House) -> list[UUID]:
+    """Questions with such words in all that an agent writes; the first was sent back with more of them."""
+    worker, made = house.hand(slots=16), []
+    for proposal in PROPOSALS:
+        house.run("gated", input={"repository": ALL_OF_IT})
+        work = worker.take()
+        worker.receipts(work, receipt(name=HOSTILE[2][:60], details={"note": ALL_OF_IT}))
+        made.append(worker.ask(work, proposal, summary=SHORT, park=True).approval_id)
+    house.decide(made[0], "request_changes", reason=ALL_OF_IT)
+    again = worker.take()
+    made.append(worker.ask(again, change(DIFF, "second"), summary=SHORT, park=True).approval_id)
+    return [a for a in made if a is not None]
+
+
+@pytest.fixture(scope="module")
+def ended(house: House, asked: list[UUID]) -> list[UUID]:
+    """Runs that ended with such words: a failure, an output, a cancellation."""
+    worker = house.hand("w2", slots=16)
+    failed, done, stopped = (house.run("stubborn"), house.run("single"), house.accept("diamond"))
+    for work in worker.poll():
+        worker.acquire(work)
+        if work.run_id == failed:
+            worker.fail(work, "permanent", reason=ALL_OF_IT[:900])
+        else:
+            worker.report(work, output={"said": HOSTILE, HOSTILE[0]: ALL_OF_IT})
+    cancel_run(house.world.operator, run_id=stopped, reason=ALL_OF_IT[:900])
+    return [failed, done, stopped]
+
+
+@pytest.fixture
+def operator(house: House, visit: Visit) -> Visitor:
+    return visit().sign_in(house.world.operator)
+
+
+def harmless(visitor: Visitor) -> None:
+    """Nothing but the house's own elements stands on the page, and nothing of it goes elsewhere."""
+    visitor.page.wait_for_load_state("networkidle")
+    strays = visitor.measure(
+        """() => [...document.querySelectorAll("*")].filter(e =>
+            (e.tagName == "SCRIPT" && !e.src && e.type != "application/json" && e.textContent.trim())
+            || ["IFRAME", "BASE", "ANIMATE"].includes(e.tagName) || e.hasAttribute("onerror")
+            || e.hasAttribute("onload")
+            || /javascript:|elsewhere/.test(e.getAttribute("href") || e.getAttribute("action") || ""))
+          .map(e => e.outerHTML.slice(0, 200))"""
+    )
+    assert strays == []
+    assert visitor.measure("getComputedStyle(document.body).display") != "none"
+    assert not visitor.troubles, visitor.page.url
+
+
+@pytest.mark.requirement("APR-30", "SEC-12")
+def test_a_question_shows_hostile_words_as_words(house: House, asked: list[UUID], visit: Visit) -> None:
+    reviewer = visit().sign_in(house.world.reviewer)
+    for approval_id in asked:
+        reviewer.open(f"/admin/approvals/approvalrequest/{approval_id}/change/")
+        reviewer.reads("<script>alert('a script')</script>")
+        harmless(reviewer)
+        heading = reviewer.part(".fc h1").first
+        assert heading.inner_text().startswith(HOSTILE[0][:20])
+    reviewer.expected.add(409)
+    reviewer.open(f"/admin/approvals/approvalrequest/{asked[-1]}/change/")
+    house.decide(asked[-1], by=house.world.reviewer2)
+    reviewer.page.get_by_label("Reason").fill(ALL_OF_IT)
+    reviewer.press("Reject")
+    reviewer.reads("Nothing was decided")
+    harmless(reviewer)
+
+
+def test_a_run_shows_hostile_words_as_words(operator: Visitor, ended: list[UUID]) -> None:
+    for run_id in ended:
+        operator.open(f"/admin/runs/run/{run_id}/change/")
+        operator.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        harmless(operator)
+    operator.open(f"/admin/runs/run/{ended[0]}/change/")
+    operator.reads("<script>alert('a script')</script>")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "", "approvals/approvalrequest/", "runs/run/", "runs/step/", "usage/usagerecord/",
+        "factory/auditentry/", "factory/journalentry/", "factory/outboxevent/",
+        "approvals/approvalrequest/?q=%3Cscript%3Ealert(1)%3C/script%3E",
+        "runs/run/?q=%22%3E%3Csvg/onload=alert(1)%3E",
+    ],
+)  # fmt: skip
+def test_a_list_shows_hostile_words_as_words(operator: Visitor, ended: list[UUID], page: str) -> None:
+    operator.open(f"/admin/{page}")
+    harmless(operator)
