@@ -49,7 +49,7 @@ def send(place: Place, route: Route, method: str, body: Any, **headers: str) -> 
     return Api.as_(place.everybody).call(method, url, body, **headers)
 
 
-@pytest.mark.requirement("API-12", "SEC-14")
+@pytest.mark.requirement("API-12")
 @pytest.mark.parametrize(("route", "method"), WRITES)
 def test_refuses_what_no_honest_caller_sends(scene: Scene, route: Route, method: str) -> None:
     home = scene.home
