@@ -14,6 +14,7 @@ from factory.database import role
 from factory.hashing import canonical, digest
 from factory.lifecycle import lifecycles
 from factory.models.base import Journaled, TenantForeignKey, TenantModel
+from factory.tenancy import TENANT_SETTING
 
 Rows = Iterator[tuple[Any, Any, Any]]
 
@@ -276,6 +277,25 @@ def walls_stand(cursor: CursorWrapper) -> Rows:
         [role("app").strip('"'), tables, role("app").strip('"')],
     )
     yield from cursor.fetchall()
+
+
+@check("G4", "Every policy of a tenant's table is one of the three, and says what it should")
+def policies_say_what_they_should(cursor: CursorWrapper) -> Rows:
+    cursor.execute(
+        "SELECT tablename, policyname, permissive, roles::text[], cmd, qual, with_check FROM pg_policies "
+        "WHERE schemaname = 'public' AND tablename = ANY(%s)",
+        [[m._meta.db_table for m in tenant_models()]],
+    )
+    app, auditor, scan = (role(name).strip('"') for name in ("app", "auditor", "scan"))
+    wall = f"((tenant_id)::text = NULLIF(current_setting('{TENANT_SETTING}'::text, true), ''::text))"
+    built = {
+        ("tenant_wall", app, "ALL", wall, wall),
+        ("auditor_reads", auditor, "SELECT", "true", None),
+        ("scan_reads", scan, "SELECT", "true", None),
+    }
+    for table, name, permissive, roles, *rest in cursor.fetchall():
+        if permissive != "PERMISSIVE" or (name, *roles, *rest) not in built:
+            yield "", table, f"the policy {name} is not the one that was built"
 
 
 @check("G2", "Evidence can only be added: grants and triggers of append-only and journaled tables stand")

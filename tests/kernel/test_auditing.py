@@ -57,6 +57,13 @@ CORRUPTIONS = {
 }
 
 OF_THE_WALLS = {
+    "G4": [
+        "ALTER POLICY tenant_wall ON doors_door USING (true)",
+        "ALTER POLICY tenant_wall ON doors_door WITH CHECK (true)",
+        "CREATE POLICY another ON doors_door USING (true)",
+        f"ALTER POLICY auditor_reads ON doors_door TO {APP}",
+        f"ALTER POLICY scan_reads ON doors_door TO {APP}, {SCAN}",
+    ],
     "G1": [
         "ALTER TABLE doors_door DISABLE ROW LEVEL SECURITY",
         "ALTER TABLE doors_door NO FORCE ROW LEVEL SECURITY",

@@ -55,7 +55,7 @@ def test_a_handler_that_names_no_operation_is_closed(ctx: Context, method: str, 
 def test_a_temporary_table_of_the_journals_name_deceives_no_trigger(ctx: Context) -> None:
     door_id = UUID(build_door(ctx)["doorId"])
     with psycopg.connect(admin_url()) as admin:
-        admin.execute(f"GRANT TEMPORARY ON DATABASE \"{connection.settings_dict['NAME']}\" TO {APP}")
+        admin.execute(f'GRANT TEMPORARY ON DATABASE "{connection.settings_dict["NAME"]}" TO {APP}')
         admin.execute(f"SET LOCAL ROLE {APP}")
         admin.execute("SELECT set_config('factory.tenant', %s, true)", [ctx.tenant_id])
         admin.execute(
