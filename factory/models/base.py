@@ -131,7 +131,7 @@ class Journaled(TenantModel):
         held: dict[str, Any] = getattr(self, "_held", {})
         return CREATION if self._state.adding else str(held["state"])
 
-    def _do_update(self, base_qs: Any, *args: Any, **kwargs: Any) -> bool:
+    def _do_update(self, base_qs: Any, *args: Any, **kwargs: Any) -> bool:  # type: ignore[override]  # a later Django's
         """Django's one UPDATE, over the state and the version that were read and over no others.
 
         Whoever locked the row first sees no difference. Whoever did not, and was overtaken, would undo
@@ -139,7 +139,7 @@ class Journaled(TenantModel):
         """
         held: dict[str, Any] = getattr(self, "_held", {})
         read = {name: held[name] for name in ("state", "version") if name in held}
-        if not super()._do_update(base_qs.filter(**read), *args, **kwargs):  # type: ignore[misc]
+        if not super()._do_update(base_qs.filter(**read), *args, **kwargs):
             raise Busy(f"This {self._meta.verbose_name} changed while it was looked at; try again.")
         return True
 
