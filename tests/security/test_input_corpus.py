@@ -139,6 +139,7 @@ def test_odd_headers_are_no_fault_of_ours(scene: Scene) -> None:
             assert api.call(method, path, body, **{header: odd}).status_code < 500, (header, odd)
 
 
+@pytest.mark.slow
 def test_odd_words_in_the_console_are_no_fault_of_ours(scene: Scene) -> None:
     from factory.admin.site import site
     from tests.security.test_tenant_matrix import browser
