@@ -105,19 +105,28 @@ def broken_broker(kind: str) -> Iterator[str]:
         listener.close()
 
 
+def submissions(base: str, house: House, number: int) -> tuple[list[UUID], float]:
+    """So many submissions one after the other, and the longest time that all but one of them took."""
+    post(base, house, str(uuid4()), house.payload())
+    seconds, runs = [], []
+    for _ in range(number):
+        began = time.perf_counter()
+        answer = post(base, house, str(uuid4()), house.payload())
+        seconds.append(time.perf_counter() - began)
+        assert answer.status_code == 202, answer.text
+        runs.append(UUID(answer.json()["runId"]))
+    return runs, sorted(seconds)[-2]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["down", "frozen"])
 def test_submissions_stay_fast_without_a_broker_and_runs_go_on(house: House, kind: str) -> None:
+    with web() as base:
+        _, usual = submissions(base, house, 30)
     with broken_broker(kind) as url, web(REDIS_URL=url) as base:
-        post(base, house, str(uuid4()), house.payload())
-        seconds, runs = [], []
-        for _ in range(60):
-            began = time.perf_counter()
-            answer = post(base, house, str(uuid4()), house.payload())
-            seconds.append(time.perf_counter() - began)
-            assert answer.status_code == 202, answer.text
-            runs.append(UUID(answer.json()["runId"]))
-    assert sorted(seconds)[-2] < 0.5, sorted(seconds)[-5:]
+        runs, without = submissions(base, house, 30)
+    # 500 ms, or what a busy machine takes with its broker and a quarter of a second more
+    assert without < max(0.5, usual + 0.25), (usual, without)
     deliver_all(house, runs)
 
 
