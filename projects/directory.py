@@ -28,7 +28,8 @@ class Memberships:
     def places_of(self, subject: str) -> list[Place]:
         """The projects and tenants that a person is a member of, projects first."""
         own = [
-            Place(p.tenant_id, p.tenant_name, p.project_id, p.project_name) for p in places_of_user(subject)
+            Place(p.tenant_id, p.tenant_name, p.project_id, p.project_name, p.project_slug)
+            for p in places_of_user(subject)
         ]
         return sorted(own, key=lambda p: (p.tenant_name, p.project_id is None, p.project_name))
 

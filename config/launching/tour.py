@@ -1,5 +1,6 @@
 """The guided tour: real runs through the API, told on the terminal, decided by a person or for one."""
 
+import shlex
 import time
 from typing import Any
 
@@ -65,6 +66,19 @@ class Guide:
         email, password = self.world["emails"]["reviewer"], self.world["passwords"]["reviewer"]
         self.terminal.detail(f"decide: {page}   sign in as {email}, password {password}")
 
+    def tell_ways_in(self) -> None:
+        """Who there is, how a program gets a token, and how it all ends."""
+        scope = self.world
+        people = ", ".join(email for part, email in scope["emails"].items() if part != "reviewer")
+        secrets = self.installation.plan.home / "secrets"
+        self.terminal.detail(f"also there: {people}; passwords in {shlex.quote(str(secrets))}/password-*")
+        self.terminal.detail(
+            ".venv/bin/python manage.py issue_token --tenant demo --project factory "
+            f"--subject {scope['emails']['requester']}   a token for the API, described at "
+            f"{self.installation.plan.web_url}/factory/docs"
+        )
+        self.terminal.detail("Ctrl-C stops everything; the data stays")
+
     def finish(self, story: Story) -> str:
         """Carry a run to its end, with the reviewer's consent."""
         return story.follow(self.installation.stopping, self.approve)
@@ -72,7 +86,12 @@ class Guide:
     def tell_report(self, story: Story) -> None:
         found = story.run.get("output") or {}
         if story.state == "Completed" and found.get("commit"):
-            self.terminal.detail(f"report: git -C {found['repository']} show {found['report']}")
+            self.terminal.detail(f"report: {report_command(found)}")
+
+
+def report_command(output: dict[str, Any]) -> str:
+    """What to type to read the report, whatever is in the path."""
+    return shlex.join(["git", "-C", str(output.get("repository")), "show", str(output.get("report"))])
 
 
 def show_around(installation: Installation) -> int:
@@ -89,6 +108,7 @@ def show_around(installation: Installation) -> int:
                 guide.finish(first)
                 guide.tell_report(first)
             stories = [guide.submit()]
+        guide.tell_ways_in()
         for story in stories:
             story.follow(installation.stopping, guide.point_to)
             guide.tell_report(story)
@@ -109,6 +129,9 @@ def carry_one_to_the_end(installation: Installation) -> int:
         installation.terminal.fault(str(refusal))
         return 1
     guide.tell_report(story)
+    if installation.stopping.is_set() and state != "Completed":
+        installation.terminal.fault("Interrupted. The run goes on with the next `make up`.")
+        return 1
     if state != "Completed":
         installation.terminal.fault(f"The run ended as {state}: {story.run['reason'] or 'no reason given'}")
         return 1
@@ -127,6 +150,6 @@ def summary(guide: Guide, story: Story, seconds: float) -> dict[str, Any]:
         "journalEntries": run["sequence"],
         "approvals": sum(1 for _ in guide.reviewer.items("/approvals", runId=run["runId"])),
         "costUsd": float(run["usage"]["cost"]["amount"]),
-        "report": f"{output.get('repository')} {output.get('report')}",
+        "report": report_command(output),
         "seconds": round(seconds, 2),
     }

@@ -26,6 +26,7 @@ class Place:
     tenant_name: str
     project_id: UUID | None
     project_name: str
+    project_slug: str = ""
 
     @property
     def key(self) -> str:

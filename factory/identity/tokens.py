@@ -44,12 +44,15 @@ class Token:
 
 
 class Refused(Unauthenticated):
-    """The token is not good. Every caller hears the same words; the reason is for our own log."""
+    """The token is not good. Every caller hears the same words; the reason is for our own log.
+
+    Only who holds a token that was good is told that its time is over: the signature was checked first.
+    """
 
     code = "invalid-token"
 
-    def __init__(self, reason: str) -> None:
-        super().__init__("The bearer token is not valid here.")
+    def __init__(self, reason: str, *, words: str = "The bearer token is not valid here.") -> None:
+        super().__init__(words)
         self.reason = reason
 
 
@@ -71,6 +74,9 @@ class Verifier:
         except Refused as refusal:
             log.info("token_refused", reason=refusal.reason)
             raise
+        except jwt.ExpiredSignatureError as fault:
+            log.info("token_refused", reason="expired")
+            raise Refused("expired", words="The bearer token has expired: get another.") from fault
         except jwt.PyJWTError as fault:
             log.info("token_refused", reason=type(fault).__name__)
             raise Refused(type(fault).__name__) from fault

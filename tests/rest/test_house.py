@@ -3,12 +3,14 @@
 import json
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from factory.identity.issuer import jwks
+from factory.identity.permissions import SCOPES
 from factory.rest import house
 from factory.rest.problems import catalogue
+from tests.support.world import world
 
 
 @pytest.fixture
@@ -76,14 +78,18 @@ def test_describes_itself_in_openapi(browser):
     assert browser.get("/factory/docs").status_code == 200
 
 
-def test_an_operator_can_have_a_token(capsys):
+def test_an_operator_can_have_a_token(capsys, tenant_id):
     from factory.identity.tokens import verifier
 
+    home = world(tenant_id)
+    subject = home.requester.actor.subject
     options = [
         "--subject",
-        "u",
+        subject,
         "--tenant",
-        "t",
+        tenant_id,
+        "--project",
+        "main",
         "--scope",
         "runs.read",
         "--roles",
@@ -93,12 +99,22 @@ def test_an_operator_can_have_a_token(capsys):
     ]
     call_command("issue_token", *options)
     token = verifier().verify(capsys.readouterr().out.strip())
-    assert (token.subject, token.tenant_id, token.roles) == ("u", "t", frozenset({"Observer"}))
+    assert (token.subject, token.tenant_id, token.roles) == (subject, tenant_id, frozenset({"Observer"}))
+    assert token.project_id == home.project
+    call_command("issue_token", "--subject", subject, "--tenant", tenant_id)
+    whole = verifier().verify(capsys.readouterr().out.strip())
+    assert whole.scopes == SCOPES - {"factory.worker"}
     call_command("issue_token", "--subject", "w", "--worker-pool", "default")
     assert verifier().verify(capsys.readouterr().out.strip()).pool == "default"
-    for wrong in (["--tenant", "t", "--scope", "nothing"], [], ["--worker-pool", "p", "--tenant", "t"]):
-        with pytest.raises(Exception, match=r"scope|tenant"):
-            call_command("issue_token", "--subject", "u", *wrong)
+    for wrong in (
+        ["--tenant", tenant_id, "--scope", "nothing"],
+        [],
+        ["--worker-pool", "p", "--tenant", tenant_id],
+        ["--tenant", tenant_id, "--project", "elsewhere"],
+        ["--tenant", f"{tenant_id}-x"],
+    ):
+        with pytest.raises(CommandError, match=r"scope|tenant|no member|member of nothing"):
+            call_command("issue_token", "--subject", subject, *wrong)
 
 
 def test_the_schema_is_json_that_anybody_can_read(browser):

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
+from factory.identity.directory import directory
 from factory.identity.issuer import IssuerOff, issue_person_token, issue_worker_token
 from factory.identity.permissions import SCOPES
 
@@ -19,9 +20,14 @@ class Command(BaseCommand):
         parser.add_argument("--subject", required=True, help="who the token speaks for (its sub)")
         parser.add_argument("--tenant", default="", help="the tenant's id")
         parser.add_argument(
-            "--project", type=UUID, help="the project's id; without it, the tenant's operations"
+            "--project", default="", help="the project's slug or id; without it, the tenant's operations"
         )
-        parser.add_argument("--scope", action="append", default=[], help="a scope; may be repeated")
+        parser.add_argument(
+            "--scope",
+            action="append",
+            default=[],
+            help="a scope; may be repeated. Without any: every scope of a person. Roles decide all the same",
+        )
         parser.add_argument("--roles", default=None, help="comma-separated; narrows what memberships give")
         parser.add_argument("--service", action="store_true", help="the subject is a service account")
         parser.add_argument("--worker-pool", default="", help="a worker's token for this pool")
@@ -46,18 +52,37 @@ class Command(BaseCommand):
         scopes = {
             s if s.startswith("factory.") else f"factory.{s}" for s in " ".join(options["scope"]).split()
         }
+        scopes = scopes or {*SCOPES} - {"factory.worker"}
         if scopes - SCOPES:
             raise CommandError(f"There is no scope {', '.join(sorted(scopes - SCOPES))}. Known: {_known()}.")
         roles = None if options["roles"] is None else [r for r in options["roles"].split(",") if r]
         return issue_person_token(
             options["subject"],
             tenant_id=options["tenant"],
-            project_id=options["project"],
+            project_id=_project(options["subject"], options["tenant"], options["project"]),
             scopes=scopes,
             roles=roles,
             service=options["service"],
             ttl_seconds=options["ttl"],
         )
+
+
+def _project(subject: str, tenant_id: str, named: str) -> UUID | None:
+    """The project that is meant, among those in which the subject is a member: another is no use."""
+    places = [place for place in directory().places_of(subject) if place.tenant_id == tenant_id]
+    if not places:
+        raise CommandError(
+            f"{subject} is a member of nothing in a tenant {tenant_id}: see manage.py onboard."
+        )
+    if not named:
+        return None
+    for place in places:
+        if place.project_id is not None and named in (place.project_slug, str(place.project_id)):
+            return place.project_id
+    known = ", ".join(sorted(place.project_slug for place in places if place.project_slug)) or "none"
+    raise CommandError(
+        f"{subject} is no member of a project {named} of {tenant_id}. Their projects: {known}."
+    )
 
 
 def _known() -> str:
