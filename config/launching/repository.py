@@ -17,11 +17,13 @@ def chosen(options: Options) -> tuple[str, str]:
         raise EmbeddedError(f"There is no folder {folder}. REPO= takes a folder or an https:// address.")
     wanted = options.revision or "HEAD"
     try:
+        git(folder, "rev-parse", "--git-dir")
+    except EmbeddedError as error:
+        raise EmbeddedError(f"{folder} is no Git repository. REPO= names one.") from error
+    try:
         commit = git(folder, "rev-parse", "--verify", "--end-of-options", f"{wanted}^{{commit}}").strip()
     except EmbeddedError as error:
-        raise EmbeddedError(
-            f"{folder} has no revision {wanted}: {error}. REVISION= names another."
-        ) from error
+        raise EmbeddedError(f"{folder} has no revision {wanted}. REVISION= names another.") from error
     label = "this repository" if folder == options.root else str(folder)
     return str(folder), f"{label} at {commit[:7]}"
 
