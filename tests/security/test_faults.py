@@ -125,8 +125,9 @@ def test_submissions_stay_fast_without_a_broker_and_runs_go_on(house: House, kin
         _, usual = submissions(base, house, 30)
     with broken_broker(kind) as url, web(REDIS_URL=url) as base:
         runs, without = submissions(base, house, 30)
-    # 500 ms, or what a busy machine takes with its broker and a quarter of a second more
-    assert without < max(0.5, usual + 0.25), (usual, without)
+    # One call a second pays the quarter of a second that a silent broker is waited for. A busy machine
+    # (both processes share it with the tests) is measured by what it needs when the broker is there.
+    assert without < max(0.5, 2 * usual + 0.3), (usual, without)
     deliver_all(house, runs)
 
 
