@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.apps import apps
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
@@ -10,22 +11,24 @@ from django.urls import reverse_lazy
 Shown = Callable[[HttpRequest], bool]
 
 
-def _may(operation: str) -> Shown:
-    def shown(request: HttpRequest) -> bool:
-        from factory.identity.permissions import may
+def _opens(page: str) -> Shown:
+    """Whether this person may open the list: the page itself is asked."""
+    app, model, _ = page.split("_")
 
-        ctx = getattr(request, "context", None)
-        return ctx is not None and may(ctx, operation)
+    def shown(request: HttpRequest) -> bool:
+        from factory.admin.site import site
+
+        return bool(site._registry[apps.get_model(app, model)].has_view_permission(request))
 
     return shown
 
 
-def _entry(title: str, icon: str, page: str, operation: str) -> dict[str, Any]:
+def _entry(title: str, icon: str, page: str) -> dict[str, Any]:
     return {
         "title": title,
         "icon": icon,
         "link": reverse_lazy(f"admin:{page}"),
-        "permission": _may(operation),
+        "permission": _opens(page),
     }
 
 
@@ -66,36 +69,36 @@ NAVIGATION = [
     _group(
         "Work",
         HOME,
-        _entry("Approvals", "inbox", "approvals_approvalrequest_changelist", "ListApprovals"),
-        _entry("Runs", "play_circle", "runs_run_changelist", "ListRuns"),
-        _entry("Needs an operator", "help", "runs_step_changelist", "ListRuns"),
-        _entry("Workers", "dns", "runs_worker_changelist", "ListRuns"),
+        _entry("Approvals", "inbox", "approvals_approvalrequest_changelist"),
+        _entry("Runs", "play_circle", "runs_run_changelist"),
+        _entry("Needs an operator", "help", "runs_step_changelist"),
+        _entry("Workers", "dns", "runs_worker_changelist"),
     ),
     _group(
         "Assets",
-        _entry("Releases", "deployed_code", "registry_release_changelist", "ListReleases"),
-        _entry("Aliases", "sell", "registry_alias_changelist", "ReadAlias"),
-        _entry("Evaluations", "fact_check", "registry_evaluationrecord_changelist", "ListReleases"),
-        _entry("Policy", "shield", "approvals_policyrevision_changelist", "ListPolicyRevisions"),
+        _entry("Releases", "deployed_code", "registry_release_changelist"),
+        _entry("Aliases", "sell", "registry_alias_changelist"),
+        _entry("Evaluations", "fact_check", "registry_evaluationrecord_changelist"),
+        _entry("Policy", "shield", "approvals_policyrevision_changelist"),
     ),
     _group(
         "Money",
-        _entry("Budgets", "savings", "usage_budget_changelist", "ListBudgets"),
-        _entry("Usage", "monitoring", "usage_usagerecord_changelist", "ReadUsage"),
-        _entry("Reservations", "lock_clock", "usage_reservation_changelist", "ListReservations"),
-        _entry("Prices", "sell", "usage_pricingrevision_changelist", "ListPricingRevisions"),
+        _entry("Budgets", "savings", "usage_budget_changelist"),
+        _entry("Usage", "monitoring", "usage_usagerecord_changelist"),
+        _entry("Reservations", "lock_clock", "usage_reservation_changelist"),
+        _entry("Prices", "sell", "usage_pricingrevision_changelist"),
     ),
     _group(
         "Tenant",
-        _entry("Projects", "folder", "projects_project_changelist", "ListProjects"),
-        _entry("Environments", "lan", "projects_environment_changelist", "ListEnvironments"),
-        _entry("Members", "group", "projects_membership_changelist", "ListMembers"),
-        _entry("Service accounts", "smart_toy", "projects_serviceaccount_changelist", "ListServiceAccounts"),
+        _entry("Projects", "folder", "projects_project_changelist"),
+        _entry("Environments", "lan", "projects_environment_changelist"),
+        _entry("Members", "group", "projects_membership_changelist"),
+        _entry("Service accounts", "smart_toy", "projects_serviceaccount_changelist"),
     ),
     _group(
         "Evidence",
-        _entry("Journal", "link", "factory_journalentry_changelist", "ReadAudit"),
-        _entry("Audit", "visibility", "factory_auditentry_changelist", "ReadAudit"),
-        _entry("Events", "bolt", "factory_outboxevent_changelist", "ReadAudit"),
+        _entry("Journal", "link", "factory_journalentry_changelist"),
+        _entry("Audit", "visibility", "factory_auditentry_changelist"),
+        _entry("Events", "bolt", "factory_outboxevent_changelist"),
     ),
 ]

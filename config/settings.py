@@ -115,6 +115,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
+CSRF_FAILURE_VIEW = "factory.admin.refusals.stale_form"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # who opened the form itself, and no page before it
 

@@ -7,6 +7,7 @@ from django.utils.module_loading import autodiscover_modules
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
+from factory.admin import refusals
 from factory.admin.site import site
 from factory.rest import house
 
@@ -33,5 +34,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
 ]
 
 handler400 = house.malformed
-handler404 = house.not_found
+handler403 = refusals.forbidden
+handler404 = refusals.not_found
 handler500 = house.broken

@@ -17,7 +17,7 @@ MODELS = sorted(site._registry, key=lambda model: model._meta.label)
 
 UNNAMED = """() => [...document.querySelectorAll("#main *")]
   .filter(e => e.matches("input:not([type=hidden]), select, textarea, button, a[href]") && e.offsetParent)
-  .filter(e => !(e.innerText || "").trim() && !(e.labels || []).length && !e.getAttribute("aria-label")
+  .filter(e => !e.textContent.trim() && !(e.labels || []).length && !e.getAttribute("aria-label")
     && !e.title && !e.placeholder && !(e.type === "submit" && e.value))
   .map(e => e.outerHTML.slice(0, 160))"""
 

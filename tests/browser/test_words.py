@@ -50,7 +50,7 @@ def ended(house: House, asked: list[UUID]) -> list[UUID]:
     for work in worker.poll():
         worker.acquire(work)
         if work.run_id == failed:
-            worker.fail(work, "permanent", reason=ALL_OF_IT[:900])
+            worker.report(work, "Failed", "permanent", reason=ALL_OF_IT[:900])
         else:
             worker.report(work, output={"said": HOSTILE, HOSTILE[0]: ALL_OF_IT})
     cancel_run(house.world.operator, run_id=stopped, reason=ALL_OF_IT[:900])

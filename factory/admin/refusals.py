@@ -1,0 +1,42 @@
+"""Pages of the console that say no: not there, not for this person, or a form that is too old."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from factory.admin.scope import PREFIX
+from factory.rest import house
+
+ELSEWHERE = "It may be in another project: choose it above. If somebody sent you here, ask them where it is."
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Also of what is there for others: nobody learns of the existence of what they may not see."""
+    if not _in_console(request):
+        return house.not_found(request, exception)
+    return _page(request, 404, "There is no such page here", ELSEWHERE)
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A place that this person's roles do not open."""
+    told = str(exception or "") or "Your roles and grants in this project do not open it."
+    return _page(request, 403, "This page is not for you", f"{told} A workspace admin can give you a role.")
+
+
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form without its token: sent by another site, or shown before the person signed in again."""
+    told = "The form does not belong to this session. Go back, reload the page and send it again."
+    return _page(request, 403, "Nothing was sent", told)
+
+
+def _in_console(request: HttpRequest) -> bool:
+    return request.path.startswith(PREFIX)
+
+
+def _page(request: HttpRequest, status: int, title: str, told: str) -> HttpResponse:
+    from factory.admin.site import site
+
+    user = getattr(request, "user", None)
+    if not _in_console(request) or user is None or not user.is_authenticated:
+        return HttpResponse(f"{title}. {told}", status=status, content_type="text/plain; charset=utf-8")
+    context = {**site.each_context(request), "title": title, "told": told}
+    return render(request, "factory/refused.html", context, status=status)
