@@ -131,6 +131,7 @@ class ReservationAdmin(HouseAdmin[Reservation]):
 
     view_operation = "ListReservations"
     list_display = ("run", "status", "sum", "made", "until", "reason")
+    list_display_links = ("made",)
     list_filter = ("state",)
     search_fields = ("run_id",)
     ordering = ("-created_at", "-id")

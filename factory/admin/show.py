@@ -23,6 +23,8 @@ TONES = {
     "busy": {"Open", "Accepted", "Running", "Dispatched", "Offered", "Reserved", "InReview", "Estimated"},
     "wait": {
         "WaitingForApproval",
+        "Waits for approval",
+        "Parked",
         "Pending",
         "Cancelling",
         "Uncertain",
