@@ -114,7 +114,7 @@ class _Reader:
 
     def mapping(self, name: str, *, required: bool) -> Mapping[str, Any]:
         value = self._payload.get(name)
-        if value is None and not required:
+        if name not in self._payload and not required:
             return {}
         if not isinstance(value, Mapping):
             self._fault(f"/{name}", "An object.")

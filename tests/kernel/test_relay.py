@@ -26,7 +26,7 @@ from factory.tenancy import bound, reading
 from .doors.acts import build_door, paint_door, shut_and_open_door, shut_door
 from .doors.models import DoorBuilt, DoorShut
 
-permit("Remember", scope=None, roles=None)
+permit("Remember", scope=None, roles=(), kinds=("system",), level="tenant")
 
 
 @command("Remember", audited=False)

@@ -226,6 +226,7 @@ def test_no_page_of_the_console_opens_for_strangers(scene: Scene) -> None:
             if row is None or "tenant_id" not in fields:
                 continue
             nobody = str(uuid4()) if isinstance(row.pk, UUID) else "999999999999"
+            client.get("/admin/")  # shows, and so clears, what the pages before have left to be told
             theirs = client.get(f"{name}{row.pk}/change/")
             nothing = client.get(f"{name}{nobody}/change/")
             tried += 1
