@@ -22,10 +22,10 @@ from tests.support.world import World, context_of, ctx, subject_of, world
 
 TOPIC = "projects.projects.v1.project-state-changed"
 
-permit("TakeProjectForTest", scope=None, roles=None, kinds=("system", "person"))
+permit("TestTakeProject", scope=None, roles=None, kinds=("system", "person"))
 
 
-@command("TakeProjectForTest", audited=False)
+@command("TestTakeProject", audited=False)
 def take_project(context, *, meanwhile=None):
     """What a submission does first: the shared lock, and then its own work."""
     view = lock_active_project(context)

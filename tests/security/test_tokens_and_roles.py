@@ -151,7 +151,7 @@ def test_the_permission_table_knows_every_command_and_every_route() -> None:
         assert table[operation].kinds <= {"person", "service"}, operation
     for name, entry in table.items():
         assert entry.kinds, name
-        if entry.kinds & {"person", "service"}:
+        if entry.kinds & {"person", "service"} and not name.startswith("Test"):  # other tests' own
             assert entry.scope, f"{name} is open to people and needs a scope"
 
 
