@@ -1,13 +1,14 @@
 """What approvals tell the rest of the house."""
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
-from approvals.states import DECIDED, POLICY_PUBLISHED, REQUESTED
-from factory.events import Event, event
+from approvals.states import DECIDED, POLICY_PUBLISHED, REQUESTED, TERMINAL
+from factory.events import Event, Hash, Words, event
 
 
-@event(REQUESTED)
+@event(REQUESTED, consumers=("AuditService", "StudioBff", "StudioNotificationService"))
 class ApprovalRequested(Event):
     """Somebody is waited for. A publication has neither run nor step; `subject` says what it is about."""
 
@@ -16,20 +17,37 @@ class ApprovalRequested(Event):
     step_id: UUID | None
     tenant_id: str
     action_class: str
-    proposal_hash: str
+    proposal_hash: Hash
     approver_rule: str
     expires_at: datetime
     subject: str | None = None
 
 
-@event(DECIDED)
+@event(
+    DECIDED,
+    consumers=(
+        "AgentRegistryService",
+        "AgentRuntimeService",
+        "AuditService",
+        "EnvironmentPromotionService",
+        "FleetIncidentService",
+        "FleetRolloutService",
+        "IaCProvisioningService",
+        "LicenseService",
+        "MarketplaceCatalogService",
+        "MemoryPromotionService",
+        "QualityScoreService",
+        "StudioBff",
+        "WorkflowEngineService",
+    ),
+)
 class ApprovalDecided(Event):
     """A request is closed: by a person's decision, by its expiry, or because what it was about has moved."""
 
     approval_id: UUID
     run_id: UUID | None
     tenant_id: str
-    state: str
+    state: Annotated[str, Words(sorted(TERMINAL))]
     decided_by: str | None = None
     reason: str | None = None
     subject: str | None = None

@@ -4,11 +4,13 @@ A field in snake_case goes over the wire in camelCase; nothing else is renamed.
 """
 
 import dataclasses
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import (
+    Annotated,
     Any,
     ClassVar,
     Literal,
@@ -29,6 +31,7 @@ class Event:
 
     topic: ClassVar[str] = ""
     schema_version: ClassVar[int] = 1
+    consumers: ClassVar[tuple[str, ...]] = ()
 
     def payload(self) -> dict[str, Any]:
         """The event's data as it goes over the wire."""
@@ -40,13 +43,17 @@ E = TypeVar("E", bound=Event)
 
 
 @dataclass_transform(frozen_default=True)
-def event(topic: str, version: int = 1) -> Callable[[type[E]], type[E]]:
-    """Declare an event class: it becomes a frozen dataclass and its topic is registered."""
+def event(topic: str, version: int = 1, consumers: Sequence[str] = ()) -> Callable[[type[E]], type[E]]:
+    """Declare an event class: it becomes a frozen dataclass and its topic is registered.
+
+    `consumers` names the services that are known to want it, whether or not they have subscribed yet.
+    """
 
     def declare(cls: type[E]) -> type[E]:
         declared = dataclasses.dataclass(frozen=True)(cls)
         declared.topic = topic
         declared.schema_version = version
+        declared.consumers = tuple(sorted(consumers))
         if topic in _topics:
             raise ValueError(f"There is already an event on {topic}.")
         _topics[topic] = declared
@@ -58,6 +65,15 @@ def event(topic: str, version: int = 1) -> Callable[[type[E]], type[E]]:
 def topics() -> dict[str, type[Event]]:
     """Every declared event by its topic."""
     return dict(_topics)
+
+
+def known_consumers() -> dict[str, tuple[str, ...]]:
+    """Every service that an event names as its consumer, with the topics that it is known to want."""
+    found: dict[str, list[str]] = {}
+    for topic, cls in sorted(_topics.items()):
+        for consumer in cls.consumers:
+            found.setdefault(consumer, []).append(topic)
+    return {name: tuple(found[name]) for name in sorted(found)}
 
 
 def camel(name: str) -> str:
@@ -79,6 +95,13 @@ def wire(value: Any) -> Any:
     return value
 
 
+class Words(tuple[str, ...]):
+    """The only words that a text of an event can be: `Annotated[str, Words(…)]`."""
+
+
+Hash = Annotated[str, re.compile(r"^sha256:[0-9a-f]{64}$")]
+"""A hash as it goes over the wire."""
+
 _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -93,6 +116,8 @@ def _schema_of(hint: Any) -> dict[str, Any]:
     if hint in _PLAIN:
         return dict(_PLAIN[hint])
     origin = get_origin(hint)
+    if origin is Annotated:
+        return _narrowed(*get_args(hint))
     if origin is Literal:
         return {"enum": list(get_args(hint))}
     if origin in (Union, types.UnionType):
@@ -106,9 +131,19 @@ def _schema_of(hint: Any) -> dict[str, Any]:
     raise TypeError(f"An event cannot carry a {hint!r}.")
 
 
+def _narrowed(hint: Any, *marks: Any) -> dict[str, Any]:
+    found = _schema_of(hint)
+    for mark in marks:
+        if isinstance(mark, Words):
+            found["enum"] = list(mark)
+        elif isinstance(mark, re.Pattern):
+            found["pattern"] = mark.pattern
+    return found
+
+
 def schema(cls: type[Event]) -> dict[str, Any]:
     """The JSON Schema (2020-12) of an event's data."""
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every subclass is a dataclass
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -116,6 +151,7 @@ def schema(cls: type[Event]) -> dict[str, Any]:
         "description": (cls.__doc__ or "").strip(),
         "x-topic": cls.topic,
         "x-schema-version": cls.schema_version,
+        **({"x-consumers": list(cls.consumers)} if cls.consumers else {}),
         "type": "object",
         "properties": {camel(f.name): _schema_of(hints[f.name]) for f in fields},
         "required": [camel(f.name) for f in fields if f.default is dataclasses.MISSING],

@@ -1,13 +1,20 @@
 """What runs tell the rest of the house. Identifiers, states and hashes; never the content of the work."""
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from factory.events import Event, event
+from factory.events import Event, Hash, Words, event
 from runs import states
 
+State = Annotated[str, Words(states.RunState.values)]
+Failure = Annotated[str, Words(states.FailureClass.values)]
+Outcome = Annotated[str, Words(sorted(states.ATTEMPT_TERMINAL))]
 
-@event(states.RUN_ACCEPTED)
+
+@event(
+    states.RUN_ACCEPTED,
+    consumers=("CostUsageService", "DashboardService", "StudioBff", "WorkflowEngineService"),
+)
 class RunAccepted(Event):
     """A submission is pinned and journaled; nothing has been executed."""
 
@@ -21,37 +28,61 @@ class RunAccepted(Event):
     requested_by: str
 
 
-@event(states.RUN_STATE_CHANGED)
+@event(states.RUN_STATE_CHANGED, consumers=("DashboardService", "StudioBff"))
 class RunStateChanged(Event):
     """A run moved, and why."""
 
     run_id: UUID
     tenant_id: str
-    from_state: str
-    to_state: str
+    from_state: State
+    to_state: State
     cause: str
 
 
-@event(states.RUN_COMPLETED)
+@event(
+    states.RUN_COMPLETED,
+    consumers=(
+        "ArtifactService",
+        "CostUsageService",
+        "DashboardService",
+        "FeedbackService",
+        "GenerationRecipeService",
+        "MemoryPromotionService",
+        "QualityScoreService",
+        "StudioBff",
+    ),
+)
 class RunCompleted(Event):
     """A run ended with an output, whose hash this is."""
 
     run_id: UUID
     tenant_id: str
-    outcome_hash: str
+    outcome_hash: Hash
 
 
-@event(states.RUN_FAILED)
+@event(
+    states.RUN_FAILED,
+    consumers=("CostUsageService", "DashboardService", "GenerationRecipeService", "StudioBff"),
+)
 class RunFailed(Event):
     """A run ended without an output."""
 
     run_id: UUID
     tenant_id: str
-    failure_class: str
+    failure_class: Failure
     reason: str
 
 
-@event(states.RUN_CANCELLED)
+@event(
+    states.RUN_CANCELLED,
+    consumers=(
+        "AgentRuntimeService",
+        "CostUsageService",
+        "SecretBrokerService",
+        "StudioBff",
+        "WorkflowEngineService",
+    ),
+)
 class RunCancelled(Event):
     """A run was stopped, and every attempt of it is settled."""
 
@@ -83,7 +114,7 @@ class WorkflowRunCompleted(Event):
     run_id: UUID
     tenant_id: str
     output_ref: str
-    output_hash: str
+    output_hash: Hash
 
 
 @event(states.WORKFLOW_RUN_FAILED)
@@ -92,12 +123,12 @@ class WorkflowRunFailed(Event):
 
     run_id: UUID
     tenant_id: str
-    failure_class: str
+    failure_class: Failure
     reason: str
     step_run_id: str | None = None
 
 
-@event(states.ATTEMPT_DISPATCHED)
+@event(states.ATTEMPT_DISPATCHED, consumers=("AgentRuntimeService", "DashboardService"))
 class AttemptDispatched(Event):
     """A try was offered to a worker under a lease; a parked one comes back under a higher token."""
 
@@ -110,19 +141,28 @@ class AttemptDispatched(Event):
     skill_id: str | None = None
 
 
-@event(states.ATTEMPT_OUTCOME_RECORDED)
+@event(
+    states.ATTEMPT_OUTCOME_RECORDED,
+    consumers=(
+        "CostUsageService",
+        "DashboardService",
+        "ExecutionCapacityService",
+        "QualityScoreService",
+        "WorkflowEngineService",
+    ),
+)
 class AttemptOutcomeRecorded(Event):
     """A try ended; there is no second outcome."""
 
     run_id: UUID
     step_id: UUID
     attempt_id: UUID
-    outcome: str
-    failure_class: str | None = None
-    outcome_hash: str | None = None
+    outcome: Outcome
+    failure_class: Failure | None = None
+    outcome_hash: Hash | None = None
 
 
-@event(states.LEASE_EXPIRED)
+@event(states.LEASE_EXPIRED, consumers=("AgentRuntimeService", "DashboardService", "SecretBrokerService"))
 class LeaseExpired(Event):
     """A worker lost its right to a try by silence."""
 

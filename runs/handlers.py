@@ -1,14 +1,29 @@
-"""What runs do about news: their own acceptance, and money that was given back unused."""
+"""What runs do about news: their own acceptance, what the engine found, and what became of their money."""
+
+from uuid import UUID
 
 import usage.states as usage
 from factory.context import Context
 from factory.relay import Received, on
 from runs import gate  # noqa: F401  registers the subject of gated actions
-from runs.commands import fail_run_on_expired_reservation, start_run
-from runs.states import RUN_ACCEPTED
+from runs.commands import (
+    complete_run_when_told,
+    create_step_and_dispatch,
+    fail_run_on_budget_denial,
+    fail_run_on_expired_reservation,
+    fail_run_when_told,
+    release_first_step,
+    start_run,
+)
+from runs.states import RUN_ACCEPTED, STEP_READY, WORKFLOW_RUN_COMPLETED, WORKFLOW_RUN_FAILED
 
 START = "runs.start_run"
 EXPIRE = "runs.fail_run_on_expired_reservation"
+CREATE = "runs.create_step_and_dispatch"
+COMPLETE = "runs.complete_run"
+FAIL = "runs.fail_run"
+RELEASE = "runs.release_first_step_on_reservation"
+DENY = "runs.fail_run_on_budget_denial"
 
 
 @on(RUN_ACCEPTED, name=START)
@@ -23,3 +38,41 @@ def fail_run_when_its_reservation_expires(ctx: Context, event: Received) -> None
     """Nothing was dispatched in time: the run cannot go on without its money."""
     if event.run_id is not None and event.payload["state"] == usage.ReservationState.EXPIRED:
         fail_run_on_expired_reservation.under(event.once(EXPIRE))(ctx, run_id=event.run_id)
+
+
+@on(STEP_READY, name=CREATE)
+def create_step_when_ready(ctx: Context, event: Received) -> None:
+    """A node is ready: its step is there already, or is made now."""
+    create_step_and_dispatch.under(event.once(CREATE))(
+        ctx, run_id=_run(event), step_run_id=event.payload["stepRunId"]
+    )
+
+
+@on(WORKFLOW_RUN_COMPLETED, name=COMPLETE)
+def complete_run_when_engine_did(ctx: Context, event: Received) -> None:
+    complete_run_when_told.under(event.once(COMPLETE))(ctx, run_id=_run(event))
+
+
+@on(WORKFLOW_RUN_FAILED, name=FAIL)
+def fail_run_when_engine_did(ctx: Context, event: Received) -> None:
+    told = event.payload
+    fail_run_when_told.under(event.once(FAIL))(
+        ctx, run_id=_run(event), failure_class=told["failureClass"], reason=told["reason"]
+    )
+
+
+@on(usage.BUDGET_RESERVED, name=RELEASE)
+def release_first_step_on_reservation(ctx: Context, event: Received) -> None:
+    """Money was set aside: the run's first steps are made, unless that is done."""
+    release_first_step.under(event.once(RELEASE))(
+        ctx, run_id=_run(event), reservation_id=UUID(event.payload["reservationId"])
+    )
+
+
+@on(usage.BUDGET_DENIED, name=DENY)
+def fail_run_on_denial(ctx: Context, event: Received) -> None:
+    fail_run_on_budget_denial.under(event.once(DENY))(ctx, run_id=_run(event), reason=event.payload["reason"])
+
+
+def _run(event: Received) -> UUID:
+    return UUID(str(event.payload["runId"]))

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Generator, Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -53,6 +54,29 @@ def _database_for_everybody(django_db_blocker: DjangoDbBlocker) -> Iterator[None
     # Commits are real, in any test: locks, triggers and clocks behave only then as in production.
     with django_db_blocker.unblock():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _every_event_fits_its_schema() -> Iterator[None]:
+    """Whatever a test makes the product tell is held against the schema that consumers were given."""
+    from jsonschema import Draft202012Validator
+
+    from factory.events import Event, schema
+
+    plain, validators = Event.payload, dict[type[Event], Draft202012Validator]()
+
+    def checked(event: Event) -> dict[str, Any]:
+        told, cls = plain(event), type(event)
+        if cls not in validators:
+            validators[cls] = Draft202012Validator(
+                schema(cls), format_checker=Draft202012Validator.FORMAT_CHECKER
+            )
+        validators[cls].validate(told)
+        return told
+
+    Event.payload = checked  # type: ignore[method-assign]
+    yield
+    Event.payload = plain  # type: ignore[method-assign]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -140,7 +140,7 @@ def deliver_stream(destination: Destination, stream: Stream, limit: int = 200) -
         if getattr(event, f"{destination.prefix}_set_aside_at"):
             break
         try:
-            destination.deliver(_context_of(event), event)
+            destination.deliver(context_of(event), event)
         except DestinationAway as fault:
             away = fault
             break
@@ -154,8 +154,9 @@ def deliver_stream(destination: Destination, stream: Stream, limit: int = 200) -
     return len(delivered)
 
 
-def _context_of(event: OutboxEvent) -> Context:
-    return system(
+def context_of(event: OutboxEvent) -> Context:
+    """What is done about an event is caused by it, and belongs to the same trace and correlation."""
+    ctx = system(
         event.tenant_id,
         "Relay",
         project_id=event.project_id,
@@ -163,6 +164,7 @@ def _context_of(event: OutboxEvent) -> Context:
         causation_id=event.id,
         channel="handler",
     )
+    return replace(ctx, traceparent=event.traceparent)
 
 
 def _mark(

@@ -31,7 +31,11 @@ class Handlers:
     done_column = "handled_at"
 
     def deliver(self, ctx: Context, event: OutboxEvent) -> None:
-        """Call every handler of the topic. One that did it before answers so, which is success."""
+        """Call every handler of the topic. One that did it before answers so, which is success.
+
+        One that fails keeps no other from this event; what it raised is raised when all have had their turn.
+        """
+        failed: Exception | None = None
         received = Received(
             id=event.id,
             topic=event.topic,
@@ -49,7 +53,11 @@ class Handlers:
             except (OperationalError, InterfaceError) as fault:
                 if is_away(fault):
                     raise DestinationAway(str(fault)) from fault
-                raise
+                failed = failed or fault
+            except Exception as fault:
+                failed = failed or fault
+        if failed is not None:
+            raise failed
 
 
 def is_away(fault: BaseException) -> bool:

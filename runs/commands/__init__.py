@@ -16,6 +16,13 @@ from runs.commands.record_receipts import record_receipts
 from runs.commands.report_outcome import report_outcome
 from runs.commands.request_approval import Park, request_approval
 from runs.commands.resolve_step import resolve_step
+from runs.commands.second_chances import (
+    complete_run_when_told,
+    create_step_and_dispatch,
+    fail_run_on_budget_denial,
+    fail_run_when_told,
+    release_first_step,
+)
 from runs.commands.start_run import fail_run_on_expired_reservation, start_run
 from runs.commands.submit_run import submit, submit_run
 from runs.commands.take_authorization import take_authorization
@@ -26,13 +33,18 @@ __all__ = [
     "WorkerView",
     "acquire_lease",
     "cancel_run",
+    "complete_run_when_told",
+    "create_step_and_dispatch",
     "dispatch_step",
     "enforce_deadline",
     "expire_lease",
+    "fail_run_on_budget_denial",
     "fail_run_on_expired_reservation",
+    "fail_run_when_told",
     "heartbeat",
     "record_receipts",
     "register_worker",
+    "release_first_step",
     "report_outcome",
     "request_approval",
     "resolve_step",
