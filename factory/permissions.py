@@ -1,5 +1,7 @@
-"""Who may read the evidence."""
+"""Who may read the evidence, and who may change how the platform works."""
 
 from factory.identity.permissions import permit
 
 permit("ReadAudit", scope="audit.read", roles=None, level="tenant")
+permit("ReadSettings", scope="audit.read", roles=("PlatformAdmin", "Operator"), level="tenant")
+permit("ChangeSetting", scope="projects.write", roles=("PlatformAdmin",), level="tenant")

@@ -3,7 +3,6 @@
 from datetime import timedelta
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import QuerySet
 
 from approvals.errors import PolicyMissing
@@ -12,6 +11,7 @@ from approvals.policy import evaluation, floor
 from approvals.policy.evaluation import Verdict
 from approvals.selectors.views import PolicyView, policy_view
 from approvals.states import ActionClass
+from factory import reloading
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, NotFound
 
@@ -71,5 +71,5 @@ def known_class(word: str) -> ActionClass:
 
 def longest_expiry() -> timedelta:
     """How long a request may wait at most: the house's setting, which can only shorten the floor's."""
-    hours = getattr(settings, "FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS", None)
-    return floor.LONGEST_EXPIRY if hours is None else min(floor.LONGEST_EXPIRY, timedelta(hours=hours))
+    hours = reloading.value("FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS")
+    return min(floor.LONGEST_EXPIRY, timedelta(hours=hours))

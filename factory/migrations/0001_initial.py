@@ -27,6 +27,16 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Setting',
+            fields=[
+                ('name', models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ('value', models.IntegerField()),
+                ('reason', models.CharField(max_length=1000)),
+                ('changed_by', models.CharField(max_length=255)),
+                ('changed_at', models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
             name='RevokedToken',
             fields=[
                 ('jti', models.CharField(max_length=255, primary_key=True, serialize=False)),

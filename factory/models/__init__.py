@@ -2,6 +2,7 @@
 
 from factory.models.ledger import AuditEntry, ChainHead, IdempotencyRecord, JournalEntry, OutboxEvent
 from factory.models.revoked_token import RevokedToken
+from factory.models.setting import Setting
 from factory.models.user import User
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "JournalEntry",
     "OutboxEvent",
     "RevokedToken",
+    "Setting",
     "User",
 ]

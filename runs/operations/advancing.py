@@ -1,7 +1,6 @@
 """Asking the engine what comes next, and doing it in the same transaction."""
 
-from django.conf import settings
-
+from factory import reloading
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
@@ -80,7 +79,7 @@ def _make(ctx: Context, run: Run, node: Node) -> None:
         agent_id=node.agent_id,
         skill_id=node.skill_id,
         side_effect_class=node.side_effect_class,
-        max_attempts=node.max_attempts or settings.FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS,
+        max_attempts=node.max_attempts or reloading.value("FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS"),
         timeout_minutes=node.timeout_minutes,
         created_at=at,
         updated_at=at,

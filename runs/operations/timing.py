@@ -3,8 +3,7 @@
 import random
 from datetime import datetime, timedelta
 
-from django.conf import settings
-
+from factory import reloading
 from runs.models import Lease, Step
 
 LONGEST_BACK_OFF = timedelta(minutes=5)
@@ -13,12 +12,12 @@ FIRST_BACK_OFF = timedelta(seconds=2)
 
 def ttl() -> timedelta:
     """How long a lease lasts from when it is offered, acquired or renewed."""
-    return timedelta(seconds=settings.FACTORY_LEASES_DURATION_SECONDS)
+    return timedelta(seconds=reloading.value("FACTORY_LEASES_DURATION_SECONDS"))
 
 
 def grace() -> timedelta:
     """How long after its end a lease is left to its holder."""
-    return timedelta(seconds=settings.FACTORY_LEASES_RENEWAL_GRACE_SECONDS)
+    return timedelta(seconds=reloading.value("FACTORY_LEASES_RENEWAL_GRACE_SECONDS"))
 
 
 def renewed(step: Step, lease: Lease, at: datetime) -> tuple[datetime, bool]:

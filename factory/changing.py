@@ -1,0 +1,50 @@
+"""ChangeSetting: a reloadable setting is overridden by a row, or given back to its variable."""
+
+from factory import reloading
+from factory.clock import now
+from factory.commanding import after_commit, command
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput
+from factory.models import Setting
+from factory.recording import audit
+
+MOST_REASON = 1000
+
+
+@command("ChangeSetting", audited=False)
+def change_setting(ctx: Context, *, name: str, value: int | None, reason: str) -> None:
+    """Let `value` hold from now on for the whole platform; None gives the variable its say again.
+
+    Guards: a PlatformAdmin; a reloadable setting; within its bounds; a reason. What was decided under the
+    old value stays as it is: a lease keeps its end until it is renewed, a step its attempts. Audited with
+    the value before and after. Errors: `InvalidInput`.
+    """
+    _check(name, value, reason)
+    row = Setting.objects.select_for_update(no_key=True).filter(pk=name).first()
+    before = None if row is None else row.value
+    if value is None:
+        Setting.objects.filter(pk=name).delete()
+    else:
+        facts = {"value": value, "reason": reason.strip(), "changed_by": ctx.actor.subject}
+        Setting.objects.update_or_create(name=name, defaults={**facts, "changed_at": now()})
+    audit(
+        ctx,
+        "ChangeSetting",
+        subject=f"setting:{name}",
+        reason=reason.strip(),
+        detail={"before": before, "after": value},
+    )
+    after_commit(reloading.forget)
+
+
+def _check(name: str, value: int | None, reason: str) -> None:
+    faults = []
+    within = reloading.bounds(name)
+    if within is None:
+        faults.append(FieldError("/name", "Not a setting that changes without a restart."))
+    elif value is not None and not within[0] <= value <= within[1]:
+        faults.append(FieldError("/value", f"A whole number from {within[0]} to {within[1]}."))
+    if not reason.strip() or len(reason) > MOST_REASON:
+        faults.append(FieldError("/reason", f"From 1 to {MOST_REASON} characters."))
+    if faults:
+        raise InvalidInput("The setting cannot be changed so.", errors=faults)
