@@ -6,3 +6,10 @@ from factory.apps import HouseConfig
 class RunsConfig(HouseConfig):
     name = "runs"
     default = True
+
+    def ready(self) -> None:
+        super().ready()
+        from factory.identity.pools import register_pools
+        from runs.selectors.waiting import pool_names
+
+        register_pools(pool_names)

@@ -119,6 +119,20 @@ class NoSlot(Conflict):
     title = "The worker has no free slot"
 
 
+class QuotaReached(Conflict):
+    """The tenant has as many attempts in workers' hands as it may have."""
+
+    code = "quota-reached"
+    title = "The tenant's quota is used up"
+
+
+class WorkerElsewhere(Forbidden):
+    """The worker works for other tenants too: who stops it decides about their work as well."""
+
+    code = "worker-serves-others"
+    title = "The worker serves other tenants too"
+
+
 class NothingToDispatch(Conflict):
     """The step is not waiting any more: another worker was faster, or the run moved on."""
 
@@ -129,6 +143,11 @@ class NothingToDispatch(Conflict):
 class NothingToSettle(Conflict):
     code = "nothing-to-settle"
     title = "The step has no uncertain attempt to settle"
+
+
+class NothingToClose(Conflict):
+    code = "nothing-to-close"
+    title = "There is nothing here that an Operator was asked to look at"
 
 
 class MalformedOutcome(InvalidInput):

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import usage.states as usage
 from factory.context import Context
+from factory.hints import WORK, publish
 from factory.relay import Received, on
 from runs import gate  # noqa: F401  registers the subject of gated actions
 from runs.commands import (
@@ -15,7 +16,13 @@ from runs.commands import (
     release_first_step,
     start_run,
 )
-from runs.states import RUN_ACCEPTED, STEP_READY, WORKFLOW_RUN_COMPLETED, WORKFLOW_RUN_FAILED
+from runs.states import (
+    ATTEMPT_OUTCOME_RECORDED,
+    RUN_ACCEPTED,
+    STEP_READY,
+    WORKFLOW_RUN_COMPLETED,
+    WORKFLOW_RUN_FAILED,
+)
 
 START = "runs.start_run"
 EXPIRE = "runs.fail_run_on_expired_reservation"
@@ -24,6 +31,7 @@ COMPLETE = "runs.complete_run"
 FAIL = "runs.fail_run"
 RELEASE = "runs.release_first_step_on_reservation"
 DENY = "runs.fail_run_on_budget_denial"
+DISPATCH = "runs.wake_the_pollers"
 
 
 @on(RUN_ACCEPTED, name=START)
@@ -72,6 +80,12 @@ def release_first_step_on_reservation(ctx: Context, event: Received) -> None:
 @on(usage.BUDGET_DENIED, name=DENY)
 def fail_run_on_denial(ctx: Context, event: Received) -> None:
     fail_run_on_budget_denial.under(event.once(DENY))(ctx, run_id=_run(event), reason=event.payload["reason"])
+
+
+@on(ATTEMPT_OUTCOME_RECORDED, name=DISPATCH)
+def wake_the_pollers(ctx: Context, event: Received) -> None:
+    """A slot is free. A poll dispatches, under its own locks; this only makes it soon."""
+    publish(WORK)
 
 
 def _run(event: Received) -> UUID:

@@ -15,6 +15,13 @@ permit("SubmitRun", scope="runs.write", roles=SUBMITTERS)
 permit("CancelRun", scope="runs.write", roles=None)
 permit("ResolveUncertainStep", scope="runs.write", roles=(Role.OPERATOR,))
 
+permit("CloseAttention", scope="runs.write", roles=(Role.OPERATOR,))
+permit(
+    "DrainWorkerByOperator", scope="runs.write", roles=(Role.OPERATOR, Role.PLATFORM_ADMIN), level="tenant"
+)
+permit("UndrainWorker", scope="runs.write", roles=(Role.OPERATOR, Role.PLATFORM_ADMIN), level="tenant")
+permit("ChangeTenantQuota", scope="projects.write", roles=(Role.PLATFORM_ADMIN,), level="tenant")
+
 permit("ListRuns", scope="runs.read", roles=ROLES)
 permit("ReadRun", scope="runs.read", roles=ROLES)
 permit("ReadRunJournal", scope="runs.read", roles=ROLES)

@@ -9,10 +9,12 @@ lease's commands with, or refuses as `AttemptNotFound`.
 
 from runs.commands.acquire_lease import acquire_lease
 from runs.commands.cancel_run import cancel_run
+from runs.commands.close_attention import close_attention
 from runs.commands.dispatch_step import dispatch_step
 from runs.commands.expire_lease import enforce_deadline, expire_lease, withdraw_from_drained
-from runs.commands.pools import serve_tenant
+from runs.commands.pools import change_quota, serve_tenant
 from runs.commands.record_receipts import record_receipts
+from runs.commands.report import report
 from runs.commands.report_outcome import report_outcome
 from runs.commands.request_approval import Park, request_approval
 from runs.commands.resolve_step import resolve_step
@@ -26,13 +28,15 @@ from runs.commands.second_chances import (
 from runs.commands.start_run import fail_run_on_expired_reservation, start_run
 from runs.commands.submit_run import submit, submit_run
 from runs.commands.take_authorization import take_authorization
-from runs.commands.workers import WorkerView, heartbeat, register_worker, start_draining
+from runs.commands.workers import WorkerView, heartbeat, register_worker, start_draining, undrain
 
 __all__ = [
     "Park",
     "WorkerView",
     "acquire_lease",
     "cancel_run",
+    "change_quota",
+    "close_attention",
     "complete_run_when_told",
     "create_step_and_dispatch",
     "dispatch_step",
@@ -45,6 +49,7 @@ __all__ = [
     "record_receipts",
     "register_worker",
     "release_first_step",
+    "report",
     "report_outcome",
     "request_approval",
     "resolve_step",
@@ -54,5 +59,6 @@ __all__ = [
     "submit",
     "submit_run",
     "take_authorization",
+    "undrain",
     "withdraw_from_drained",
 ]

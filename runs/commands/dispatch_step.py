@@ -14,7 +14,7 @@ from runs.answers import Assignment
 from runs.errors import NothingToDispatch
 from runs.events import AttemptDispatched
 from runs.models import Attempt, Lease, Run, Step, Worker
-from runs.operations.capacity import lock_worker_with_a_slot, next_token
+from runs.operations.capacity import lock_worker_with_a_slot, next_token, require_below_quota
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.moving import moved
 from runs.operations.timing import ttl
@@ -27,13 +27,14 @@ from runs.states import AttemptState, RunState, StepState
 def dispatch_step(ctx: Context, *, run_id: UUID, step_id: UUID, worker_id: UUID) -> Assignment:
     """Offer a step to a live worker: attempt, lease and token in one transaction, if it has a free slot.
 
-    Guards, under the locks of worker, project (shared), run and step: a slot; the project Active; the
-    run Running, or Accepted with its money set aside; within its limits; the step Pending and due, or
-    its attempt parked and decided (then the same attempt is leased again). The first one moves the run to
-    Running. Emits AttemptDispatched, RunStateChanged. Errors, all of which leave the step waiting:
-    `NoSlot`, `NothingToDispatch`, `ProjectNotActive`, `ReservationNotLive`.
+    Guards, under the locks of worker, quota, project (shared), run and step: a slot; the tenant below its
+    quota; the project Active; the run Running, or Accepted with its money set aside; within its limits; the
+    step Pending and due, or its attempt parked and decided (then it is leased again). The first one moves the
+    run to Running. Emits AttemptDispatched, RunStateChanged. Errors, all of which leave the step waiting:
+    `NoSlot`, `QuotaReached`, `NothingToDispatch`, `ProjectNotActive`, `ReservationNotLive`.
     """
     worker = lock_worker_with_a_slot(worker_id)
+    require_below_quota()
     lock_active_project(ctx)
     run = lock_run(ctx, run_id)
     step = lock_step(run, step_id)

@@ -6,6 +6,7 @@ from uuid import UUID
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
+from factory.hints import WORK, wake
 from factory.recording import record
 from runs.errors import AttemptNotFound
 from runs.events import LeaseExpired
@@ -42,6 +43,7 @@ def expire_lease(ctx: Context, *, lease_id: UUID, fencing_token: int) -> bool:
     told = LeaseExpired(attempt_id=tried.attempt.id, lease_id=lease.id, holder=lease.holder)
     record(ctx, lease, "LeaseExpired", told)
     count_expired(ctx)
+    wake(WORK)  # the slot is free
     if was_held:
         _settle_held(ctx, tried, at)
     else:

@@ -1,9 +1,15 @@
-"""Which tenants a pool of workers serves."""
+"""Which tenants a pool of workers serves, and how much of the workers a tenant may have."""
 
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
-from runs.models import WorkerPool
+from factory.errors import FieldError, InvalidInput
+from factory.hints import WORK, wake
+from factory.recording import audit, save
+from runs.models import TenantQuota, WorkerPool
+
+MOST_REASON = 1000
+MOST_OPEN_ATTEMPTS = 1_000_000
 
 
 @command("ServeTenant", audited=False)
@@ -14,3 +20,37 @@ def serve_tenant(ctx: Context, *, pool: str, tenant_id: str) -> None:
     )
     if tenant_id not in row.tenants:
         WorkerPool.objects.filter(pk=pool).update(tenants=sorted([*row.tenants, tenant_id]))
+
+
+@command("ChangeTenantQuota", audited=False)
+def change_quota(ctx: Context, *, open_attempts: int | None, reason: str) -> None:
+    """How many attempts of the tenant may be in workers' hands at once; None is no limit, 0 stops dispatch.
+
+    What is at work already goes on. Guards: a PlatformAdmin; a reason. Audited with the quota before and
+    after. Errors: `InvalidInput`.
+    """
+    _check_quota(open_attempts, reason)
+    row = TenantQuota.objects.select_for_update(no_key=True).first()
+    before = None if row is None else row.open_attempts
+    row = row or TenantQuota(tenant_id=ctx.tenant_id)
+    row.open_attempts, row.reason = open_attempts, reason.strip()
+    row.changed_by, row.changed_at = ctx.actor.subject, now()
+    save(row)
+    audit(
+        ctx,
+        "ChangeTenantQuota",
+        subject=f"tenant:{ctx.tenant_id}",
+        reason=reason.strip(),
+        detail={"before": before, "after": open_attempts},
+    )
+    wake(WORK)
+
+
+def _check_quota(open_attempts: int | None, reason: str) -> None:
+    faults = []
+    if open_attempts is not None and not 0 <= open_attempts <= MOST_OPEN_ATTEMPTS:
+        faults.append(FieldError("/openAttempts", f"From 0 to {MOST_OPEN_ATTEMPTS}, or none."))
+    if not reason.strip() or len(reason) > MOST_REASON:
+        faults.append(FieldError("/reason", f"From 1 to {MOST_REASON} characters."))
+    if faults:
+        raise InvalidInput("The quota cannot be changed so.", errors=faults)

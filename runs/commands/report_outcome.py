@@ -11,10 +11,12 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError
 from factory.hashing import digest
+from factory.hints import WORK, wake
 from factory.recording import record
 from runs.answers import OutcomeRecorded
 from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHashMismatch, StaleFencingToken
 from runs.models import Attempt, Lease
+from runs.operations.artifacts import check_artifacts, keep_artifacts
 from runs.operations.ending import outcome_of
 from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.metering import time_attempt
@@ -46,6 +48,7 @@ class Report:
     reason: str | None
     output: Any
     hash: str
+    artifacts: Sequence[Mapping[str, Any]] = ()
 
 
 @command("ReportAttemptOutcome")
@@ -61,6 +64,7 @@ def report_outcome(
     reason: str | None = None,
     output: Any = None,
     receipts: Sequence[Mapping[str, Any]] = (),
+    artifacts: Sequence[Mapping[str, Any]] = (),
 ) -> OutcomeRecorded:
     """Settle an attempt, once; its step and its run move in the same transaction.
 
@@ -70,9 +74,9 @@ def report_outcome(
     attention. Receipts that show an effect without an authorization fail the step (policy-denied).
     Of a run that is Cancelling or over, the outcome is recorded and moves nothing else. Emits
     AttemptOutcomeRecorded and what follows. Errors: `StaleFencingToken`, `AttemptSettled` (409),
-    `MalformedOutcome` (400), `OutcomeHashMismatch` (422), `AttemptNotFound`.
+    `MalformedOutcome`, `InvalidInput` (400), `OutcomeHashMismatch` (422), `AttemptNotFound`.
     """
-    report = Report(outcome, failure_class, reason, output, outcome_hash)
+    report = Report(outcome, failure_class, reason, output, outcome_hash, artifacts)
     _check(report)
     tried = lock_attempt(ctx, attempt_id)
     lease = current_lease(ctx, tried, lease_id, fencing_token)
@@ -95,14 +99,16 @@ def _check(report: Report) -> None:
         allowed = ", ".join(sorted(str(c) for c in CLASSES[report.outcome] if c)) or "none"
         errors = [FieldError("/failureClass", f"For {report.outcome}: {allowed}.")]
         raise MalformedOutcome("The failure class does not fit the outcome.", errors=errors)
-    true_hash = digest(
-        {
-            "outcome": report.outcome,
-            "failureClass": report.failure_class,
-            "reason": report.reason,
-            "output": report.output,
-        }
-    )
+    check_artifacts(report.artifacts)
+    told = {
+        "outcome": report.outcome,
+        "failureClass": report.failure_class,
+        "reason": report.reason,
+        "output": report.output,
+    }
+    if report.artifacts:  # without any they are not hashed either: most outcomes have none
+        told["artifacts"] = list(report.artifacts)
+    true_hash = digest(told)
     if report.hash != true_hash:
         raise OutcomeHashMismatch(f"The outcome's hash is {true_hash}.")
 
@@ -150,6 +156,8 @@ def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
         attempt.fail(at=at, failure_class=str(report.failure_class), reason=reason, outcome_hash=report.hash)
     attempt.output = report.output
     record(ctx, attempt, "OutcomeReported", outcome_of(attempt))
+    keep_artifacts(ctx, held, report.artifacts, at)
+    wake(WORK)  # a slot is free, for whichever run waits
     time_attempt(ctx, attempt, held.step.agent_id)
 
 

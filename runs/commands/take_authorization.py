@@ -4,7 +4,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import approvals.operations as approvals
-from approvals.selectors import AuthorizationView
+from approvals.selectors import AuthorizationView, authorizations_of_attempt
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
@@ -31,15 +31,17 @@ def take_authorization(
 
     Guards: the project is Active, the run Running or WaitingForApproval, the release still loadable,
     the approval approved, within its validity, this step's, of this hash, and unused. The identical
-    repeat by the same holder gets the same answer. Errors: `StaleFencingToken`, `RunNotWorking`,
-    `NotAuthorized`, `AuthorizationUsed` (409), `LeaseOver`, `ReleaseRevoked`, `ApprovalLapsed` (410),
-    `ProjectNotActive` (422).
+    repeat by the same holder gets the same answer, whatever became of the run meanwhile: it was taken, and
+    a lost answer does not change that; of a run that does not go on it renews nothing. Errors:
+    `StaleFencingToken`, `RunNotWorking`, `NotAuthorized`, `AuthorizationUsed` (409), `LeaseOver`,
+    `ReleaseRevoked`, `ApprovalLapsed` (410), `ProjectNotActive` (422).
     """
     scope = replace(ctx, project_id=_project_of(attempt_id))
     lock_project(scope)  # above the run; its state is judged after the token, which says most
     held = lock_held(ctx, attempt_id, lease_id, fencing_token)
-    lock_active_project(scope)
-    _require_going_on(held)
+    if not _taken_before(held, approval_id, proposal_hash):
+        lock_active_project(scope)
+        _require_going_on(held)
     taken = approvals.consume(
         ctx,
         approval_id=approval_id,
@@ -50,10 +52,20 @@ def take_authorization(
         fencing_token=held.lease.fencing_token,
         proposal_hash=proposal_hash,
     )
-    until, _ = renewed(held.step, held.lease, now())
-    held.lease.expires_at = max(until, held.lease.expires_at)
-    save(held.lease)
+    if held.run.is_working:
+        until, _ = renewed(held.step, held.lease, now())
+        held.lease.expires_at = max(until, held.lease.expires_at)
+        save(held.lease)
     return taken
+
+
+def _taken_before(held: Held, approval_id: UUID, proposal_hash: str) -> bool:
+    """Whether this is the identical repeat, by the same holder under the same lease."""
+    wanted = (approval_id, held.lease.id, held.lease.fencing_token, proposal_hash)
+    return any(
+        wanted == (one.approval_id, one.lease_id, one.fencing_token, one.proposal_hash)
+        for one in authorizations_of_attempt(held.attempt.id)
+    )
 
 
 def _project_of(attempt_id: UUID) -> UUID:

@@ -11,14 +11,18 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
+from factory.hints import WORK, wake
 from factory.ids import uuid7
-from runs.errors import PoolUnknown, WorkerNotRegistered, WorkerSuperseded
+from factory.recording import audit
+from runs.errors import PoolUnknown, WorkerElsewhere, WorkerNotRegistered, WorkerSuperseded
 from runs.models import Worker, WorkerPool
+from runs.selectors.waiting import last_served
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 CAPABILITY = re.compile(r"[a-z0-9*][a-z0-9*.-]{0,63}/[a-z0-9*.-]{0,64}")
 MOST_CAPABILITIES = 100
 MOST_AT_ONCE = 1000
+MOST_REASON = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,13 @@ def register_worker(
 ) -> UUID:
     """Register a process under a name of its pool, or again; the instance id that its calls carry.
 
-    The youngest process has the name: an older one is told to stop at its next call. A drain ends.
-    Errors: `PoolUnknown`, `InvalidInput`.
+    The youngest process has the name: an older one is told to stop at its next call. A drain of its own
+    ends; one that a person asked for stands until a person ends it. A new name takes its turns after the
+    tenant that the pool served last. Errors: `PoolUnknown`, `InvalidInput`.
     """
     _check(name, capabilities, max_concurrency, version)
-    if not WorkerPool.objects.filter(name=ctx.actor.pool).exists():
+    pool = WorkerPool.objects.filter(name=ctx.actor.pool).first()
+    if pool is None:
         raise PoolUnknown(f"There is no worker pool {ctx.actor.pool}.")
     at, instance_id = now(), uuid7()
     facts = {
@@ -56,14 +62,15 @@ def register_worker(
         "max_concurrency": max_concurrency,
         "version": version,
         "last_seen_at": at,
-        "draining_at": None,
     }
-    Worker.objects.update_or_create(
-        pool_id=ctx.actor.pool,
+    row, made = Worker.objects.select_for_update(no_key=True).get_or_create(
+        pool_id=pool.name,
         name=name,
-        defaults=facts,
-        create_defaults={**facts, "id": uuid7(), "registered_at": at},
+        defaults={**facts, "id": uuid7(), "registered_at": at, "last_tenant": last_served(pool.tenants)},
     )
+    if not made:
+        drain = {} if row.drained_by else {"draining_at": None}
+        Worker.objects.filter(pk=row.pk).update(**facts, **drain)
     return instance_id
 
 
@@ -82,8 +89,56 @@ def heartbeat(ctx: Context, *, name: str, instance_id: UUID | None) -> WorkerVie
 def start_draining(ctx: Context, *, name: str, instance_id: UUID | None) -> WorkerView:
     """No new offers from now on; held leases go on to their end. Errors as for a heartbeat."""
     worker = _own(ctx, name, instance_id)
-    Worker.objects.filter(pk=worker.pk).update(draining_at=now())
+    Worker.objects.filter(pk=worker.pk).update(draining_at=worker.draining_at or now())
     return _view(worker)
+
+
+@command("DrainWorkerByOperator", audited=False)
+def drain_by_operator(ctx: Context, *, worker_id: UUID, reason: str) -> None:
+    """A person drains a worker: nothing new is offered to it, also after a restart, until one ends the drain.
+
+    Guards: an Operator, of every tenant that the worker's pool serves, or a PlatformAdmin; a reason.
+    Audited. Errors: `WorkerNotRegistered`, `WorkerElsewhere`, `InvalidInput`.
+    """
+    worker = _served(ctx, worker_id, reason)
+    values = {"draining_at": worker.draining_at or now(), "drained_by": ctx.actor.subject}
+    Worker.objects.filter(pk=worker.pk).update(**values)
+    _note(ctx, "DrainWorker", worker, reason)
+
+
+@command("UndrainWorker", audited=False)
+def undrain(ctx: Context, *, worker_id: UUID, reason: str) -> None:
+    """Let a drained worker be offered work again, if its process still asks for some.
+
+    Guards and errors as for draining it. Audited.
+    """
+    worker = _served(ctx, worker_id, reason)
+    Worker.objects.filter(pk=worker.pk).update(draining_at=None, drained_by="")
+    _note(ctx, "UndrainWorker", worker, reason)
+    wake(WORK)
+
+
+def _served(ctx: Context, worker_id: UUID, reason: str) -> Worker:
+    """A worker of a pool that serves the caller's tenant, locked."""
+    if not reason.strip() or len(reason) > MOST_REASON:
+        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
+        raise InvalidInput("Draining a worker, or ending it, needs a reason.", errors=[fault])
+    worker = (
+        Worker.objects.select_related("pool")
+        .select_for_update(no_key=True, of=("self",))
+        .filter(pk=worker_id, pool__tenants__contains=[ctx.tenant_id])
+        .first()
+    )
+    if worker is None:
+        raise WorkerNotRegistered(f"There is no worker {worker_id} here.")
+    if worker.pool.tenants != [ctx.tenant_id] and "PlatformAdmin" not in ctx.actor.roles:
+        raise WorkerElsewhere("The worker works for other tenants too: a PlatformAdmin decides about it.")
+    return worker
+
+
+def _note(ctx: Context, action: str, worker: Worker, reason: str) -> None:
+    detail = {"worker": worker.name, "pool": worker.pool_id}
+    audit(ctx, action, subject=f"worker:{worker.id}", reason=reason.strip(), detail=detail)
 
 
 def note_heartbeat(ctx: Context, lease_id: UUID, instance_id: UUID | None) -> None:

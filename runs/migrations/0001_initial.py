@@ -176,6 +176,37 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='Artifact',
+            fields=[
+                ('tenant_id', models.CharField(editable=False, max_length=64)),
+                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('uri', models.CharField(max_length=2048)),
+                ('hash', models.CharField(max_length=71)),
+                ('size', models.BigIntegerField()),
+                ('recorded_at', models.DateTimeField()),
+                ('attempt', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='artifacts', to='runs.attempt')),
+                ('run', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
+                ('step', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.step')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['run'], name='artifact_by_run')],
+                'constraints': [models.UniqueConstraint(models.F('attempt'), models.F('uri'), name='artifact_once_an_attempt'), models.CheckConstraint(condition=models.Q(('size__gte', 0)), name='artifact_has_a_size')],
+            },
+        ),
+        migrations.CreateModel(
+            name='TenantQuota',
+            fields=[
+                ('tenant_id', models.CharField(editable=False, max_length=64, primary_key=True, serialize=False)),
+                ('open_attempts', models.PositiveIntegerField(null=True)),
+                ('reason', models.CharField(max_length=1000)),
+                ('changed_by', models.CharField(max_length=255)),
+                ('changed_at', models.DateTimeField()),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('reason', ''), _negated=True), name='quota_has_a_reason')],
+            },
+        ),
+        migrations.CreateModel(
             name='Receipt',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
@@ -220,6 +251,7 @@ class Migration(migrations.Migration):
                 ('registered_at', models.DateTimeField()),
                 ('last_seen_at', models.DateTimeField()),
                 ('draining_at', models.DateTimeField(null=True)),
+                ('drained_by', models.CharField(blank=True, max_length=255)),
                 ('last_tenant', models.CharField(blank=True, max_length=64)),
                 ('pool', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='workers', to='runs.workerpool')),
             ],
@@ -324,11 +356,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='resolution',
-            constraint=models.UniqueConstraint(models.F('attempt'), name='resolution_once_per_attempt'),
+            constraint=models.UniqueConstraint(condition=models.Q(('resolution__in', ('effect-happened', 'effect-did-not-happen', 'give-up'))), fields=('attempt',), name='resolution_once_per_attempt'),
         ),
         migrations.AddConstraint(
             model_name='resolution',
-            constraint=models.CheckConstraint(condition=models.Q(('resolution__in', ['effect-did-not-happen', 'effect-happened', 'give-up'])), name='resolution_known'),
+            constraint=models.CheckConstraint(condition=models.Q(('resolution__in', ['acknowledged', 'effect-did-not-happen', 'effect-happened', 'give-up'])), name='resolution_known'),
         ),
         migrations.AddConstraint(
             model_name='resolution',
@@ -425,5 +457,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='worker',
             constraint=models.CheckConstraint(condition=models.Q(('max_concurrency__gte', 1)), name='worker_can_work'),
+        ),
+        migrations.AddConstraint(
+            model_name='worker',
+            constraint=models.CheckConstraint(condition=models.Q(('drained_by', ''), ('draining_at__isnull', False), _connector='OR'), name='worker_drained_by_somebody'),
         ),
     ]

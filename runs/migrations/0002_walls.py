@@ -71,5 +71,9 @@ class Migration(migrations.Migration):
         AppendOnly("Receipt"),
         TenantWalls("Resolution"),
         AppendOnly("Resolution"),
+        TenantWalls("Artifact"),
+        AppendOnly("Artifact"),
+        TenantWalls("TenantQuota", scan=("tenant_id", "open_attempts")),
+        MutableColumns("TenantQuota", columns=("open_attempts", "reason", "changed_by", "changed_at")),
         migrations.RunSQL(FENCING, "DROP SEQUENCE runs_fencing_token"),
     ]

@@ -1,13 +1,15 @@
 """The tables of runs: the tenant's own, and the platform's of workers."""
 
 from runs.models.attempt import Attempt
-from runs.models.evidence import CancellationIntent, Receipt, Resolution, Snapshot
+from runs.models.evidence import Artifact, CancellationIntent, Receipt, Resolution, Snapshot
 from runs.models.lease import Lease
+from runs.models.quota import TenantQuota
 from runs.models.run import Run
 from runs.models.step import Step
 from runs.models.worker import FencingEpoch, Worker, WorkerPool
 
 __all__ = [
+    "Artifact",
     "Attempt",
     "CancellationIntent",
     "FencingEpoch",
@@ -17,6 +19,7 @@ __all__ = [
     "Run",
     "Snapshot",
     "Step",
+    "TenantQuota",
     "Worker",
     "WorkerPool",
 ]

@@ -8,6 +8,8 @@ from factory.models.base import TenantForeignKey, TenantModel, in_check, uuid_ke
 
 KINDS = ("model", "tool", "effect")
 RESOLUTIONS = ("effect-happened", "effect-did-not-happen", "give-up")
+ACKNOWLEDGED = "acknowledged"
+"""How any attention but a doubt is closed: a person has looked, and says what they found."""
 
 
 class Snapshot(TenantModel):
@@ -75,8 +77,34 @@ class Receipt(TenantModel):
         return f"{self.kind} {self.name}"
 
 
+class Artifact(TenantModel):
+    """What an attempt made and left in a store of its own: where, its hash and its size; append-only.
+
+    What it holds never comes here.
+    """
+
+    id = uuid_key()
+    run = TenantForeignKey("runs.Run", related_name="+")
+    step = TenantForeignKey("runs.Step", related_name="+")
+    attempt = TenantForeignKey("runs.Attempt", related_name="artifacts")
+    uri = models.CharField(max_length=2048)
+    hash = models.CharField(max_length=71)
+    size = models.BigIntegerField()
+    recorded_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint("attempt", "uri", name="artifact_once_an_attempt"),
+            models.CheckConstraint(condition=models.Q(size__gte=0), name="artifact_has_a_size"),
+        ]
+        indexes: ClassVar[list[Any]] = [models.Index(fields=["run"], name="artifact_by_run")]
+
+    def __str__(self) -> str:
+        return self.uri
+
+
 class Resolution(TenantModel):
-    """What an Operator found out about an attempt whose outcome was uncertain; append-only."""
+    """What an Operator found out about what they were asked to look at; append-only."""
 
     id = uuid_key()
     run = TenantForeignKey("runs.Run", related_name="+")
@@ -89,8 +117,14 @@ class Resolution(TenantModel):
 
     class Meta:
         constraints: ClassVar[list[Any]] = [
-            models.UniqueConstraint("attempt", name="resolution_once_per_attempt"),
-            models.CheckConstraint(condition=in_check("resolution", RESOLUTIONS), name="resolution_known"),
+            models.UniqueConstraint(
+                fields=["attempt"],
+                condition=models.Q(resolution__in=RESOLUTIONS),
+                name="resolution_once_per_attempt",
+            ),
+            models.CheckConstraint(
+                condition=in_check("resolution", (*RESOLUTIONS, ACKNOWLEDGED)), name="resolution_known"
+            ),
             models.CheckConstraint(condition=~models.Q(evidence=""), name="resolution_has_evidence"),
         ]
 

@@ -150,6 +150,17 @@ class Step(Journaled):
         self._doubt_is_settled()
         self.updated_at = at
 
+    def ask_for_attention(self, attention: str) -> None:
+        """No transition. A doubt that is still to be settled stays one: settling it is how somebody looks."""
+        self.attention = self.attention or attention
+        self.version += 1  # who closes it has seen everything that was reported
+
+    def acknowledge(self, *, at: datetime) -> None:
+        """Somebody has looked. No transition: what happened, happened."""
+        self.attention = ""
+        self.version += 1
+        self.updated_at = at
+
     def _doubt_is_settled(self) -> None:
         if self.attention == Attention.UNCERTAIN:
             self.attention = ""

@@ -22,7 +22,8 @@ class WorkerPool(models.Model):
 class Worker(models.Model):
     """A process that registered. What it may be given is computed from its open leases, never counted.
 
-    `instance_id` is the youngest process under this name; an older one is told to stop.
+    `instance_id` is the youngest process under this name; an older one is told to stop. `drained_by` is the
+    person who drained it from outside: that drain outlives a restart of the process, and a person ends it.
     """
 
     id = uuid_key()
@@ -36,12 +37,17 @@ class Worker(models.Model):
     registered_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     draining_at = models.DateTimeField(null=True)
+    drained_by = models.CharField(max_length=255, blank=True)
     last_tenant = models.CharField(max_length=64, blank=True)
 
     class Meta:
         constraints: ClassVar[list[Any]] = [
             models.UniqueConstraint("pool", "name", name="worker_name_once_a_pool"),
             models.CheckConstraint(condition=models.Q(max_concurrency__gte=1), name="worker_can_work"),
+            models.CheckConstraint(
+                condition=models.Q(drained_by="") | models.Q(draining_at__isnull=False),
+                name="worker_drained_by_somebody",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,13 +1,17 @@
-"""Slots: what a worker may still be given, computed from its open leases under its row's lock."""
+"""Slots: what a worker may still be given, computed from open leases under locks, and never counted.
+
+A slot counts only if the tenant is below its quota. Parked attempts are in nobody's hands and use none up.
+"""
 
 from uuid import UUID
 
 from django.db import connection
 
 from factory.clock import now
-from runs.errors import NoSlot
-from runs.models import Worker
+from runs.errors import NoSlot, QuotaReached
+from runs.models import Attempt, TenantQuota, Worker
 from runs.selectors.waiting import ALIVE, open_leases
+from runs.states import AttemptState
 
 
 def lock_worker_with_a_slot(worker_id: UUID) -> Worker:
@@ -19,6 +23,19 @@ def lock_worker_with_a_slot(worker_id: UUID) -> Worker:
     if used >= worker.max_concurrency:
         raise NoSlot(f"The worker has {used} of {worker.max_concurrency} leases.")
     return worker
+
+
+def require_below_quota() -> None:
+    """The tenant in scope may have one more attempt at work. Raises `QuotaReached`.
+
+    The quota's row stays locked until the commit, so that two dispatches cannot both take the last place.
+    """
+    quota = TenantQuota.objects.select_for_update(no_key=True).filter(open_attempts__isnull=False).first()
+    if quota is None:
+        return
+    used = Attempt.objects.filter(state=AttemptState.OPEN).count()
+    if used >= quota.open_attempts:
+        raise QuotaReached(f"The tenant has {used} of {quota.open_attempts} attempts at work.")
 
 
 def next_token() -> int:

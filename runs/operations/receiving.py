@@ -80,14 +80,11 @@ def _unseen(rows: list[Receipt]) -> list[Receipt]:
 
 
 def _raise_attention(ctx: Context, run: Run, step: Step, rows: Sequence[Receipt]) -> None:
-    """An effect by somebody whose right had ended: an Operator has to look at it.
-
-    A doubt that is still to be settled stays one: settling it is how the Operator looks.
-    """
+    """An effect by somebody whose right had ended: an Operator has to look at it."""
     effects = [row.receipt_id for row in rows if row.kind == "effect"]
     if not effects:
         return
-    step.attention = step.attention or Attention.LATE_EFFECT
+    step.ask_for_attention(Attention.LATE_EFFECT)
     save(step)
     audit(
         ctx,

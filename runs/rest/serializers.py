@@ -75,6 +75,13 @@ class ResolutionBody(StrictSerializer):
     version = Whole()
 
 
+class AttentionBody(StrictSerializer):
+    """What was found about a violation or a late effect; `version` is the step's."""
+
+    reason = Text(max_length=MOST_EVIDENCE)
+    version = Whole()
+
+
 class RunsQuery(StrictSerializer):
     """The filters of the list."""
 
@@ -149,6 +156,14 @@ class LeaseBody(StrictSerializer):
     expiresAt = Moment(source="expires_at")
 
 
+class ArtifactBody(StrictSerializer):
+    """What an attempt left in a store of its own; `size` is in bytes."""
+
+    uri = Text(max_length=2048)
+    hash = Text()
+    size = Whole()
+
+
 class AttemptBody(StrictSerializer):
     """One try."""
 
@@ -162,6 +177,7 @@ class AttemptBody(StrictSerializer):
     dispatchedAt = Moment(source="dispatched_at")
     settledAt = Moment(source="settled_at", allow_null=True)
     approvalId = Identifier(source="approval_id", allow_null=True)
+    artifacts = ArtifactBody(many=True)
     lease = LeaseBody(allow_null=True)
 
 

@@ -15,4 +15,9 @@ urlpatterns = [
         views.StepResolution.as_view(),
         name="step-resolution",
     ),
+    path(
+        "runs/<uuid:run_id>/steps/<uuid:step_id>/attention",
+        views.StepAttention.as_view(),
+        name="step-attention",
+    ),
 ]

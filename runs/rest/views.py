@@ -12,9 +12,10 @@ from factory.rest.etags import with_etag
 from factory.rest.idempotency import REPLAYED, key_of
 from factory.rest.pages import page
 from factory.rest.views import HouseView
-from runs.commands import cancel_run, resolve_step, submit
+from runs.commands import cancel_run, close_attention, resolve_step, submit
 from runs.rest.serializers import (
     AcceptedBody,
+    AttentionBody,
     CancelBody,
     GraphBody,
     JournalBody,
@@ -116,6 +117,23 @@ class StepResolution(HouseView):
         """Say, with evidence, whether the effect of an uncertain attempt happened; the run goes on."""
         body = ResolutionBody.parse(request.data)
         resolve_step(self.ctx, run_id=run_id, step_id=step_id, **body)
+        with self.reading():
+            view = run_view(self.ctx, run_id)
+        return Response(detail_body(view, payloads=may_see_payloads(self.ctx)))
+
+
+class StepAttention(HouseView):
+    operation = {"POST": "CloseAttention"}
+
+    @extend_schema(
+        summary="Close what an Operator was asked to look at",
+        request=AttentionBody,
+        responses=RunDetailBody,
+    )
+    def post(self, request: Request, run_id: UUID, step_id: UUID) -> Response:
+        """Say what was found about a violation or a late effect. It moves nothing, and stays on record."""
+        body = AttentionBody.parse(request.data)
+        close_attention(self.ctx, run_id=run_id, step_id=step_id, **body)
         with self.reading():
             view = run_view(self.ctx, run_id)
         return Response(detail_body(view, payloads=may_see_payloads(self.ctx)))

@@ -9,7 +9,7 @@ from uuid import UUID
 from factory.clock import now
 from projects.selectors import project
 from projects.states import ProjectState
-from runs.models import Run, Step, Worker
+from runs.models import Attempt, Run, Step, TenantQuota, Worker
 from runs.selectors.limits import over_its_limit
 from runs.selectors.views import AttemptView
 from runs.selectors.waiting import ALIVE
@@ -79,14 +79,24 @@ class Reasons:
             return f"No live worker can do {name}."
         if self._run.state == RunState.RUNNING and over_its_limit(self._run):
             return "The run has used more than it may cost: nothing more of it is dispatched."
-        return "Every worker that could do it is busy."
+        return self._quota or "Every worker that could do it is busy."
+
+    @cached_property
+    def _quota(self) -> str:
+        """That the tenant is at its quota, in a sentence; empty when it is not."""
+        most = TenantQuota.objects.values_list("open_attempts", flat=True).first()
+        if most is None or Attempt.objects.filter(state=AttemptState.OPEN).count() < most:
+            return ""
+        return f"The tenant's quota of {most} open attempts is used up."
 
     def _of_attempt(self, step: Step) -> str:
         last = next(reversed(self._attempts.get(step.id, ())), None)
         if last is not None and last.state == AttemptState.PARKED:
             if self._run.state == RunState.WAITING:
                 return "Waits for a person's approval."
-            return "The project is suspended." if self._suspended else "Decided; waits for a worker."
+            if self._suspended:
+                return "The project is suspended."
+            return f"Decided. {self._quota}" if self._quota else "Decided; waits for a worker."
         if last is not None and last.lease is not None and last.lease.state == LeaseState.OFFERED:
             return "Offered again to a worker that has not acquired it yet."
         return ""

@@ -12,9 +12,10 @@ from factory.context import Context
 from factory.models import ChainHead, JournalEntry
 from runs.engine import nodes
 from runs.errors import RunNotFound
-from runs.models import Attempt, CancellationIntent, Lease, Run, Step
+from runs.models import Artifact, Attempt, CancellationIntent, Lease, Run, Step
 from runs.selectors.reasons import Reasons
 from runs.selectors.views import (
+    ArtifactView,
     AttemptView,
     CancellationView,
     GraphView,
@@ -125,9 +126,13 @@ def leases_of_attempt(attempt_id: UUID) -> list[LeaseView]:
 def _attempts(run_id: UUID) -> dict[UUID, list[AttemptView]]:
     current = Lease.objects.filter(run_id=run_id, state__in=sorted(LEASE_CURRENT))
     leases = {row.attempt_id: _lease(row) for row in current}
+    left: dict[UUID, list[ArtifactView]] = {}
+    for made in Artifact.objects.filter(run_id=run_id).order_by("id"):
+        left.setdefault(made.attempt_id, []).append(ArtifactView(made.uri, made.hash, made.size))
     found: dict[UUID, list[AttemptView]] = {}
     for row in Attempt.objects.filter(run_id=run_id).order_by("number"):
-        found.setdefault(row.step_id, []).append(_attempt(row, leases.get(row.id)))
+        view = _attempt(row, leases.get(row.id), tuple(left.get(row.id, ())))
+        found.setdefault(row.step_id, []).append(view)
     return found
 
 
@@ -135,7 +140,7 @@ def _lease(row: Lease) -> LeaseView:
     return LeaseView(**{name: getattr(row, name) for name in LeaseView.__slots__} | {"state": str(row.state)})
 
 
-def _attempt(row: Attempt, lease: LeaseView | None) -> AttemptView:
+def _attempt(row: Attempt, lease: LeaseView | None, artifacts: tuple[ArtifactView, ...]) -> AttemptView:
     return AttemptView(
         id=row.id,
         number=row.number,
@@ -149,6 +154,7 @@ def _attempt(row: Attempt, lease: LeaseView | None) -> AttemptView:
         settled_at=row.settled_at,
         approval_id=row.approval_id,
         lease=lease,
+        artifacts=artifacts,
     )
 
 

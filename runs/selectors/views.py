@@ -26,6 +26,15 @@ class LeaseView:
 
 
 @dataclass(frozen=True, slots=True)
+class ArtifactView:
+    """Something that an attempt left in a store of its own."""
+
+    uri: str
+    hash: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptView:
     """One try; `lease` is its current one, and None while it is parked or once it is settled."""
 
@@ -41,6 +50,7 @@ class AttemptView:
     settled_at: datetime | None
     approval_id: UUID | None
     lease: LeaseView | None
+    artifacts: tuple[ArtifactView, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,19 @@
 """Who waits for a worker, across tenants: ids and due times only, as the scan role may see them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.backends.utils import CursorWrapper
+
 from factory.tenancy import scanning
 
 ALIVE = timedelta(seconds=60)
 """A heartbeat older than this is none: a poll or a renewal makes one."""
-PER_TENANT = 25
+PAGE = 25
+"""So many waiting steps are looked at together; a poll with free slots goes on to the next page."""
 MOST_LAPSED = 20
 
 
@@ -50,6 +53,7 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
          FROM runs_step s JOIN runs_run r ON r.id = s.run_id JOIN projects_project p ON p.id = r.project_id
          WHERE s.tenant_id = t.tenant_id AND s.state = 'Pending' AND s.next_dispatch_at <= clock_timestamp()
            AND r.state IN ('Accepted', 'Running') AND p.state = 'Active'
+           AND (r.deadline_at IS NULL OR r.deadline_at > clock_timestamp()) AND s.id <> ALL(%(passed)s)
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY s.next_dispatch_at, s.id LIMIT %(most)s)
         UNION ALL
@@ -58,9 +62,13 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
          JOIN projects_project p ON p.id = r.project_id
          WHERE a.tenant_id = t.tenant_id AND a.state = 'Parked' AND a.resume_at <= clock_timestamp()
            AND r.state = 'Running' AND p.state = 'Active'
+           AND r.deadline_at > clock_timestamp() AND s.id <> ALL(%(passed)s)
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY a.resume_at, a.id LIMIT %(most)s)
     ) AS w
+    WHERE NOT EXISTS (
+        SELECT 1 FROM runs_tenantquota q WHERE q.tenant_id = t.tenant_id AND q.open_attempts <= (
+            SELECT count(*) FROM runs_attempt o WHERE o.tenant_id = q.tenant_id AND o.state = 'Open'))
 ) AS ranked
 ORDER BY turn, (tenant_id <= %(last)s), tenant_id LIMIT %(most)s
 """
@@ -71,6 +79,25 @@ WHERE state IN ('Offered', 'Held') AND expires_at + make_interval(secs => %s) < 
 ORDER BY expires_at, id LIMIT %s
 """
 _OFFERS = "SELECT tenant_id, id, attempt_id FROM runs_lease WHERE worker_id = %s AND state = 'Offered'"
+_TODO = """
+SELECT tenant_id, count(*) || ' ' || max(at) FROM (
+    SELECT s.tenant_id, s.next_dispatch_at AS at
+    FROM runs_step s JOIN runs_run r ON r.id = s.run_id
+    WHERE s.tenant_id = ANY(%(tenants)s) AND s.state = 'Pending' AND s.next_dispatch_at <= clock_timestamp()
+      AND r.state IN ('Accepted', 'Running')
+    UNION ALL
+    SELECT a.tenant_id, a.resume_at FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id
+    WHERE a.tenant_id = ANY(%(tenants)s) AND a.state = 'Parked' AND a.resume_at <= clock_timestamp()
+      AND r.state = 'Running'
+    UNION ALL
+    SELECT tenant_id, expires_at FROM runs_lease
+    WHERE tenant_id = ANY(%(tenants)s) AND state IN ('Offered', 'Held')
+      AND expires_at + make_interval(secs => %(grace)s) < clock_timestamp()
+) AS due GROUP BY tenant_id
+"""
+_LAST_SERVED = (
+    "SELECT tenant_id FROM runs_lease WHERE tenant_id = ANY(%s) ORDER BY fencing_token DESC LIMIT 1"
+)
 _OPEN = "SELECT count(*) FROM runs_lease WHERE worker_id = %s AND state IN ('Offered', 'Held')"
 
 
@@ -94,21 +121,64 @@ def look(
 ) -> Board:
     """One look across tenants, in one transaction: polls are many.
 
-    The oldest waiting steps that match, tenants in turn, beginning after the one that was served last.
+    The oldest waiting steps that match, tenants in turn, beginning after the one that was served last;
+    none of a tenant that is at its quota.
     """
-    params: dict[str, Any] = {
-        "tenants": list(tenants),
-        "patterns": [like(c) for c in capabilities],
-        "last": last_tenant,
-        "most": PER_TENANT,
-    }
     with scanning() as cursor:
         cursor.execute(_LAPSED, [grace.total_seconds(), list(tenants), MOST_LAPSED])
         lapsed = [Lapsed(*row) for row in cursor.fetchall()]
         cursor.execute(_OFFERS, [worker_id])
         offers = [Offer(*row) for row in cursor.fetchall()]
-        cursor.execute(_WAITING, params)
-        return Board(lapsed, offers, [Waiting(*row) for row in cursor.fetchall()])
+        return Board(lapsed, offers, _waiting(cursor, tenants, capabilities, last_tenant, ()))
+
+
+def look_further(
+    tenants: Sequence[str], capabilities: Sequence[str], last_tenant: str, passed: Sequence[UUID]
+) -> list[Waiting]:
+    """The next page of waiting steps: those that match, without the ones that were passed over."""
+    with scanning() as cursor:
+        return _waiting(cursor, tenants, capabilities, last_tenant, passed)
+
+
+def _waiting(
+    cursor: CursorWrapper,
+    tenants: Sequence[str],
+    capabilities: Sequence[str],
+    last_tenant: str,
+    passed: Sequence[UUID],
+) -> list[Waiting]:
+    params: dict[str, Any] = {
+        "tenants": list(tenants),
+        "patterns": [like(c) for c in capabilities],
+        "last": last_tenant,
+        "passed": list(passed),
+        "most": PAGE,
+    }
+    cursor.execute(_WAITING, params)
+    return [Waiting(*row) for row in cursor.fetchall()]
+
+
+def last_served(tenants: Sequence[str]) -> str:
+    """Which of the tenants was given a lease last, by whichever worker; empty if none ever was."""
+    with scanning() as cursor:
+        cursor.execute(_LAST_SERVED, [list(tenants)])
+        row = cursor.fetchone()
+    return str(row[0]) if row else ""
+
+
+def todo(tenants: Iterable[str], grace: timedelta) -> dict[str, str]:
+    """By tenant, what a poll could do now: dispatch, or recover a lease; in a word that tells changes."""
+    seconds = grace.total_seconds()
+    with scanning() as cursor:
+        cursor.execute(_TODO, {"tenants": list(tenants), "grace": seconds})
+        return dict(cursor.fetchall())
+
+
+def pool_names() -> list[str]:
+    """Every pool of workers."""
+    with scanning() as cursor:
+        cursor.execute("SELECT name FROM runs_workerpool ORDER BY name")
+        return [name for (name,) in cursor.fetchall()]
 
 
 def offers_of(worker_id: UUID) -> list[Offer]:

@@ -12,13 +12,13 @@ from runs.commands import (
     acquire_lease,
     record_receipts,
     register_worker,
-    report_outcome,
+    report,
     request_approval,
     take_authorization,
 )
 from runs.dispatch import drain_worker, poll_worker
 from runs.watch.bodies import told
-from runs.watch.scopes import context_of_release
+from runs.watch.scopes import context_of_release, tenants_of
 
 Told = tuple[Any, int]
 
@@ -35,6 +35,11 @@ def drain(ctx: Context, name: str, instance_id: UUID) -> Any:
 def poll(ctx: Context, name: str, instance_id: UUID) -> list[Any]:
     found: list[Any] = told(poll_worker(ctx, name=name, instance_id=instance_id))
     return found
+
+
+def tenants(ctx: Context) -> list[str]:
+    """For whom the caller's pool works. A pool that is not there is refused by the poll itself."""
+    return tenants_of(ctx.actor.pool)
 
 
 def lease(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
@@ -66,7 +71,7 @@ def authorization(ctx: Context, attempt_id: UUID, instance_id: UUID | None, valu
 
 
 def outcome(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
-    return told(report_outcome(ctx, attempt_id=attempt_id, **values)), 200
+    return told(report(ctx, attempt_id=attempt_id, **values)), 200
 
 
 def manifest(ctx: Context, release_id: UUID) -> Any:

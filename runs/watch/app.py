@@ -12,6 +12,9 @@ from starlette.routing import Route
 
 from factory.rest.house import readiness
 from factory.telemetry import setup
+from runs.operations.timing import grace
+from runs.selectors.waiting import todo
+from runs.watch.board import Board
 from runs.watch.feed import Feed
 from runs.watch.http import answer, endpoint, lost, wrong_method
 from runs.watch.hub import Hub
@@ -31,14 +34,17 @@ class Stream:
         self.hub = Hub(self.feed, self.wakes)
         self.threads = Threads(threads)
         self.watching = Watching(self.hub, self.threads, watch_scope)
-        self.workers = WorkerSurface(self.threads, self.wakes)
+        self.board = Board(self.threads, self.wakes, lambda tenants: todo(tenants, grace()))
+        self.workers = WorkerSurface(self.threads, self.board)
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """The background tasks live as long as the server."""
         setup.start("stream")
         await self.feed.open()
-        tasks = [asyncio.create_task(self.hub.run()), asyncio.create_task(self.wakes.listen())]
+        tasks = [
+            asyncio.create_task(each) for each in (self.hub.run(), self.wakes.listen(), self.board.run())
+        ]
         try:
             yield
         finally:

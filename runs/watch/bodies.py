@@ -71,6 +71,14 @@ class AuthorizationRequest(UnderLease):
     proposalHash = Hash(source="proposal_hash")
 
 
+class Artifact(StrictSerializer):
+    """Where a store keeps what was made, its hash, and its size in bytes."""
+
+    uri = Text(max_length=2048)
+    hash = Hash()
+    size = Whole()
+
+
 class Outcome(UnderLease):
     outcome = Choice(REPORTED)
     outcomeHash = Hash(source="outcome_hash")
@@ -80,6 +88,7 @@ class Outcome(UnderLease):
     reason = Text(max_length=4000, allow_blank=True, required=False, allow_null=True, default=None)
     output = serializers.JSONField(required=False, allow_null=True, default=None)
     receipts = serializers.ListField(child=JSONObject(), required=False, max_length=1000, default=list)
+    artifacts = serializers.ListField(child=Artifact(), required=False, max_length=100, default=list)
 
 
 def told(value: Any) -> Any:

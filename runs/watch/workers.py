@@ -11,18 +11,18 @@ from starlette.responses import Response
 
 from factory.context import Context
 from factory.errors import FieldError, Forbidden, InvalidInput, NotFound
-from factory.hints import WORK
 from factory.rest.json import loads
 from factory.rest.serializers import StrictSerializer
 from runs.selectors import assignment_scope
 from runs.watch import acts, bodies
+from runs.watch.board import Board, Waiting
 from runs.watch.http import Endpoint, answer, caller, read_body
 from runs.watch.threads import Threads
-from runs.watch.wakes import Wakes
 
 INSTANCE = "Factory-Worker-Instance"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-LOOK_AGAIN_SECONDS = 1.0
+STILL_THERE_SECONDS = 2.0
+"""How often a poll that waits looks whether anybody waits for its answer."""
 
 Told = tuple[Any, int]
 Act = Callable[[Context, UUID, UUID | None, dict[str, Any]], Told]
@@ -32,9 +32,9 @@ Call = tuple[str, str, Endpoint]
 class WorkerSurface:
     """The calls of a worker, each of them its command."""
 
-    def __init__(self, threads: Threads, wakes: Wakes) -> None:
+    def __init__(self, threads: Threads, board: Board) -> None:
         self._threads = threads
-        self._wakes = wakes
+        self._board = board
 
     def calls(self) -> list[Call]:
         attempt = "/attempts/{attempt_id}"
@@ -80,13 +80,14 @@ class WorkerSurface:
         ctx = await self._threads.run(lambda: _poller(request, body))
         instance = _instance(request)
         ends_at = asyncio.get_running_loop().time() + wait
+        tenants = await self._threads.run(lambda: acts.tenants(ctx))
         while True:
-            with self._wakes.expecting(WORK) as woken:
+            with self._board.waiting(tenants) as waiting:
                 found = await self._threads.run(lambda: acts.poll(ctx, name, instance))
                 left = ends_at - asyncio.get_running_loop().time()
                 if found or left <= 0 or await request.is_disconnected():
                     return answer({"assignments": found})
-                await asyncio.wait([woken], timeout=min(left, LOOK_AGAIN_SECONDS))
+                await _called(request, waiting, left)
 
     async def manifest(self, request: Request) -> Response:
         """The release of an assignment: its manifest and the hash of every file."""
@@ -117,6 +118,16 @@ class WorkerSurface:
             return answer(told, status)
 
         return call
+
+
+async def _called(request: Request, waiting: Waiting, seconds: float) -> None:
+    """Until the board calls, the time is over, or the caller has gone away."""
+    ends_at = asyncio.get_running_loop().time() + seconds
+    while not waiting.called.done():
+        left = ends_at - asyncio.get_running_loop().time()
+        if left <= 0 or await request.is_disconnected():
+            return
+        await asyncio.wait([waiting.called], timeout=min(left, STILL_THERE_SECONDS))
 
 
 def _worker(request: Request) -> Context:

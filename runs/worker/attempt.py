@@ -64,6 +64,8 @@ class AttemptRunner:
         finally:
             self._done.set()
             keeper.join(timeout=20.0)
+            if self.interrupt.lease_lost:  # what was spent was spent, whoever goes on with the work
+                self._quietly(lambda: flush(self._client, self.work, self._book, patience=5.0))
 
     def _work(self) -> Report | None:
         try:
@@ -115,6 +117,7 @@ class AttemptRunner:
                 self._client.send_receipts(self.work, pending)
                 self._book.sent(pending)
             report.receipts.extend(pending)
+            report.artifacts.extend(self._context.artifacts if self._context else [])
             self._client.report(self.work, report)
             log.info("attempt %s: %s", self.work.attempt_id, report.outcome)
         except (Refused, Unreachable) as fault:

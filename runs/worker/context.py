@@ -66,6 +66,7 @@ class SkillContext:
         self.files = files
         self.model = models.from_environment(work.snapshot, book)
         self.authorized = False
+        self.artifacts: list[dict[str, Any]] = []
         self._work = work
         self._client = client
         self._book = book
@@ -161,6 +162,10 @@ class SkillContext:
             approvalId=decision.approval_id,
             proposalHash=decision.proposal_hash,
         )
+
+    def artifact(self, uri: str, sha256: str, size: int) -> None:
+        """Something that was left in a store; the outcome tells where, its hash and its size in bytes."""
+        self.artifacts.append({"uri": uri, "hash": sha256, "size": size})
 
     def no_effect(self, name: str, decision: Decision, reason: str) -> None:
         """The receipt of an authorization under which nothing was done, for whatever reason."""

@@ -64,20 +64,25 @@ class Worker:
                 return 1
             except NotFound:
                 self._register()
+            except Forbidden as fault:
+                # A pool that is not there, or a token for something else: asking again changes nothing.
+                log.error("not taken as a worker: %s; this one stops", fault)
+                self._finish(self._options.drain_seconds, announce=False)
+                return 1
             except (Unreachable, Refused) as fault:
                 failures = self._back_off(failures, fault)
         self._finish(self._options.drain_seconds, announce=True)
         return 0
 
     def _register(self) -> bool:
-        """Until it succeeds or the worker is told to stop."""
+        """Until it succeeds or the worker is told to stop. A refusal for good (403) is raised."""
         failures = 0
         while not self._stopping.is_set():
             try:
                 self._client.register(self._options.capabilities, self._options.max_concurrency, VERSION)
                 log.info("registered as %s, %s at once", self._client.name, self._options.max_concurrency)
                 return True
-            except (Unreachable, Unauthorized, Forbidden, NotFound) as fault:
+            except (Unreachable, Unauthorized, NotFound) as fault:
                 failures = self._back_off(failures, fault)
         return False
 

@@ -144,12 +144,14 @@ class Report:
     reason: str | None = None
     output: Json = None
     receipts: list[dict[str, Any]] = field(default_factory=list)
+    artifacts: list[dict[str, Any]] = field(default_factory=list)
 
     def body(self) -> dict[str, Any]:
-        """The four members that are hashed, absent ones as null."""
-        return {
+        """The members that are hashed: four, absent ones as null, and the artifacts if there are any."""
+        told = {
             "outcome": self.outcome,
             "failureClass": self.failure_class,
             "reason": self.reason,
             "output": self.output,
         }
+        return told | ({"artifacts": self.artifacts} if self.artifacts else {})

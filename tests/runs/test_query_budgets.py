@@ -4,12 +4,19 @@ from uuid import uuid4
 
 import pytest
 
+from factory import reloading
 from runs.commands import start_run, submit
 from tests.support.api import Api
 from tests.support.queries import within_budget
 from tests.support.running import House, receipt
 
 RUNS = "/factory/runs"
+
+
+@pytest.fixture(autouse=True)
+def settings_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a moment has passed since they were last read is not what is counted here."""
+    monkeypatch.setattr(reloading, "SECONDS_REMEMBERED", 3600.0)
 
 
 def test_the_commands_of_a_run_stay_within_their_budgets(house: House) -> None:

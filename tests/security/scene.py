@@ -256,6 +256,7 @@ BODIES: dict[str, Body] = {
     "PublishPricingRevision": lambda p, i: {"document": {"prices": [PRICES]}},
     "SubmitRun": lambda p, i: p.house.payload(),
     "CancelRun": lambda p, i: {"reason": "stop"},
+    "CloseAttention": lambda p, i: {"reason": "looked", "version": 1},
     "ResolveUncertainStep": lambda p, i: {"resolution": "give-up", "evidence": "looked", "version": 1},
 }
 BODILESS = {"RemoveMember"}

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from factory.identity.directory import directory
 from factory.identity.issuer import IssuerOff, issue_person_token, issue_worker_token
 from factory.identity.permissions import SCOPES
+from factory.identity.pools import known_pools
 
 MAX_TTL = 365 * 86400
 
@@ -44,7 +45,13 @@ class Command(BaseCommand):
     def _worker(self, options: dict[str, Any]) -> str:
         if options["tenant"] or options["project"]:
             raise CommandError("A worker's token names a pool and no tenant or project.")
-        return issue_worker_token(options["subject"], pool=options["worker_pool"], ttl_seconds=options["ttl"])
+        pool, known = options["worker_pool"], known_pools()
+        if pool not in known:
+            self.stderr.write(
+                f"There is no pool {pool} yet: a worker with this token is refused until there is. "
+                f"Pools: {', '.join(known) or 'none'}."
+            )
+        return issue_worker_token(options["subject"], pool=pool, ttl_seconds=options["ttl"])
 
     def _person(self, options: dict[str, Any]) -> str:
         if not options["tenant"]:

@@ -1,0 +1,64 @@
+"""What a holder brings at the end: its outcome, and what it paid even if the outcome comes too late."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from factory.context import Context
+from factory.errors import DomainError
+from factory.tenancy import reading
+from runs.answers import OutcomeRecorded, ReceiptsTaken
+from runs.commands.record_receipts import record_receipts
+from runs.commands.report_outcome import report_outcome
+from runs.errors import AttemptSettled, StaleFencingToken
+from runs.models import Lease
+
+log = structlog.get_logger("runs.commands")
+
+
+def report(
+    ctx: Context,
+    *,
+    attempt_id: UUID,
+    lease_id: UUID,
+    fencing_token: int,
+    receipts: Sequence[Mapping[str, Any]] = (),
+    **told: Any,
+) -> OutcomeRecorded:
+    """`report_outcome`; when it refuses the token of who once held it, the receipts are taken all the same.
+
+    They are marked superseded, and the refusal says how many there were (`receiptsRecorded`). Errors: those
+    of `report_outcome`.
+    """
+    fence: dict[str, Any] = {"attempt_id": attempt_id, "lease_id": lease_id, "fencing_token": fencing_token}
+    try:
+        return report_outcome(ctx, **fence, receipts=receipts, **told)
+    except (StaleFencingToken, AttemptSettled) as refusal:
+        kept = _keep(ctx, fence, receipts) if receipts else None
+        if kept is not None:
+            refusal.detail += " Its receipts were kept all the same: they were paid for."
+            refusal.extra |= {"receiptsRecorded": kept.recorded, "superseded": True}
+        raise
+
+
+def _keep(
+    ctx: Context, fence: Mapping[str, Any], receipts: Sequence[Mapping[str, Any]]
+) -> ReceiptsTaken | None:
+    """None where the lease never was the caller's, or a receipt is faulty: the first refusal says enough."""
+    with reading(ctx):
+        own = Lease.objects.filter(
+            pk=fence["lease_id"],
+            attempt_id=fence["attempt_id"],
+            fencing_token=fence["fencing_token"],
+            holder=ctx.actor.subject,
+            acquired_at__isnull=False,
+        ).exists()
+    if not own:
+        return None
+    try:
+        return record_receipts(ctx, **fence, receipts=receipts)
+    except DomainError as refusal:
+        log.info("late_receipts_refused", attempt=str(fence["attempt_id"]), code=refusal.code)
+        return None
