@@ -10,12 +10,18 @@ import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+SLOW_ROOMS = {"concurrency", "embedded", "faults", "launching", "security"}
+SLOW_FILES = {"test_conformance.py", "test_invariants.py", "test_races.py"}
+"""Sweeps: the same question for every route, role, table, corruption or pair of callers. `make test` asks them all;
+`make check`, which is run before every commit, keeps what a change is likely to break first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever stands in tests/browser needs a browser, and is told so here once."""
+    """Marks that follow from where a test stands: sweeps are slow, and tests/browser needs a browser."""
     missing = pytest.mark.skip(reason="NO BROWSER: install chromium (as root: apt-get install chromium)")
     for item in items:
+        if SLOW_ROOMS & set(item.path.parts) or item.path.name in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
         if "browser" in item.path.parts:
             item.add_marker(pytest.mark.browser)
             if not find_chromium() and not os.environ.get("CI"):
