@@ -63,10 +63,10 @@ def check_publishable(release: Release) -> None:
     rivals = Release.objects.filter(asset_id=release.asset_id, semver=release.semver, state__in=HOLDS_VERSION)
     if rivals.exclude(pk=release.pk).exists():
         raise VersionTaken(f"Another commit already holds {release.asset.name}@{release.semver}.")
-    for workflow_id in _workflow_ids(release):
-        owner = AssetWorkflow.objects.select_related("asset").filter(workflow_id=workflow_id).first()
-        if owner is not None and owner.asset_id != release.asset_id:
-            raise WorkflowTaken(f"The workflow {workflow_id} belongs to the asset {owner.asset.name}.")
+    owned = AssetWorkflow.objects.select_related("asset").filter(workflow_id__in=_workflow_ids(release))
+    taken = owned.exclude(asset_id=release.asset_id).order_by("workflow_id").first()
+    if taken is not None:
+        raise WorkflowTaken(f"The workflow {taken.workflow_id} belongs to the asset {taken.asset.name}.")
     needed = ClosureDependency.objects.filter(closure_id=release.closure_id)
     if needed.exclude(release__state__in=LOADABLE).exists():
         raise DependencyNotPublished("A release that this one needs was revoked.")

@@ -12,8 +12,8 @@ from pytest_django.plugin import DjangoDbBlocker
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 SLOW_ROOMS = {"concurrency", "embedded", "faults", "launching", "security"}
 SLOW_FILES = {"test_conformance.py", "test_invariants.py", "test_races.py"}
-"""Sweeps: the same question for every route, role, table, corruption or pair of callers. `make test` asks them all;
-`make check`, which is run before every commit, keeps what a change is likely to break first."""
+"""Sweeps: the same question for every route, role, table, corruption or pair of callers. `make test` asks
+them all; `make check`, which is run before every commit, keeps what a change is likely to break first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -125,8 +125,9 @@ def world(tenant_id: str, *, project: str = "main") -> World:
         roles=("Requester",),
         grants=("payloads",),
     )
-    people = {name: context_of(subject_of(tenant_id, name), tenant_id, project_id) for name in PEOPLE}
-    wide = {name: context_of(subject_of(tenant_id, name), tenant_id, project_id) for name in TENANT_WIDE}
+    scope = system(tenant_id, "test", project_id=project_id)
+    people = {name: _standing(scope, name, PEOPLE) for name in PEOPLE}
+    wide = {name: _standing(scope, name, TENANT_WIDE) for name in TENANT_WIDE}
     return World(
         tenant=tenant_id,
         project=project_id,
@@ -142,6 +143,22 @@ def world(tenant_id: str, *, project: str = "main") -> World:
 def second_world(tenant_id: str) -> World:
     """Another tenant with the same people in the same roles, to stand on the other side of the wall."""
     return world(f"{tenant_id}-b")
+
+
+def _standing(
+    scope: Context, name: str, standing: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+) -> Context:
+    """What `context_of` reads from the memberships that were just made; tests/projects show that it does."""
+    subject, (roles, grants) = subject_of(scope.tenant_id, name), standing[name]
+    actor = Actor(
+        subject=subject,
+        kind="person",
+        person=subject,
+        roles=frozenset(roles),
+        grants=frozenset(grants),
+        scopes=frozenset(ALL),
+    )
+    return replace(scope, actor=actor, channel="api")
 
 
 def _new(
