@@ -61,7 +61,10 @@ def databases(found: Mapping[str, str], *, process: str, threads: int) -> dict[s
     """Django's DATABASES: the application, the owner (migrations) and the auditor (`verify`)."""
     made = {alias: _database(name, found[name], process) for alias, name in DATABASE_VARIABLES.items()}
     if process in ("web", "stream"):
-        made["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": threads, "timeout": POOL_SECONDS}
+        # As many connections as threads, and from the start: a pool that grows does so one connection after
+        # another, and on a busy machine the last of a burst of callers would not live to see it.
+        sizes = {"min_size": threads, "max_size": threads}
+        made["default"]["OPTIONS"]["pool"] = {**sizes, "timeout": POOL_SECONDS}
     elif process in ("job", "relay"):
         made["default"]["CONN_MAX_AGE"] = 60
         made["default"]["CONN_HEALTH_CHECKS"] = True

@@ -35,6 +35,10 @@ RETRIED = {SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT}
 """What leaves no doubt that nothing was committed. A lost connection does not, and is not retried."""
 
 ATTEMPTS = 4
+ATTEMPTS_UNDER_A_KEY = 8
+"""Who loses the race for a key waits for the winner's answer, which is theirs too: a lock time-out is then
+no sign that something is wrong, and a refusal would only make the caller ask again."""
+LONGEST_PAUSE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,8 @@ class Command(Generic[P, R]):
         with command_span(self.name, ctx):
             try:
                 authorize(ctx, self.name)
-                return _retrying(lambda: self._transact(once, ctx, *args, **kwargs))
+                attempts = ATTEMPTS_UNDER_A_KEY if once else ATTEMPTS
+                return _retrying(lambda: self._transact(once, ctx, *args, **kwargs), attempts)
             except DomainError as refusal:
                 self.note(ctx, refusal)
                 raise
@@ -174,18 +179,18 @@ def after_commit(hint: Callable[[], object]) -> None:
     transaction.on_commit(hint, robust=True)
 
 
-def _retrying(run: Callable[[], R]) -> R:
-    for attempt in range(1, ATTEMPTS + 1):
+def _retrying(run: Callable[[], R], attempts: int = ATTEMPTS) -> R:
+    for attempt in range(1, attempts + 1):
         try:
             return run()
         except OperationalError as fault:
             state = getattr(fault.__cause__, "sqlstate", None)
-            if state == STATEMENT_TIMEOUT or (state in RETRIED and attempt == ATTEMPTS):
+            if state == STATEMENT_TIMEOUT or (state in RETRIED and attempt == attempts):
                 raise Busy("Somebody else holds what this needs. Nothing was changed; try again.") from fault
             if state not in RETRIED:
                 raise
             log.info("command_retried", sqlstate=state, attempt=attempt)
-            time.sleep(random.uniform(0.01, 0.05) * 2**attempt)
+            time.sleep(min(LONGEST_PAUSE, random.uniform(0.01, 0.05) * 2**attempt))
     raise AssertionError("unreachable")
 
 

@@ -10,13 +10,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connections
 
 from approvals.commands import expire_approval
 from factory.errors import DomainError
 from projects.commands import resume_project, suspend_project
 from runs.commands import cancel_run, enforce_deadline, expire_lease, resolve_step
 from runs.operations import timing
+from tests.support.queries import deadlocks
 from tests.support.running import DIFF, Hand, House, costing, effect, receipt
 from tests.support.threads import at_once
 
@@ -134,13 +134,6 @@ class Storm:
             evidence="I looked.",
             version=step.version,
         )
-
-
-def deadlocks() -> int:
-    with connections["owner"].cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
-        return int(cursor.fetchone()[0])
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_other_databases_are_refused() -> None:
 def test_the_web_has_a_connection_for_each_thread_and_never_waits_long() -> None:
     urls = dict.fromkeys(servers.DATABASE_VARIABLES.values(), "postgresql://x/y")
     made = servers.databases(urls, process="web", threads=8)["default"]
-    assert made["OPTIONS"]["pool"] == {"min_size": 1, "max_size": 8, "timeout": 3}
+    assert made["OPTIONS"]["pool"] == {"min_size": 8, "max_size": 8, "timeout": 3}
     assert "options" not in made["OPTIONS"]
 
 

@@ -1,6 +1,7 @@
 """Commits that fail, that fail to tell, and transactions that are tried again."""
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -91,6 +92,26 @@ def test_a_key_whose_first_use_rolls_back_is_free_for_the_one_that_waited(ctx: C
 
         first = lambda key=key: misbehave.under(Once(key))(ctx, act=fails)  # noqa: E731
         assert [str(answer) for answer in at_once([first, waits])] == ["after the claim", "done"]
+
+
+def test_who_loses_the_race_for_a_key_waits_for_a_slow_winner(ctx: Context) -> None:
+    claimed = threading.Event()
+
+    def slow(ctx: Context) -> str:
+        claimed.set()
+        time.sleep(1)
+        return "done"
+
+    def loser() -> Any:
+        assert claimed.wait(10)
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '80ms'")  # many of its usual waits, in little time
+        return misbehave.under(Once("k"))(ctx, act=lambda _: "mine")
+
+    first, second = at_once([lambda: misbehave.under(Once("k"))(ctx, act=slow), loser])
+    assert first == "done"
+    assert isinstance(second, AlreadyDone)
+    assert second.result == "done"
 
 
 def test_one_key_at_once_from_many_has_one_effect(ctx: Context) -> None:

@@ -1,28 +1,23 @@
-"""Two web processes and one key; a broker that is away or frozen; a process that dies after its commit."""
+"""A broker that is away or frozen; a process that dies after its commit."""
 
-import os
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
 import pytest
 
 from factory.relay.delivery import deliver_due
 from factory.relay.destinations import Handlers
 from factory.tenancy import reading
-from projects.commands import suspend_project
 from runs.models import Run, Step
-from tests.support.api import token_of
 from tests.support.evidence import violations
 from tests.support.running import House
+from tests.support.web import Caller, web
 
 
 @pytest.fixture
@@ -30,66 +25,6 @@ def house(tenant_id: str) -> Iterator[House]:
     made = House(tenant_id)
     yield made
     assert violations(tenant_id) == []
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-@contextmanager
-def web(**environment: str) -> Iterator[str]:
-    """Two web processes of the product on one port."""
-    port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "config.wsgi:application", "--bind", f"127.0.0.1:{port}"]
-    command += ["--worker-class", "gthread", "--workers", "2", "--threads", "8", "--log-level", "error"]
-    command += ["--graceful-timeout", "1", "--no-control-socket"]
-    known = os.environ | {"FACTORY_PROCESS": "web"} | environment
-    process = subprocess.Popen(command, env=known, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    base = f"http://127.0.0.1:{port}"
-    try:
-        ends = time.monotonic() + 40
-        while not _answers(f"{base}/healthz"):
-            assert process.poll() is None, "the web processes ended"
-            assert time.monotonic() < ends, "the web processes do not answer"
-            time.sleep(0.2)
-        yield base
-    finally:
-        process.terminate()
-        process.wait(15)
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=2).status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
-def post(base: str, house: House, key: str, body: dict[str, Any]) -> httpx.Response:
-    headers = {"Authorization": f"Bearer {token_of(house.world.requester)}", "Idempotency-Key": key}
-    return httpx.post(f"{base}/factory/runs", json=body, headers=headers, timeout=60)
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("RUN-31", "API-02")
-def test_one_key_on_two_web_processes_is_one_run(house: House) -> None:
-    with web() as base, ThreadPoolExecutor(50) as pool:
-        key = str(uuid4())
-        same = list(pool.map(lambda _: post(base, house, key, house.payload()), range(50)))
-        assert [answer.status_code for answer in same] == [202] * 50
-        assert len({answer.json()["runId"] for answer in same}) == 1
-        other = str(uuid4())
-        bodies = [house.payload(input={"repository": f"r{n}"}) for n in range(50)]
-        told = list(pool.map(lambda body: post(base, house, other, body), bodies))
-        assert sorted(answer.status_code for answer in told) == [202] + [409] * 49
-        suspend_project(house.world.workspace_admin, project_id=house.world.project, reason="stop")
-        again = post(base, house, key, house.payload())
-        assert (again.status_code, again.headers["Idempotent-Replayed"]) == (202, "true")
-        assert post(base, house, str(uuid4()), house.payload()).status_code == 422
-    with reading(house.system):
-        assert Run.objects.count() == 2
 
 
 @contextmanager
@@ -107,11 +42,12 @@ def broken_broker(kind: str) -> Iterator[str]:
 
 def submissions(base: str, house: House, number: int) -> tuple[list[UUID], float]:
     """So many submissions one after the other, and the longest time that all but one of them took."""
-    post(base, house, str(uuid4()), house.payload())
+    caller = Caller(base, house.world.requester)
+    caller.post("/runs", house.payload(), str(uuid4()))
     seconds, runs = [], []
     for _ in range(number):
         began = time.perf_counter()
-        answer = post(base, house, str(uuid4()), house.payload())
+        answer = caller.post("/runs", house.payload(), str(uuid4()))
         seconds.append(time.perf_counter() - began)
         assert answer.status_code == 202, answer.text
         runs.append(UUID(answer.json()["runId"]))

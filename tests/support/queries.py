@@ -23,3 +23,11 @@ def within_budget(name: str) -> Iterator[None]:
     sent = [query["sql"][:160] for query in seen.captured_queries]
     assert name in budgets, f"{COUNTS.name} has no budget {name}; it sent {len(sent)}: {sent}"
     assert len(sent) <= budgets[name], "\n".join([f"{name}: {len(sent)} of {budgets[name]}", *sent])
+
+
+def deadlocks() -> int:
+    """How many there have been in this database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+        return int(cursor.fetchone()[0])

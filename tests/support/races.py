@@ -1,10 +1,13 @@
 """Two at once: real threads with real connections, let go by one barrier."""
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
-from django.db import connection
+from django.db import connection, connections, transaction
 
 Outcome = Any
 """What a racer returned, or the exception that it met."""
@@ -38,3 +41,23 @@ def race(*racers: Callable[[], Any]) -> list[Outcome]:
 def refusals(outcomes: Sequence[Outcome]) -> list[str]:
     """The names of the exceptions among the outcomes, sorted."""
     return sorted(type(o).__name__ for o in outcomes if isinstance(o, Exception))
+
+
+@contextmanager
+def row_held(tenant_id: str, table: str, key: UUID, seconds: float) -> Iterator[None]:
+    """Somebody else has the row for so long."""
+    locked = threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('factory.tenant', %s, true)", [tenant_id])
+            cursor.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR NO KEY UPDATE", [key])
+            locked.set()
+            time.sleep(seconds)
+        connections.close_all()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert locked.wait(10)
+    yield
+    thread.join(30)

@@ -81,6 +81,16 @@ WORKFLOWS = [
         node("end", "one", "two"),
     ),
     workflow(
+        "row",
+        node("one", side_effect_class="shared-write"),
+        node("two", "one", side_effect_class="shared-write"),
+    ),
+    workflow(
+        "five",
+        *(node(f"n{i}", side_effect_class="shared-write") for i in range(5)),
+        node("end", *(f"n{i}" for i in range(5))),
+    ),
+    workflow(
         "mixed",
         node("gate", side_effect_class="shared-write"),
         node("side"),

@@ -13,6 +13,7 @@ from factory.errors import InvalidInput
 from factory.ids import uuid7
 from factory.models import JournalEntry, OutboxEvent
 from factory.tenancy import reading
+from tests.support.queries import deadlocks
 from tests.usage.money_world import Money, this_month
 from usage.models import Reservation
 from usage.periods import next_month
@@ -123,13 +124,6 @@ def at_once(m: Money, amounts: list[str], run_ids: list[UUID] | None = None) -> 
 
     with ThreadPoolExecutor(len(amounts)) as pool:
         return list(pool.map(one, amounts, ids))
-
-
-def deadlocks() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
-        return int(cursor.fetchone()[0])
 
 
 @pytest.mark.requirement("USG-17")
