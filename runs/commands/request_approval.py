@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import approvals.operations as approvals
-from approvals.selectors import ApprovalView, PolicyView, evaluate
+from approvals.selectors import ApprovalView, PolicyView, approval, evaluate
 from approvals.selectors import policy_revision as pinned_policy
 from approvals.states import ActionClass, Effect, SubjectType
 from factory.clock import now
@@ -17,11 +17,12 @@ from factory.recording import save
 from projects.selectors import environment
 from runs.answers import ApprovalAnswer
 from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
-from runs.models import Run, Step
-from runs.operations.holding import Held, lock_held
+from runs.models import Lease, Run, Step
+from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.moving import wait_for_approval
 from runs.operations.parking import park as park_attempt
 from runs.selectors.assignments import decision_note
+from runs.states import AttemptState, LeaseState
 
 MOST_CHECKPOINT = 256 * 1024
 
@@ -64,15 +65,19 @@ def request_approval(
     The class that counts is the highest of the worker's word, the manifest's tool and the node. The run
     becomes WaitingForApproval. With `park` the lease is Released and the attempt Parked in the same
     transaction. The same hash again gives the same request, and its decision once there is one (then the
-    lease stays, even with `park`); another hash makes the older one Stale. Emits ApprovalRequested,
-    RunStateChanged. Errors: `StaleFencingToken`, `PinsMismatch`, `RunNotWorking` (409), `LeaseOver` (410),
-    `ProposalHashMismatch`, `EnvironmentUnknown` (422), `ClassAboveStep`, `PolicyDenied` (403), `TooLarge`,
-    `InvalidInput`.
+    lease stays, even with `park`); the repeat of a call that parked is told so again; another hash makes
+    the older one Stale. Emits ApprovalRequested, RunStateChanged. Errors: `StaleFencingToken`,
+    `PinsMismatch`, `RunNotWorking` (409), `LeaseOver` (410), `ProposalHashMismatch`, `EnvironmentUnknown`
+    (422), `ClassAboveStep`, `PolicyDenied` (403), `TooLarge`, `InvalidInput`.
     """
     _check_checkpoint(park)
     if digest(proposal) != proposal_hash:
         raise ProposalHashMismatch(f"The proposal's hash is {digest(proposal)}.")
-    held = lock_held(ctx, attempt_id, lease_id, fencing_token)
+    tried = lock_attempt(ctx, attempt_id)
+    lease = current_lease(ctx, tried, lease_id, fencing_token)
+    if lease is None or lease.state != LeaseState.HELD:
+        return _parked_before(ctx, tried, lease_id, fencing_token, proposal_hash if park else "")
+    held = Held(tried.run, tried.step, tried.attempt, lease)
     if not held.run.is_working:
         raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
     _check_pins(held.run, Pins(release_id, snapshot_id, policy_revision))
@@ -83,6 +88,33 @@ def request_approval(
         return ApprovalAnswer(effect="allow")
     view, opened = _ask(ctx, held, policy, proposal, summary)
     return _answer(ctx, held, view, opened, park)
+
+
+def _parked_before(
+    ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int, proposal_hash: str
+) -> ApprovalAnswer:
+    """The same call again, whose answer was lost: it parked the attempt, and so it is told once more.
+
+    Anything else without a lease is refused: `StaleFencingToken` or `LeaseOver`.
+    """
+    mine = Lease.objects.filter(
+        pk=lease_id,
+        attempt_id=tried.attempt.id,
+        fencing_token=fencing_token,
+        holder=ctx.actor.subject,
+        state=LeaseState.RELEASED,
+    )
+    if proposal_hash and tried.attempt.state == AttemptState.PARKED and mine.exists():
+        view = approval(tried.attempt.approval_id) if tried.attempt.approval_id else None
+        if view is not None and view.proposal_hash == proposal_hash:
+            return ApprovalAnswer(
+                effect="require-approval",
+                approval_id=view.id,
+                version=view.version,
+                expires_at=view.expires_at,
+                parked=True,
+            )
+    raise why_not_held(ctx, tried, lease_id, fencing_token)
 
 
 def _check_checkpoint(park: Park | None) -> None:

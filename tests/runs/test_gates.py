@@ -36,6 +36,29 @@ def test_the_same_question_is_the_same_request(house: House) -> None:
     assert [to for _, to, _ in journal(house.system, run_id)].count("WaitingForApproval") == 1
 
 
+@pytest.mark.requirement("WAPI-08", "GAP-06")
+def test_parking_again_after_a_lost_answer_is_answered_the_same(house: House) -> None:
+    house.run("gated")
+    worker, thief = house.hand(), house.hand("thief")
+    work = worker.take()
+    first = worker.ask(work, park=True)
+    before = counts(house.system)
+    for _ in range(2):
+        again = worker.ask(work, park=True)
+        assert (again.approval_id, again.parked, again.decision) == (first.approval_id, True, None)
+    assert counts(house.system) == before, "nothing moved, and nothing stale is noted"
+    for call in (
+        lambda: worker.ask(work),
+        lambda: worker.ask(work, OTHER, park=True),
+        lambda: thief.ask(work, park=True),
+    ):
+        assert code_of(call) == "stale-fencing-token"
+    house.decide(first.approval_id)
+    assert worker.ask(work, park=True).decision is None, "the decision comes with the next lease"
+    worker.take()
+    assert code_of(lambda: worker.ask(work, park=True)) == "stale-fencing-token"
+
+
 @pytest.mark.requirement("GAP-06")
 def test_once_decided_the_lease_stays_even_with_park(house: House) -> None:
     run_id = house.run("gated")
