@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from approvals.selectors import approvals_of_subject
 from factory.tenancy import reading
+from projects.commands import add_member
+from projects.inputs import NewMember
 from registry import selectors
 from registry.evaluation import run_suite
 from registry.management.commands.publish_release import Command
 from tests.registry.support import FILES, manifest
-from tests.support.evidence import journal, violations
+from tests.support.evidence import audits, journal, violations
 
 
 def publish(r, capsys, commit, **changes):
@@ -71,6 +74,23 @@ def test_a_suite_that_fails_stops_it_and_is_recorded(r, capsys):
 def test_the_author_does_not_review_their_own(r, capsys):
     with pytest.raises(CommandError, match="could not approve"):
         publish(r, capsys, r.repository.commit(), reviewer=r.w.requester.actor.subject)
+
+
+def test_who_holds_every_role_does_not_publish_their_own_either(r, capsys):
+    """The command line asks the same function: refused, one audit row, and the release stays in review."""
+    house, me = r.w.system(), f"everybody@{r.w.tenant}.test"
+    roles = ("Requester", "Reviewer", "WorkspaceAdmin")
+    add_member(house, project_id=r.w.project, member=NewMember(me, roles))
+    add_member(house, project_id=None, member=NewMember(me, ("PlatformAdmin",)))
+    with pytest.raises(CommandError, match="second person"):
+        publish(r, capsys, r.repository.commit(), author=me, reviewer=me)
+    with reading(house):
+        [row] = list(selectors.releases())
+        [asked] = approvals_of_subject(row.id)
+    assert (row.state, asked.state, asked.version) == ("InReview", "Pending", 1)
+    [refused] = audits(house, "DecideApproval")
+    assert (refused.outcome, refused.subject) == ("refused", f"approval:{asked.id}")
+    assert violations(r.w.tenant) == []
 
 
 def test_a_stranger_publishes_nothing(r, capsys):
