@@ -15,6 +15,7 @@ DATABASE_VARIABLES = {
     "default": "DATABASE_URL",
     "owner": "DATABASE_OWNER_URL",
     "auditor": "DATABASE_AUDITOR_URL",
+    "retention": "DATABASE_RETENTION_URL",
 }
 RECORD = "servers.json"
 NOWHERE = {
@@ -22,6 +23,7 @@ NOWHERE = {
     "DATABASE_URL": "postgresql://factory_app@run-make-up-or-set-DATABASE_URL.invalid/factory",
     "DATABASE_OWNER_URL": "postgresql://factory_owner@set-DATABASE_OWNER_URL.invalid/factory",
     "DATABASE_AUDITOR_URL": "postgresql://factory_auditor@set-DATABASE_AUDITOR_URL.invalid/factory",
+    "DATABASE_RETENTION_URL": "postgresql://factory_retention@set-DATABASE_RETENTION_URL.invalid/factory",
     "REDIS_URL": "redis://run-make-up-or-set-REDIS_URL.invalid/0",
 }
 POOL_SECONDS = 3
@@ -58,7 +60,7 @@ def urls(secrets: Path, process: str) -> dict[str, str]:
 
 
 def databases(found: Mapping[str, str], *, process: str, threads: int) -> dict[str, dict[str, Any]]:
-    """Django's DATABASES: the application, the owner (migrations) and the auditor (`verify`)."""
+    """Django's DATABASES: the application, the owner (`migrate`), the auditor (`verify`) and `purge`."""
     made = {alias: _database(name, found[name], process) for alias, name in DATABASE_VARIABLES.items()}
     if process in ("web", "stream"):
         # As many connections as threads, and from the start: a pool that grows does so one connection after

@@ -1,7 +1,8 @@
 """The form of the evidence: how journal and audit entries are numbered, chained and written.
 
 Each entry's hash covers the hash before it and every column of the entry; the journal's also
-covers the hash of each event's data. `factory.auditing` recomputes them from the stored rows.
+covers the hash of each event, its data and its envelope.
+`factory.invariants` recomputes them from the stored rows.
 """
 
 import json
@@ -60,6 +61,29 @@ AUDIT_CONTENT = (
     "tenant_id", "stream_id", "sequence", "project_id", "action", "subject", "outcome", "reason", "detail",
     "actor", "actor_kind", "person", "channel", "correlation_id", "occurred_at",
 )  # fmt: skip
+
+
+ENVELOPE = (
+    "topic", "schema_version", "project_id", "run_id", "step_id", "attempt_id", "correlation_id",
+    "causation_id", "traceparent", "payload", "occurred_at",
+)  # fmt: skip
+"""What of an event its hash covers. Its id and place are in the entry that tells it."""
+
+
+PURGE_CONTENT = (
+    "tenant_id", "stream_id", "kind", "sequence", "hash", "rows", "newest_at", "states", "retention_days",
+    "purged_at",
+)  # fmt: skip
+
+
+def purge_hash(record: Mapping[str, Any]) -> str:
+    """The hash of a purge record that follows `prev_hash`."""
+    return chained(record["prev_hash"], canonical(content_of(record, PURGE_CONTENT)))
+
+
+def seal(event: Mapping[str, Any]) -> str:
+    """The hash of an event, its data and its envelope, as the journal's chain keeps it."""
+    return digest(content_of(event, ENVELOPE))
 
 
 def content_of(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
@@ -144,7 +168,7 @@ class _Chain:
                 "to_state": entry.after,
                 "operation": operation,
                 "detail": entry.detail,
-                "events": [{"id": e["id"], "topic": e["topic"], "hash": digest(e["payload"])} for e in told],
+                "events": [{"id": e["id"], "topic": e["topic"], "hash": seal(e)} for e in told],
             }
             rows.append(self._append(entry.stream, row, JOURNAL_CONTENT))
             events += [e | {"sequence": row["sequence"]} for e in told]

@@ -1,4 +1,4 @@
-"""Migration operations that build the walls: tenants, append-only tables, required journal entries.
+"""Migration operations that build the walls: tenants, append-only tables, journaled states, retention.
 
 They are SQL that Django's schema editor has no word for. Each names a model of the migrated app;
 `TenantWalls` comes before the others.
@@ -20,7 +20,7 @@ CURRENT_TENANT = f"nullif(current_setting('{TENANT_SETTING}', true), '')"
 
 
 def role(name: str) -> str:
-    """The quoted name of one of the house's database roles: app, scan, auditor, owner."""
+    """The quoted name of one of the house's database roles: app, scan, auditor, retention, owner."""
     return f'"{settings.FACTORY_ROLE_PREFIX}_{name}"'
 
 
@@ -100,14 +100,30 @@ class TenantWalls(_Statements):
 
 
 class AppendOnly(_Statements):
-    """Rows are added and read, and that is all: by grants, and by triggers that also bind the owner."""
+    """Rows are added and read, and that is all: by grants, and by triggers that also bind the owner.
+
+    Of a `purgeable` table the retention role alone may remove what is older than a day; how much older
+    it has to be, the purge decides. `added_by` names the one role that adds rows, if it is not the
+    application.
+    """
+
+    def __init__(self, model_name: str, *, purgeable: bool = False, added_by: str = "app") -> None:
+        super().__init__(model_name)
+        self.purgeable, self.added_by = purgeable, added_by
 
     def statements(self, model: Any) -> Iterable[str]:
         table = model._meta.db_table
         yield f'REVOKE UPDATE, DELETE, TRUNCATE ON "{table}" FROM {role("app")}'
+        if self.added_by != "app":
+            adder = role(self.added_by)
+            yield f'REVOKE INSERT ON "{table}" FROM {role("app")}'
+            yield f'GRANT SELECT, INSERT ON "{table}" TO {adder}'
+            yield f'CREATE POLICY {self.added_by}_adds ON "{table}" FOR INSERT TO {adder} WITH CHECK (true)'
+            yield f'CREATE POLICY {self.added_by}_reads ON "{table}" FOR SELECT TO {adder} USING (true)'
+        argument = "'purgeable'" if self.purgeable else ""
         yield (
             f'CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON "{table}" '
-            "FOR EACH ROW EXECUTE FUNCTION factory_refuse_change()"
+            f"FOR EACH ROW EXECUTE FUNCTION factory_refuse_change({argument})"
         )
         yield (
             f'CREATE TRIGGER append_only_table BEFORE TRUNCATE ON "{table}" '
@@ -115,6 +131,23 @@ class AppendOnly(_Statements):
         )
         for trigger in ("append_only_rows", "append_only_table"):
             yield f'ALTER TABLE "{table}" ENABLE ALWAYS TRIGGER {trigger}'
+
+
+class Retention(_Statements):
+    """What the retention role may do with a tenant's table: read, and remove if it says so."""
+
+    def __init__(self, model_name: str, *, reads: Sequence[str] = (), removes: bool = False) -> None:
+        super().__init__(model_name)
+        self.reads, self.removes = tuple(reads), removes
+
+    def statements(self, model: Any) -> Iterable[str]:
+        table, retention = model._meta.db_table, role("retention")
+        columns = ", ".join(f'"{name}"' for name in self.reads)
+        yield f'GRANT SELECT{f" ({columns})" if columns else ""} ON "{table}" TO {retention}'
+        yield f'CREATE POLICY retention_reads ON "{table}" FOR SELECT TO {retention} USING (true)'
+        if self.removes:
+            yield f'GRANT DELETE ON "{table}" TO {retention}'
+            yield f'CREATE POLICY retention_removes ON "{table}" FOR DELETE TO {retention} USING (true)'
 
 
 class MutableColumns(_Statements):
@@ -170,7 +203,7 @@ class KernelFunctions(Operation):
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
     ) -> None:
-        for statement in (REFUSE_CHANGE, REQUIRE_JOURNAL, *_default_grants()):
+        for statement in (refuse_change(), REQUIRE_JOURNAL, *_default_grants()):
             schema_editor.execute(statement, params=None)
 
     def database_backwards(
@@ -185,7 +218,8 @@ class KernelFunctions(Operation):
 
 def _default_grants() -> Iterable[str]:
     writes = "SELECT, INSERT, UPDATE, DELETE"
-    yield f"GRANT USAGE ON SCHEMA public TO {role('app')}, {role('scan')}, {role('auditor')}"
+    parts = ", ".join(role(part) for part in ("app", "scan", "auditor", "retention"))
+    yield f"GRANT USAGE ON SCHEMA public TO {parts}"
     yield f"GRANT {writes} ON ALL TABLES IN SCHEMA public TO {role('app')}"
     yield f"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role('app')}"
     yield f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role('auditor')}"
@@ -195,16 +229,27 @@ def _default_grants() -> Iterable[str]:
     yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {role('auditor')}"
 
 
-REFUSE_CHANGE = """
+def refuse_change() -> str:
+    """The function that refuses. It knows this installation's retention role by name."""
+    retention = role("retention").strip('"')
+    return f"""
 CREATE OR REPLACE FUNCTION factory_refuse_change() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
+    IF TG_OP = 'DELETE' AND TG_NARGS = 1 AND current_user = '{retention}' THEN
+        IF OLD.occurred_at < clock_timestamp() - interval '1 day' THEN
+            RETURN OLD;
+        END IF;
+    END IF;
     RAISE EXCEPTION '% on % is refused: what it would change is evidence', TG_OP, TG_TABLE_NAME
         USING ERRCODE = 'insufficient_privilege';
 END $$
 """
 
+
 # Without a search path of its own the function would find a caller's temporary table of the journal's name.
+# After a restore a row may lag behind the journal: to come back to what
+# the journal says last is no new state.
 REQUIRE_JOURNAL = """
 CREATE OR REPLACE FUNCTION factory_require_journal() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, public, pg_temp AS $$
@@ -222,6 +267,12 @@ BEGIN
                WHERE entity_id = NEW.id AND transaction_id = tx AND from_state = was)
        AND EXISTS (SELECT 1 FROM factory_journalentry
                    WHERE entity_id = NEW.id AND transaction_id = tx AND to_state = NEW.state) THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.state = (SELECT to_state FROM factory_journalentry
+                   WHERE entity_id = NEW.id ORDER BY sequence DESC LIMIT 1)
+       AND NOT EXISTS (SELECT 1 FROM factory_journalentry
+                       WHERE entity_id = NEW.id AND transaction_id = tx) THEN
         RETURN NULL;
     END IF;
     RAISE EXCEPTION 'the state of % % went from % to % without a journal entry',

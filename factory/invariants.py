@@ -1,20 +1,28 @@
-"""The kernel's invariants: journal and chain (A), outbox (C), boundaries (F) and walls (G)."""
+"""The kernel's invariants: journal and chain (A), outbox (C) and boundaries (F)."""
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from django.apps import apps
 from django.db import models
 from django.db.backends.utils import CursorWrapper
 
-from factory.auditing import check, invariant
-from factory.chain import AUDIT_CONTENT, JOURNAL_CONTENT, chained, content_of
-from factory.database import role
-from factory.hashing import canonical, digest
+from factory.auditing import check, invariant, streamed
+from factory.chain import (
+    AUDIT_CONTENT,
+    ENVELOPE,
+    JOURNAL_CONTENT,
+    PURGE_CONTENT,
+    chained,
+    content_of,
+    purge_hash,
+    seal,
+)
+from factory.hashing import canonical
 from factory.lifecycle import lifecycles
 from factory.models.base import Journaled, TenantForeignKey, TenantModel
-from factory.tenancy import TENANT_SETTING
 
 Rows = Iterator[tuple[Any, Any, Any]]
 
@@ -29,17 +37,26 @@ def journaled_models() -> list[type[Journaled]]:
     return [m for m in apps.get_models() if issubclass(m, Journaled)]
 
 
+PURGED = "SELECT stream_id, max(sequence) AS sequence FROM factory_purge WHERE kind = '{}' GROUP BY stream_id"
+"""How far each stream has been removed by retention."""
+LAST_PURGED_STATES = """
+    SELECT s.key::uuid AS entity_id, (array_agg(s.value ORDER BY p.number DESC))[1] AS state
+    FROM factory_purge p, jsonb_each_text(p.states) s GROUP BY 1
+"""
+
+
 @check("A1", "The last journaled state of every entity is its state, and every entity is journaled")
 def last_state(cursor: CursorWrapper) -> Rows:
     for model in journaled_models():
         cursor.execute(
             f"""
             SELECT e.tenant_id, %s || ':' || e.id, 'row says ' || e.state || ', journal says '
-                   || coalesce(j.to_state, 'nothing')
+                   || coalesce(j.to_state, gone.state, 'nothing')
             FROM "{model._meta.db_table}" e LEFT JOIN LATERAL (
                 SELECT to_state FROM factory_journalentry
                 WHERE entity_id = e.id AND entity = %s ORDER BY sequence DESC LIMIT 1) j ON true
-            WHERE j.to_state IS DISTINCT FROM e.state
+            LEFT JOIN ({LAST_PURGED_STATES}) gone ON gone.entity_id = e.id
+            WHERE coalesce(j.to_state, gone.state) IS DISTINCT FROM e.state
             """,
             [model.lifecycle.entity, model.lifecycle.entity],
         )
@@ -60,31 +77,36 @@ def entity_exists(cursor: CursorWrapper) -> Rows:
         yield from cursor.fetchall()
 
 
-def _gapless(table: str) -> str:
+def _gapless(kind: str) -> str:
     return f"""
         SELECT h.tenant_id, h.stream_id, 'head says ' || h.sequence || ', ' || count(l.sequence)
                || ' entries from ' || coalesce(min(l.sequence), 0) || ' to ' || coalesce(max(l.sequence), 0)
-        FROM factory_chainhead h JOIN {table} l USING (stream_id)
-        GROUP BY h.tenant_id, h.stream_id, h.sequence
-        HAVING count(*) <> h.sequence OR max(l.sequence) <> h.sequence OR min(l.sequence) <> 1
+        FROM factory_chainhead h JOIN factory_{kind}entry l USING (stream_id)
+        LEFT JOIN ({PURGED.format(kind)}) gone USING (stream_id)
+        GROUP BY h.tenant_id, h.stream_id, h.sequence, gone.sequence
+        HAVING count(*) <> h.sequence - coalesce(gone.sequence, 0) OR max(l.sequence) <> h.sequence
+            OR min(l.sequence) <> coalesce(gone.sequence, 0) + 1
     """
 
 
 @invariant("A3", "Journal sequences are gapless from 1 and end where the chain's head says")
 def journal_gapless() -> str:
-    return _gapless("factory_journalentry")
+    return _gapless("journal")
 
 
 @invariant("A3b", "Audit sequences are gapless from 1 and end where the chain's head says")
 def audit_gapless() -> str:
-    return _gapless("factory_auditentry")
+    return _gapless("audit")
 
 
 @invariant("A3c", "Every chain head has a chain, and every chain a head")
 def heads_have_chains() -> str:
     chains = (
         "SELECT tenant_id, stream_id FROM factory_journalentry "
-        "UNION SELECT tenant_id, stream_id FROM factory_auditentry"
+        "UNION SELECT tenant_id, stream_id FROM factory_auditentry "
+        "UNION SELECT p.tenant_id, p.stream_id FROM factory_purge p JOIN factory_chainhead h "
+        "ON h.stream_id = p.stream_id AND h.sequence = p.sequence AND h.hash = p.hash "
+        "WHERE p.kind <> 'outbox'"
     )
     return f"""
         SELECT coalesce(h.tenant_id, c.tenant_id), coalesce(h.stream_id, c.stream_id),
@@ -97,12 +119,12 @@ def heads_have_chains() -> str:
 
 @invariant("A4", "Each entry starts from the state in which the one before left its entity")
 def states_connect() -> str:
-    return """
+    return f"""
         SELECT tenant_id, entity || ':' || entity_id, 'entry ' || sequence || ' starts from ' || from_state
                || ' after ' || before
-        FROM (SELECT *, coalesce(lag(to_state) OVER (PARTITION BY entity_id ORDER BY sequence), 'None')
-                     AS before
-              FROM factory_journalentry) j
+        FROM (SELECT e.*, coalesce(lag(e.to_state) OVER (PARTITION BY e.entity_id ORDER BY e.sequence),
+                                   gone.state, 'None') AS before
+              FROM factory_journalentry e LEFT JOIN ({LAST_PURGED_STATES}) gone USING (entity_id)) j
         WHERE from_state <> before
     """
 
@@ -128,41 +150,47 @@ def transitions_declared(cursor: CursorWrapper) -> Rows:
 
 @check("A6", "Every journal entry's hash follows from the one before and its content")
 def journal_chain(cursor: CursorWrapper) -> Rows:
-    yield from _broken_chains(cursor, "factory_journalentry", JOURNAL_CONTENT)
+    yield from _broken_chains(cursor, "journal", JOURNAL_CONTENT)
 
 
 @check("A6b", "Every audit entry's hash follows from the one before and its content")
 def audit_chain(cursor: CursorWrapper) -> Rows:
-    yield from _broken_chains(cursor, "factory_auditentry", AUDIT_CONTENT)
+    yield from _broken_chains(cursor, "audit", AUDIT_CONTENT)
 
 
-def _broken_chains(cursor: CursorWrapper, table: str, columns: tuple[str, ...]) -> Rows:
+def _broken_chains(cursor: CursorWrapper, kind: str, columns: tuple[str, ...]) -> Rows:
     names = [*columns, "prev_hash", "hash"]
-    cursor.execute("SELECT stream_id, hash FROM factory_chainhead")
-    heads = dict(cursor.fetchall())
-    cursor.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY stream_id, sequence")
-    stream, last, tenant = None, "", ""
-    while batch := cursor.fetchmany(2000):
-        for values in batch:
+    own = ", ".join(f"l.{name}" for name in names)
+    query = f"""
+        SELECT {own}, h.hash, coalesce(gone.hash, '') FROM factory_{kind}entry l
+        LEFT JOIN factory_chainhead h ON h.stream_id = l.stream_id
+        LEFT JOIN LATERAL (SELECT hash FROM factory_purge p
+                           WHERE p.stream_id = l.stream_id AND p.kind = '{kind}'
+                           ORDER BY p.sequence DESC LIMIT 1) gone ON true
+        ORDER BY l.stream_id, l.sequence
+    """
+    stream, last, tenant, head = None, "", "", None
+    for batch in streamed(cursor, query):
+        for *values, next_head, start in batch:
             row = _parsed(dict(zip(names, values, strict=True)))
             if row["stream_id"] != stream:
-                yield from _unlike_head(heads, stream, last, tenant)
-                stream, last = row["stream_id"], ""
+                yield from _unlike_head(head, stream, last, tenant)
+                stream, last, head = row["stream_id"], start, next_head
             tenant = row["tenant_id"]
             if row["prev_hash"] != last or chained(last, canonical(content_of(row, columns))) != row["hash"]:
                 yield tenant, f"{stream}#{row['sequence']}", "the hash does not follow from its content"
             last = row["hash"]
-    yield from _unlike_head(heads, stream, last, tenant)
+    yield from _unlike_head(head, stream, last, tenant)
 
 
-def _unlike_head(heads: dict[Any, str], stream: Any, last: str, tenant: str) -> Rows:
-    if stream is not None and heads.get(stream) != last:
+def _unlike_head(head: str | None, stream: Any, last: str, tenant: str) -> Rows:
+    if stream is not None and head != last:
         yield tenant, str(stream), "the chain ends with another hash than its head holds"
 
 
 def _parsed(row: dict[str, Any]) -> dict[str, Any]:
     """JSON columns come as text from a bare cursor."""
-    for name in ("detail", "events"):
+    for name in ("detail", "events", "payload", "states"):
         if isinstance(row.get(name), str):
             row[name] = json.loads(row[name])
     return row
@@ -177,10 +205,36 @@ def time_rises() -> str:
     """
 
 
-_TOLD = """
+@check("A9", "What was removed had passed its time, and each removal is recorded in an unbroken chain")
+def removals_recorded(cursor: CursorWrapper) -> Rows:
+    names = ("number", *PURGE_CONTENT, "prev_hash", "record_hash")
+    last, expected = "", 0
+    for batch in streamed(cursor, f"SELECT {', '.join(names)} FROM factory_purge ORDER BY number"):
+        for values in batch:
+            row = _parsed(dict(zip(names, values, strict=True)))
+            expected += 1
+            subject = f"purge:{row['number']}"
+            if row["number"] != expected or row["prev_hash"] != last or purge_hash(row) != row["record_hash"]:
+                yield (
+                    row["tenant_id"],
+                    subject,
+                    "the record does not follow from its content and the one before",
+                )
+            if row["newest_at"] + timedelta(days=row["retention_days"]) > row["purged_at"]:
+                yield (
+                    row["tenant_id"],
+                    subject,
+                    f"entries of {row['newest_at']} were removed before their time",
+                )
+            expected, last = row["number"], row["record_hash"]
+
+
+_TOLD = f"""
     SELECT j.tenant_id, j.stream_id, j.sequence, (e.ordinality - 1)::int AS position,
            (e.value->>'id')::uuid AS id, e.value->>'topic' AS topic, e.value->>'hash' AS hash
-    FROM factory_journalentry j, jsonb_array_elements(j.events) WITH ORDINALITY e
+    FROM factory_journalentry j LEFT JOIN ({PURGED.format("outbox")}) gone USING (stream_id),
+         jsonb_array_elements(j.events) WITH ORDINALITY e
+    WHERE j.sequence > coalesce(gone.sequence, 0)
 """
 
 
@@ -196,15 +250,14 @@ def outbox_matches_journal() -> str:
     """
 
 
-@check("C2", "Each event's data is what the journal's chain covers")
+@check("C2", "Each event's data and envelope are what the journal's chain covers")
 def event_data(cursor: CursorWrapper) -> Rows:
-    cursor.execute(
-        f"SELECT o.tenant_id, o.id, o.payload, t.hash FROM ({_TOLD}) t JOIN factory_outboxevent o USING (id)"
-    )
-    while batch := cursor.fetchmany(2000):
-        for tenant, event, payload, hash_ in batch:
-            if digest(json.loads(payload) if isinstance(payload, str) else payload) != hash_:
-                yield tenant, event, "the event's data is not what was recorded"
+    own = ", ".join(f"o.{name}" for name in ENVELOPE)
+    query = f"SELECT o.tenant_id, o.id, t.hash, {own} FROM ({_TOLD}) t JOIN factory_outboxevent o USING (id)"
+    for batch in streamed(cursor, query):
+        for tenant, event, hash_, *values in batch:
+            if seal(_parsed(dict(zip(ENVELOPE, values, strict=True)))) != hash_:
+                yield tenant, event, "the event is not what was recorded"
 
 
 @invariant("C3", "Nothing is delivered before an earlier event of its stream")
@@ -259,93 +312,3 @@ def records_finished() -> str:
         SELECT tenant_id, operation || ':' || key, 'it says that it happened, but not what came of it'
         FROM factory_idempotencyrecord WHERE result IS NULL
     """
-
-
-@check("G1", "Walls stand: row-level security is forced, and the application owns nothing")
-def walls_stand(cursor: CursorWrapper) -> Rows:
-    tables = [m._meta.db_table for m in tenant_models()]
-    cursor.execute(
-        """
-        SELECT '', c.relname, CASE WHEN NOT c.relrowsecurity THEN 'row-level security is off'
-               WHEN NOT c.relforcerowsecurity THEN 'row-level security does not bind the owner'
-               WHEN pg_get_userbyid(c.relowner) = %s THEN 'the application owns it'
-               ELSE 'it has no tenant wall' END
-        FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relname = ANY(%s)
-        AND (NOT c.relrowsecurity OR NOT c.relforcerowsecurity OR pg_get_userbyid(c.relowner) = %s
-             OR NOT EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tenant_wall'))
-        """,
-        [role("app").strip('"'), tables, role("app").strip('"')],
-    )
-    yield from cursor.fetchall()
-
-
-@check("G4", "Every policy of a tenant's table is one of the three, and says what it should")
-def policies_say_what_they_should(cursor: CursorWrapper) -> Rows:
-    cursor.execute(
-        "SELECT tablename, policyname, permissive, roles::text[], cmd, qual, with_check FROM pg_policies "
-        "WHERE schemaname = 'public' AND tablename = ANY(%s)",
-        [[m._meta.db_table for m in tenant_models()]],
-    )
-    app, auditor, scan = (role(name).strip('"') for name in ("app", "auditor", "scan"))
-    wall = f"((tenant_id)::text = NULLIF(current_setting('{TENANT_SETTING}'::text, true), ''::text))"
-    built = {
-        ("tenant_wall", app, "ALL", wall, wall),
-        ("auditor_reads", auditor, "SELECT", "true", None),
-        ("scan_reads", scan, "SELECT", "true", None),
-    }
-    for table, name, permissive, roles, *rest in cursor.fetchall():
-        if permissive != "PERMISSIVE" or (name, *roles, *rest) not in built:
-            yield "", table, f"the policy {name} is not the one that was built"
-
-
-@check("G2", "Evidence can only be added: grants and triggers of append-only and journaled tables stand")
-def evidence_is_append_only(cursor: CursorWrapper) -> Rows:
-    app = role("app").strip('"')
-    for table in EVIDENCE:
-        for privilege in ("UPDATE", "DELETE", "TRUNCATE"):
-            cursor.execute("SELECT has_table_privilege(%s, %s, %s)", [app, table, privilege])
-            if cursor.fetchone()[0]:
-                yield "", table, f"the application may {privilege}"
-        yield from _missing_triggers(cursor, table, ("append_only_rows", "append_only_table"))
-    for model in journaled_models():
-        yield from _missing_triggers(cursor, model._meta.db_table, ("journal_required",))
-
-
-EVIDENCE = ("factory_journalentry", "factory_auditentry")
-
-
-def _missing_triggers(cursor: CursorWrapper, table: str, names: tuple[str, ...]) -> Rows:
-    cursor.execute(
-        "SELECT tgname FROM pg_trigger WHERE tgrelid = %s::regclass AND tgenabled = 'A'", [f'"{table}"']
-    )
-    standing = {name for (name,) in cursor.fetchall()}
-    for name in names:
-        if name not in standing:
-            yield "", table, f"the trigger {name} is missing or can be switched off"
-
-
-@check("G3", "The application's role has no way around the walls")
-def application_role_is_bound(cursor: CursorWrapper) -> Rows:
-    app = role("app").strip('"')
-    cursor.execute("SELECT rolsuper OR rolbypassrls OR rolcreaterole FROM pg_roles WHERE rolname = %s", [app])
-    row = cursor.fetchone()
-    if row is None or row[0]:
-        yield "", app, "the role is missing, or may pass the walls"
-    scan = role("scan").strip('"')
-    cursor.execute(
-        "SELECT rolname, pg_has_role(%s::name, oid, 'USAGE') FROM pg_roles "
-        "WHERE rolname <> %s AND pg_has_role(%s::name, oid, 'MEMBER')",
-        [app, app, app],
-    )
-    for name, inherits in cursor.fetchall():
-        if name != scan:
-            yield "", app, f"it is a member of {name}"
-        elif inherits:  # then the scan's policies, which see every tenant, would always be the application's
-            yield "", app, f"it inherits from {name}"
-    cursor.execute(
-        "SELECT has_schema_privilege(%s::name, 'public', 'CREATE'), "
-        "has_database_privilege(%s::name, current_database(), 'CREATE')",
-        [app, app],
-    )
-    if any(cursor.fetchone()):
-        yield "", app, "it may make objects of its own"

@@ -43,9 +43,11 @@ class Plan:
         return Path(os.environ.get("FACTORY_ARTIFACT_REPOSITORY", self.home / "artifacts.git"))
 
     def environment(self, process: str) -> dict[str, str]:
-        """The owner's and the auditor's URLs go to nobody but the commands that need them."""
+        """The other roles' URLs go to nobody but the commands, and the jobs that verify, anchor and purge."""
         passed = {key: value for key, value in os.environ.items() if not key.startswith("DATABASE_")}
         allowed = {"DATABASE_URL", "REDIS_URL"} if process != "command" else set(self.servers)
+        if process == "job":
+            allowed |= {"DATABASE_AUDITOR_URL", "DATABASE_RETENTION_URL"}
         return passed | {
             **{name: url for name, url in self.servers.items() if name in allowed},
             "FACTORY_HOME": str(self.home),

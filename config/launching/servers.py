@@ -54,6 +54,8 @@ class Servers:
             found = {name: os.environ[name] for name in ("DATABASE_URL", "DATABASE_OWNER_URL")}
             admin = found["DATABASE_OWNER_URL"]
             found["DATABASE_AUDITOR_URL"] = os.environ.get("DATABASE_AUDITOR_URL", admin)
+            if "DATABASE_RETENTION_URL" in os.environ:
+                found["DATABASE_RETENTION_URL"] = os.environ["DATABASE_RETENTION_URL"]
         else:
             admin = self._given_database or postgres.start(self.home)
             prefix = os.environ.get("FACTORY_ROLE_PREFIX", "factory")

@@ -4,6 +4,7 @@ owner    owns the database and its tables: migrations only
 app      what the product runs as: no owner, bound by row-level security
 scan     which due work there is, over all tenants: no login, `app` may put it on for one transaction
 auditor  reads everything, writes nothing
+retention  removes evidence whose time is over, and nothing else
 """
 
 from contextlib import suppress
@@ -22,28 +23,35 @@ ROLE_OPTIONS = {
     "app": "LOGIN NOINHERIT NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS",
     "scan": "NOLOGIN NOINHERIT NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS",
     "auditor": "LOGIN NOINHERIT NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS",
+    "retention": "LOGIN NOINHERIT NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS",
 }
 ROLE_SETTINGS = {
     "owner": {"lock_timeout": "2s"},
     "app": {"lock_timeout": "2s", "statement_timeout": "5s", "idle_in_transaction_session_timeout": "10s"},
     "auditor": {"lock_timeout": "2s", "statement_timeout": "10min", "default_transaction_read_only": "on"},
+    "retention": {"lock_timeout": "2s", "statement_timeout": "5min"},
 }
 """One stuck client must not stop all. Jobs ask for a longer statement time-out when they connect."""
 
 
+LOGINS = ("app", "owner", "auditor", "retention")
+
+
 @dataclass(frozen=True)
 class Urls:
-    """How the three roles that log in reach the database."""
+    """How the four roles that log in reach the database."""
 
     app: str
     owner: str
     auditor: str
+    retention: str
 
     def environment(self) -> dict[str, str]:
         return {
             "DATABASE_URL": self.app,
             "DATABASE_OWNER_URL": self.owner,
             "DATABASE_AUDITOR_URL": self.auditor,
+            "DATABASE_RETENTION_URL": self.retention,
         }
 
 
@@ -57,8 +65,8 @@ def provision(admin_url: str, dbname: str, *, secrets: Path, prefix: str = "fact
         except psycopg.errors.InsufficientPrivilege as error:
             raise EmbeddedError(
                 f"{_shown(admin_url)} may not make roles or databases ({error.diag.message_primary}). "
-                "Set DATABASE_URL to an administrator's URL, or set DATABASE_URL, DATABASE_OWNER_URL and "
-                "DATABASE_AUDITOR_URL to three roles that have been made already."
+                "Set DATABASE_URL to an administrator's URL, or set DATABASE_URL, DATABASE_OWNER_URL, "
+                "DATABASE_AUDITOR_URL and DATABASE_RETENTION_URL to roles that have been made already."
             ) from error
     with connect(with_database(admin_url, dbname)) as connection:
         _open_schema(connection, prefix)
@@ -66,7 +74,7 @@ def provision(admin_url: str, dbname: str, *, secrets: Path, prefix: str = "fact
 
 
 def passwords_of(secrets: Path, prefix: str) -> dict[str, str]:
-    return {part: secret(secrets, f"{prefix}_{part}") for part in ("owner", "app", "auditor")}
+    return {part: secret(secrets, f"{prefix}_{part}") for part in LOGINS}
 
 
 def urls_of(admin_url: str, dbname: str, *, secrets: Path, prefix: str = "factory") -> Urls:
@@ -76,7 +84,7 @@ def urls_of(admin_url: str, dbname: str, *, secrets: Path, prefix: str = "factor
     def as_role(part: str) -> str:
         return with_database(admin_url, dbname, user=f"{prefix}_{part}", password=passwords[part])
 
-    return Urls(app=as_role("app"), owner=as_role("owner"), auditor=as_role("auditor"))
+    return Urls(**{part: as_role(part) for part in LOGINS})
 
 
 def connect(url: str) -> psycopg.Connection:
@@ -142,7 +150,7 @@ def _is_superuser(connection: psycopg.Connection) -> bool:
 def make_database(
     connection: psycopg.Connection, dbname: str, prefix: str, *, template: str = "template0"
 ) -> None:
-    """The database `dbname`, owned by the owner role, and open to nobody else but app and auditor."""
+    """The database `dbname`, owned by the owner role, and open to nobody else but the other three logins."""
     owner = sql.Identifier(f"{prefix}_owner")
     database = sql.Identifier(dbname)
     if not _is_superuser(connection):
@@ -152,14 +160,14 @@ def make_database(
         with suppress(psycopg.errors.DuplicateDatabase):  # another launcher was faster
             connection.execute(create.format(database, owner, sql.Identifier(template)))
     connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(database))
-    for part in ("app", "auditor"):
+    for part in ("app", "auditor", "retention"):
         role = sql.Identifier(f"{prefix}_{part}")
         connection.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, role))
 
 
 def _open_schema(connection: psycopg.Connection, prefix: str) -> None:
     connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
-    for part in ("app", "scan", "auditor"):
+    for part in ("app", "scan", "auditor", "retention"):
         connection.execute(
             sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(sql.Identifier(f"{prefix}_{part}"))
         )

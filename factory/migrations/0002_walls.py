@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from factory.database import AppendOnly, KernelFunctions, MutableColumns, TenantWalls
+from factory.database import AppendOnly, KernelFunctions, MutableColumns, Retention, TenantWalls
 
 DELIVERY = tuple(
     f"{prefix}_{name}"
@@ -18,9 +18,11 @@ class Migration(migrations.Migration):
         TenantWalls("ChainHead"),
         MutableColumns("ChainHead", columns=("sequence", "hash")),
         TenantWalls("JournalEntry"),
-        AppendOnly("JournalEntry"),
+        AppendOnly("JournalEntry", purgeable=True),
+        Retention("JournalEntry", removes=True),
         TenantWalls("AuditEntry"),
-        AppendOnly("AuditEntry"),
+        AppendOnly("AuditEntry", purgeable=True),
+        Retention("AuditEntry", removes=True),
         TenantWalls(
             "OutboxEvent",
             scan=(
@@ -30,6 +32,13 @@ class Migration(migrations.Migration):
             ),
         ),
         MutableColumns("OutboxEvent", columns=("handled_at", "streamed_at", *DELIVERY)),
+        Retention("OutboxEvent", removes=True),
         TenantWalls("IdempotencyRecord"),
         MutableColumns("IdempotencyRecord", columns=("result",)),
+        Retention("IdempotencyRecord", removes=True),
+        TenantWalls("Purge"),
+        AppendOnly("Purge", added_by="retention"),
+        AppendOnly("Verification"),
+        TenantWalls("Finding"),
+        AppendOnly("Finding"),
     ]  # fmt: skip

@@ -1,5 +1,6 @@
 """The kernel's tables."""
 
+from factory.models.keeping import Finding, Purge, Verification
 from factory.models.ledger import AuditEntry, ChainHead, IdempotencyRecord, JournalEntry, OutboxEvent
 from factory.models.revoked_token import RevokedToken
 from factory.models.setting import Setting
@@ -8,10 +9,13 @@ from factory.models.user import User
 __all__ = [
     "AuditEntry",
     "ChainHead",
+    "Finding",
     "IdempotencyRecord",
     "JournalEntry",
     "OutboxEvent",
+    "Purge",
     "RevokedToken",
     "Setting",
     "User",
+    "Verification",
 ]

@@ -2,11 +2,11 @@
 
 from django.db import migrations
 
-from factory.database import AppendOnly, JournalRequired, MutableColumns, TenantWalls, role
+from factory.database import AppendOnly, JournalRequired, MutableColumns, Retention, TenantWalls, role
 
 RUN_MOVES = (
     "state", "version", "budget_reservation_id", "started_at", "waiting_since", "deadline_at", "finished_at",
-    "updated_at", "failure_class", "reason", "output", "output_hash",
+    "updated_at", "failure_class", "reason", "output", "output_hash", "frozen_at",
 )  # fmt: skip
 STEP_MOVES = (
     "state", "version", "next_dispatch_at", "attention", "failure_class", "reason", "output", "updated_at",
@@ -38,7 +38,10 @@ class Migration(migrations.Migration):
     operations = [
         TenantWalls("Snapshot"),
         AppendOnly("Snapshot"),
-        TenantWalls("Run", scan=("id", "tenant_id", "project_id", "state", "deadline_at", "created_at")),
+        TenantWalls(
+            "Run", scan=("id", "tenant_id", "project_id", "state", "deadline_at", "created_at", "frozen_at")
+        ),
+        Retention("Run", reads=("id", "tenant_id", "state", "finished_at")),
         MutableColumns("Run", columns=RUN_MOVES),
         JournalRequired("Run"),
         TenantWalls(
@@ -75,5 +78,7 @@ class Migration(migrations.Migration):
         AppendOnly("Artifact"),
         TenantWalls("TenantQuota", scan=("tenant_id", "open_attempts")),
         MutableColumns("TenantQuota", columns=("open_attempts", "reason", "changed_by", "changed_at")),
+        TenantWalls("Freeze"),
+        MutableColumns("Freeze", columns=("lifted_at", "lifted_by", "lift_reason")),
         migrations.RunSQL(FENCING, "DROP SEQUENCE runs_fencing_token"),
     ]

@@ -1,7 +1,7 @@
 """The tables of runs: the tenant's own, and the platform's of workers."""
 
 from runs.models.attempt import Attempt
-from runs.models.evidence import Artifact, CancellationIntent, Receipt, Resolution, Snapshot
+from runs.models.evidence import Artifact, CancellationIntent, Freeze, Receipt, Resolution, Snapshot
 from runs.models.lease import Lease
 from runs.models.quota import TenantQuota
 from runs.models.run import Run
@@ -13,6 +13,7 @@ __all__ = [
     "Attempt",
     "CancellationIntent",
     "FencingEpoch",
+    "Freeze",
     "Lease",
     "Receipt",
     "Resolution",

@@ -130,3 +130,30 @@ class Resolution(TenantModel):
 
     def __str__(self) -> str:
         return self.resolution
+
+
+class Freeze(TenantModel):
+    """That a run stands still because the auditor found something about it, until somebody lifts that."""
+
+    id = uuid_key()
+    run = TenantForeignKey("runs.Run", related_name="freezes")
+    findings = models.JSONField()
+    frozen_at = models.DateTimeField()
+    lifted_at = models.DateTimeField(null=True)
+    lifted_by = models.CharField(max_length=255, blank=True)
+    lift_reason = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(
+                "run", condition=models.Q(lifted_at__isnull=True), name="freeze_one_at_a_time"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(lifted_at__isnull=True, lifted_by="", lift_reason="")
+                | (models.Q(lifted_at__isnull=False) & ~models.Q(lifted_by="") & ~models.Q(lift_reason="")),
+                name="freeze_lifted_by_somebody_for_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"frozen at {self.frozen_at:%Y-%m-%d %H:%M}"

@@ -57,6 +57,7 @@ class Run(Journaled):
     reason = models.TextField(blank=True)
     output = models.JSONField(null=True)
     output_hash = models.CharField(max_length=71, blank=True)
+    frozen_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints: ClassVar[list[Any]] = [

@@ -10,10 +10,11 @@ def user_of(alias: str) -> str:
 
 
 def test_each_alias_logs_in_as_its_own_role() -> None:
-    assert [user_of(alias) for alias in ("default", "owner", "auditor")] == [
+    assert [user_of(alias) for alias in ("default", "owner", "auditor", "retention")] == [
         "factory_test_app",
         "factory_test_owner",
         "factory_test_auditor",
+        "factory_test_retention",
     ]
 
 

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from factory.embedded.provision import connect
 
 
-def test_prints_three_urls_that_work_and_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prints_the_urls_that_work_and_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     admin, name = os.environ["FACTORY_TEST_ADMIN_URL"], f"factory_test_p_{uuid4().hex[:8]}"
     secrets = Path(os.environ["FACTORY_HOME"]) / "secrets"
     monkeypatch.setenv("FACTORY_ADMIN_DATABASE_URL", admin)
@@ -20,12 +20,17 @@ def test_prints_three_urls_that_work_and_differ(tmp_path: Path, monkeypatch: pyt
     try:
         call_command("provision", "--database", name, "--secrets", str(secrets), stdout=out)
         urls = dict(line.split("=", 1) for line in out.getvalue().splitlines())
-        assert list(urls) == ["DATABASE_URL", "DATABASE_OWNER_URL", "DATABASE_AUDITOR_URL"]
+        assert list(urls) == [
+            "DATABASE_URL",
+            "DATABASE_OWNER_URL",
+            "DATABASE_AUDITOR_URL",
+            "DATABASE_RETENTION_URL",
+        ]
         users = set()
         for url in urls.values():
             with psycopg.connect(url) as connection:
                 users.add(connection.execute("SELECT current_user, current_database()").fetchone())
-        assert len(users) == 3
+        assert len(users) == 4
         assert {database for _, database in users} == {name}
     finally:
         with connect(admin) as connection:

@@ -1,14 +1,17 @@
 """Each invariant of the kernel is proved by a corruption that it finds, and silent without one."""
 
 import json
+from dataclasses import replace
 from io import StringIO
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from factory.auditing import audit_all, invariants
+from factory import auditing
+from factory.auditing import CouldNotCheck, audit_all, invariants, verify
 from factory.context import Context
 from factory.relay.delivery import drain
 from factory.relay.destinations import Handlers
@@ -56,32 +59,70 @@ CORRUPTIONS = {
              VALUES (%(tenant)s, '', 'BuildDoor', 'k', '', now())""",
 }
 
+ENVELOPE = {
+    "topic": "'doors.doors.v1.door-shut'",
+    "schema_version": "9",
+    "run_id": "gen_random_uuid()",
+    "correlation_id": "gen_random_uuid()",
+    "causation_id": "gen_random_uuid()",
+    "traceparent": "'00-x'",
+    "occurred_at": "occurred_at + interval '1 microsecond'",
+}
+
 OF_THE_WALLS = {
-    "G4": [
-        "ALTER POLICY tenant_wall ON doors_door USING (true)",
-        "ALTER POLICY tenant_wall ON doors_door WITH CHECK (true)",
-        "CREATE POLICY another ON doors_door USING (true)",
-        f"ALTER POLICY auditor_reads ON doors_door TO {APP}",
-        f"ALTER POLICY scan_reads ON doors_door TO {APP}, {SCAN}",
-    ],
     "G1": [
         "ALTER TABLE doors_door DISABLE ROW LEVEL SECURITY",
         "ALTER TABLE doors_door NO FORCE ROW LEVEL SECURITY",
-        "DROP POLICY tenant_wall ON doors_door",
+        "ALTER TABLE doors_handle RENAME TO doors_knob",
         f"ALTER TABLE doors_door OWNER TO {APP}",
     ],
     "G2": [
-        f"GRANT DELETE ON factory_journalentry TO {APP}",
-        f"GRANT UPDATE ON factory_auditentry TO {APP}",
         "DROP TRIGGER append_only_table ON factory_journalentry",
         "ALTER TABLE factory_auditentry ENABLE TRIGGER append_only_rows",
         "DROP TRIGGER journal_required ON doors_door",
+        "DROP TRIGGER append_only_rows ON factory_journalentry; CREATE TRIGGER append_only_rows "
+        "BEFORE DELETE ON factory_journalentry FOR EACH ROW EXECUTE FUNCTION factory_refuse_change('purgeable'); "
+        "ALTER TABLE factory_journalentry ENABLE ALWAYS TRIGGER append_only_rows",
+        "DROP TRIGGER pinned_columns ON factory_chainhead; CREATE TRIGGER pinned_columns BEFORE UPDATE "
+        "ON factory_chainhead FOR EACH ROW WHEN (OLD.stream_id IS DISTINCT FROM NEW.stream_id) "
+        "EXECUTE FUNCTION factory_refuse_change(); "
+        "ALTER TABLE factory_chainhead ENABLE ALWAYS TRIGGER pinned_columns",
     ],
     "G3": [
         f"ALTER ROLE {APP} BYPASSRLS",
         f"GRANT pg_read_all_data TO {APP}",
         INHERIT,
         f"GRANT CREATE ON SCHEMA public TO {APP}",
+    ],
+    "G4": [
+        "DROP POLICY tenant_wall ON doors_door",
+        "DROP POLICY auditor_reads ON doors_door",
+        "ALTER POLICY tenant_wall ON doors_door USING (true)",
+        "ALTER POLICY tenant_wall ON doors_door WITH CHECK (true)",
+        "CREATE POLICY another ON doors_door USING (true)",
+        f"ALTER POLICY auditor_reads ON doors_door TO {APP}",
+        f"ALTER POLICY scan_reads ON doors_door TO {APP}, {SCAN}",
+    ],
+    "G5": [
+        "CREATE OR REPLACE FUNCTION factory_refuse_change() RETURNS trigger LANGUAGE plpgsql "
+        "SET search_path = pg_catalog, public, pg_temp AS 'BEGIN RETURN OLD; END'",
+        "ALTER FUNCTION factory_require_journal() RESET search_path",
+    ],
+    "G6": [
+        f"GRANT DELETE ON factory_journalentry TO {APP}",
+        f"GRANT UPDATE ON factory_auditentry TO {APP}",
+        f"GRANT UPDATE (stream_id) ON factory_chainhead TO {APP}",
+        "GRANT TRUNCATE ON factory_outboxevent TO PUBLIC",
+        f"REVOKE UPDATE (hash) ON factory_chainhead FROM {APP}",
+        f"GRANT INSERT ON factory_purge TO {APP}",
+    ],
+    "G7": [
+        "ALTER TABLE doors_door DROP CONSTRAINT door_shut_at",
+        "ALTER TABLE doors_door DROP CONSTRAINT door_shut_at, ADD CONSTRAINT door_shut_at CHECK (true)",
+        "ALTER TABLE factory_auditentry DROP CONSTRAINT audit_outcome_known, ADD CONSTRAINT "
+        "audit_outcome_known CHECK (outcome IN ('done', 'refused', 'noted', 'forgotten'))",
+        "DROP INDEX journal_sequence_once",
+        "ALTER TABLE doors_handle DROP CONSTRAINT doors_handle_door_id_tenant_fk",
     ],
 }
 
@@ -115,6 +156,12 @@ def test_finds_a_breach_of_the_walls(history: Context, code: str, sql: str) -> N
     assert corrupt(code, [(sql, ())], tenant_id=history.tenant_id), f"{code} does not see it"
 
 
+@pytest.mark.parametrize("column", ENVELOPE)
+def test_finds_an_event_whose_envelope_is_another(history: Context, column: str) -> None:
+    sql = f"UPDATE factory_outboxevent SET {column} = {ENVELOPE[column]} WHERE {{mine}} AND sequence = 1"
+    assert corrupt("C2", [bound_values(history, sql)], tenant_id=history.tenant_id)
+
+
 def test_finds_the_tail_of_a_chain_cut_off(history: Context) -> None:
     cut = "DELETE FROM factory_journalentry WHERE tenant_id = %(tenant)s AND sequence = 5"
     for code in ("A1", "A3", "A6"):
@@ -126,8 +173,33 @@ def test_is_silent_about_what_is_sound(history: Context) -> None:
     assert [v for v in audit_all() if v.tenant_id in tenants] == []
 
 
+def test_a_check_that_breaks_is_told_and_hides_nothing(history: Context, monkeypatch: Any) -> None:
+    rule = next(rule for rule in invariants() if rule.code == "A4")
+
+    def broken(cursor: Any) -> Any:
+        cursor.execute("SELECT 1 / 0")
+        yield from ()
+
+    monkeypatch.setattr(auditing, "_invariants", auditing._invariants | {"A4": replace(rule, check=broken)})
+    report = verify(["A3", "A4", "A5"])
+    assert ([code for code, _ in report.unchecked], report.rules) == (["A4"], 3)
+    with pytest.raises(CouldNotCheck, match="A4"):
+        audit_all(["A3", "A4", "A5"])
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("verify", "A4", "A5", stdout=out)
+    assert ended.value.code == 2
+    assert "A4 could not be checked: DataError" in out.getvalue()
+
+
+def test_rows_are_read_in_batches(history: Context) -> None:
+    with auditing.snapshot() as cursor:
+        batches = list(auditing.streamed(cursor, "SELECT generate_series(1, 7)", size=3))
+        assert [len(batch) for batch in batches] == [3, 3, 1]
+
+
 def test_every_invariant_of_the_kernel_has_a_corruption() -> None:
-    ours = {rule.code for rule in invariants() if rule.module == "factory.invariants"}
+    ours = {r.code for r in invariants() if r.module in ("factory.invariants", "factory.walls")} - {"A9"}
     assert ours <= set(CORRUPTIONS) | set(OF_THE_WALLS)
 
 

@@ -6,11 +6,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from factory.auditing import Invariant, audit_all, invariants
+from factory.auditing import Invariant, Report, invariants, verify
 
 
 class Command(BaseCommand):
-    help = "The auditor: evaluates every invariant in one read-only snapshot. Exits 1 if one is violated."
+    help = (
+        "The auditor: evaluates every invariant in one read-only snapshot. Exits 1 if one is violated, and "
+        "2 if one could not be checked."
+    )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -22,19 +25,27 @@ class Command(BaseCommand):
         if unknown:
             raise CommandError(f"There is no invariant {', '.join(sorted(unknown))}.")
         started = time.monotonic()
-        speak = None if options["json"] else self._tell
-        found = audit_all(options["codes"] or None, speak)
+        report = verify(options["codes"] or None, None if options["json"] else self._tell)
         seconds = round(time.monotonic() - started, 2)
-        if options["json"]:
-            violations = [{n: getattr(v, n) for n in v.__slots__} for v in found]
-            self.stdout.write(json.dumps({"ok": not found, "violations": violations, "seconds": seconds}))
-        else:
-            for v in found:
-                self.stdout.write(f"  {v.code} {v.tenant_id} {v.subject}: {v.detail}")
-            self.stdout.write(f"{len(found)} violations, {seconds} s")
-        if found:
-            raise SystemExit(1)
+        self._print(report, seconds, as_json=options["json"])
+        if not report.ok:
+            raise SystemExit(1 if report.violations else 2)
 
-    def _tell(self, rule: Invariant, violations: int) -> None:
-        mark = "ok " if not violations else f"{violations} ×"
+    def _print(self, report: Report, seconds: float, *, as_json: bool) -> None:
+        if as_json:
+            violations = [{n: getattr(v, n) for n in v.__slots__} for v in report.violations]
+            unchecked = [{"code": code, "fault": fault} for code, fault in report.unchecked]
+            told = {"ok": report.ok, "violations": violations, "unchecked": unchecked, "seconds": seconds}
+            self.stdout.write(json.dumps(told))
+            return
+        for v in report.violations:
+            self.stdout.write(f"  {v.code} {v.tenant_id} {v.subject}: {v.detail}")
+        for code, fault in report.unchecked:
+            self.stdout.write(f"  {code} could not be checked: {fault}")
+        self.stdout.write(
+            f"{len(report.violations)} violations, {len(report.unchecked)} not checked, {seconds} s"
+        )
+
+    def _tell(self, rule: Invariant, violations: int | None) -> None:
+        mark = "?" if violations is None else "ok " if not violations else f"{violations} ×"
         self.stdout.write(f"{mark:>6}  {rule.code:<4} {rule.title}")
