@@ -101,6 +101,20 @@ FACTORY_LEASES_RENEWAL_GRACE_SECONDS = _reloadable("FACTORY_LEASES_RENEWAL_GRACE
 FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS = _reloadable("FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS", 3)
 FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = _reloadable("FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS", 72)
 FACTORY_JOURNAL_RETENTION_DAYS = integer("FACTORY_JOURNAL_RETENTION_DAYS", 365, least=1, most=36500)
+FACTORY_OUTBOX_RETENTION_DAYS = integer("FACTORY_OUTBOX_RETENTION_DAYS", 30, least=2, most=36500)
+FACTORY_IDEMPOTENCY_RETENTION_DAYS = integer("FACTORY_IDEMPOTENCY_RETENTION_DAYS", 30, least=2, most=36500)
+FACTORY_AUDIT_RETENTION_DAYS = integer(
+    "FACTORY_AUDIT_RETENTION_DAYS", FACTORY_JOURNAL_RETENTION_DAYS, least=1, most=36500
+)
+# Heads of all hash chains, signed, once a day: keep the folder, or what the command does with each file,
+# where whoever may change the database may change nothing.
+FACTORY_ANCHORS_DIR = text("FACTORY_ANCHORS_DIR", str(HOME / "anchors"))
+FACTORY_ANCHOR_KEY_FILE = text("FACTORY_ANCHOR_KEY_FILE", str(SECRETS_DIR / "anchor_key.pem"))
+FACTORY_ANCHOR_COMMAND = words("FACTORY_ANCHOR_COMMAND", [])
+# When the house looks after its own evidence, as cron lines in UTC.
+FACTORY_VERIFY_AT = text("FACTORY_VERIFY_AT", "17 2 * * *")
+FACTORY_ANCHOR_AT = text("FACTORY_ANCHOR_AT", "47 1 * * *")
+FACTORY_PURGE_AT = text("FACTORY_PURGE_AT", "7 3 * * *")
 FACTORY_STREAM_LENGTH = integer("FACTORY_STREAM_LENGTH", 100_000, least=1000, most=100_000_000)
 
 # --- registry ------------------------------------------------------------------------------------

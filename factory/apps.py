@@ -29,3 +29,7 @@ class HouseConfig(AppConfig):
 class FactoryConfig(HouseConfig):
     name = "factory"
     default = True
+
+    def ready(self) -> None:
+        super().ready()
+        import_module("factory.anchoring.checking")  # one more invariant

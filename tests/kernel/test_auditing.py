@@ -81,7 +81,8 @@ OF_THE_WALLS = {
         "ALTER TABLE factory_auditentry ENABLE TRIGGER append_only_rows",
         "DROP TRIGGER journal_required ON doors_door",
         "DROP TRIGGER append_only_rows ON factory_journalentry; CREATE TRIGGER append_only_rows "
-        "BEFORE DELETE ON factory_journalentry FOR EACH ROW EXECUTE FUNCTION factory_refuse_change('purgeable'); "
+        "BEFORE DELETE ON factory_journalentry FOR EACH ROW "
+        "EXECUTE FUNCTION factory_refuse_change('purgeable'); "
         "ALTER TABLE factory_journalentry ENABLE ALWAYS TRIGGER append_only_rows",
         "DROP TRIGGER pinned_columns ON factory_chainhead; CREATE TRIGGER pinned_columns BEFORE UPDATE "
         "ON factory_chainhead FOR EACH ROW WHEN (OLD.stream_id IS DISTINCT FROM NEW.stream_id) "

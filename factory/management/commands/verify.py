@@ -2,10 +2,12 @@
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from factory.anchoring.place import in_folder
 from factory.auditing import Invariant, Report, invariants, verify
 
 
@@ -18,6 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("codes", nargs="*", help="only these invariants, such as A6 D1")
+        parser.add_argument("--anchors", type=Path, help="the folder of the anchors to compare with (A7)")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -25,7 +28,10 @@ class Command(BaseCommand):
         if unknown:
             raise CommandError(f"There is no invariant {', '.join(sorted(unknown))}.")
         started = time.monotonic()
-        report = verify(options["codes"] or None, None if options["json"] else self._tell)
+        if options["anchors"] and not options["anchors"].is_dir():
+            raise CommandError(f"There is no folder {options['anchors']}.")
+        with in_folder(options["anchors"]):
+            report = verify(options["codes"] or None, None if options["json"] else self._tell)
         seconds = round(time.monotonic() - started, 2)
         self._print(report, seconds, as_json=options["json"])
         if not report.ok:

@@ -1,0 +1,97 @@
+"""Taking an anchor: one snapshot of all heads, compared with the anchors before, signed and put away."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+from django.conf import settings
+from django.db.backends.utils import CursorWrapper
+
+from factory.anchoring import counting, files
+from factory.anchoring.checking import Finding, compare
+from factory.anchoring.files import FULL_EVERY, Anchor, Folder, Head, merkle_root
+from factory.anchoring.place import folder, key_file, known
+from factory.auditing import snapshot, streamed
+from factory.chain import stamp
+from factory.embedded.system import locked
+
+log = structlog.get_logger("factory.anchoring")
+
+_facts: dict[str, str] = {}
+
+
+def anchored_fact(name: str, query: str) -> None:
+    """Declare a number that anchors keep besides the chains, as the one value of a query of the auditor."""
+    _facts[name] = query
+
+
+class Contradicted(RuntimeError):
+    """The database is not what the anchors say: to anchor it now would cover up what happened."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__("; ".join(f"{f.subject}: {f.detail}" for f in findings[:5]))
+        self.findings = findings
+
+
+def take(*, restored_to: str = "", tell: Callable[[str], object] = log.info) -> Anchor:
+    """Take the next anchor, and hand it to the command of `FACTORY_ANCHOR_COMMAND` if there is one.
+
+    `restored_to` says that the database was put back to that time; what was anchored after it is then known
+    to be lost. Raises `Contradicted` when the database contradicts an earlier anchor without such a reason.
+    """
+    place = folder()
+    place.mkdir(parents=True, exist_ok=True)
+    with locked(place / ".lock"):
+        before = known()
+        with snapshot() as cursor:
+            anchor = _now(cursor, before, restored_to)
+            if not restored_to:
+                findings = compare(cursor, before)
+                if findings:
+                    raise Contradicted(findings)
+        key = files.signing_key(key_file())
+        file = files.write(place, anchor, key)
+        public = place / "public-key.pem"
+        if not public.exists():
+            public.write_text(files.public_pem(key))
+    tell(f"anchor {anchor.number}: {anchor.streams} streams, {len(anchor.heads)} heads in {file.name}")
+    _hand_over(file)
+    return anchor
+
+
+def _now(cursor: CursorWrapper, before: Folder, restored_to: str) -> Anchor:
+    last, state = before.last, before.heads()
+    highest = max([files.number_of(f) for f in folder().glob(files.PATTERN)], default=0)
+    full = last is None or bool(restored_to) or bool(before.faults) or (highest + 1) % FULL_EVERY == 1
+    heads, changed = [], []
+    for batch in streamed(cursor, _HEADS):
+        for stream, tenant, sequence, hash_, at in batch:
+            heads.append((stream, sequence, hash_))
+            old = state.get(stream)
+            if full or old is None or (old.sequence, old.hash) != (sequence, hash_):
+                changed.append(Head(stream, tenant, sequence, hash_, stamp(at) if at else ""))
+    newest_at, at = counting.newest(cursor)
+    purges, purge_hash = counting.last_purge(cursor)
+    return Anchor(
+        number=highest + 1, previous=last.hash if last else "", taken_at=stamp(at),
+        newest_at=stamp(newest_at) if newest_at else "", full=full, streams=len(heads), heads=changed,
+        root=merkle_root(heads), rows=counting.ever_written(cursor), purges=purges, purge_hash=purge_hash,
+        restored_to=restored_to,
+        facts={name: counting.one(cursor, query) for name, query in sorted(_facts.items())},
+    )  # fmt: skip
+
+
+_HEADS = """
+SELECT h.stream_id, h.tenant_id, h.sequence, h.hash, coalesce(j.occurred_at, a.occurred_at)
+FROM factory_chainhead h
+LEFT JOIN factory_journalentry j ON j.stream_id = h.stream_id AND j.sequence = h.sequence
+LEFT JOIN factory_auditentry a ON a.stream_id = h.stream_id AND a.sequence = h.sequence
+"""
+
+
+def _hand_over(file: Path) -> None:
+    """Give the file to whoever keeps it elsewhere: an upload to a locked bucket, a commit, a mail."""
+    command = settings.FACTORY_ANCHOR_COMMAND
+    if command:
+        subprocess.run([*command, str(file)], check=True, timeout=300, stdin=subprocess.DEVNULL)
