@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from django.apps import AppConfig
 
-ROOMS = ("permissions", "events", "handlers", "reconcilers", "invariants", "walls")
+ROOMS = ("permissions", "events", "handlers", "reconcilers", "invariants", "walls", "keeping")
 """Rooms that register something when they are imported. (Each app says `default = True`, because it also
 imports `HouseConfig`, and Django would not know which of the two to take.)"""
 

@@ -100,3 +100,10 @@ def scanning() -> Iterator[CursorWrapper]:
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL ROLE {role}; SET TRANSACTION READ ONLY")
         yield cursor
+
+
+@contextmanager
+def retaining() -> Iterator[CursorWrapper]:
+    """A cursor of the retention role, in a transaction of its own: it removes evidence past its time."""
+    with transaction.atomic(using="retention", durable=True), connections["retention"].cursor() as cursor:
+        yield cursor

@@ -151,7 +151,7 @@ STEP: Final = Lifecycle(
         Edge("", "Pending", causes=("StepReady",), events=(STEP_READY,)),
         Edge("Pending", "Dispatched", causes=("AttemptDispatched",)),
         Edge("Pending", "Failed", causes=("CorrectionsExhausted",)),
-        Edge("Dispatched", "Running", causes=("LeaseAcquired",)),
+        Edge("Dispatched", "Running", causes=("LeaseAcquired", "Restored")),
         Edge("Dispatched", "Pending", causes=("OfferWithdrawn",)),
         Edge("Running", "Pending", causes=("RetryScheduled", "EffectDidNotHappen")),
         Edge("Running", "Running", causes=("AttentionRaised",)),
@@ -190,7 +190,7 @@ ATTEMPT: Final = Lifecycle(
         Edge(
             "Open", "TimedOut", causes=("LeaseExpired", "OfferWithdrawn"), events=(ATTEMPT_OUTCOME_RECORDED,)
         ),
-        Edge("Open", "Uncertain", causes=("LeaseExpired",), events=(ATTEMPT_OUTCOME_RECORDED,)),
+        Edge("Open", "Uncertain", causes=("LeaseExpired", "Restored"), events=(ATTEMPT_OUTCOME_RECORDED,)),
         *(
             Edge(state, outcome, causes=("RunCancelled", "RunEnded"), events=(ATTEMPT_OUTCOME_RECORDED,))
             for state in ("Open", "Parked")
@@ -207,8 +207,8 @@ LEASE: Final = Lifecycle(
         Edge("Offered", "Held", causes=("LeaseAcquired",)),
         Edge("Held", "Released", causes=("Parked",)),
         Edge("Held", "Settled", causes=("OutcomeReported",)),
-        Edge("Held", "Expired", causes=("LeaseExpired",), events=(LEASE_EXPIRED,)),
-        Edge("Offered", "Expired", causes=("LeaseExpired",), events=(LEASE_EXPIRED,)),
+        Edge("Held", "Expired", causes=("LeaseExpired", "Restored"), events=(LEASE_EXPIRED,)),
+        Edge("Offered", "Expired", causes=("LeaseExpired", "Restored"), events=(LEASE_EXPIRED,)),
         Edge("Offered", "Revoked", causes=("RunCancelled", "RunEnded", "WorkerDrained")),
     ),
 )

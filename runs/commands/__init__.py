@@ -14,6 +14,7 @@ from runs.commands.dispatch_step import dispatch_step
 from runs.commands.expire_lease import enforce_deadline, expire_lease, withdraw_from_drained
 from runs.commands.pools import change_quota, serve_tenant
 from runs.commands.record_receipts import record_receipts
+from runs.commands.recover_lease import recover_lease
 from runs.commands.report import report
 from runs.commands.report_outcome import report_outcome
 from runs.commands.request_approval import Park, request_approval
@@ -47,6 +48,7 @@ __all__ = [
     "fail_run_when_told",
     "heartbeat",
     "record_receipts",
+    "recover_lease",
     "register_worker",
     "release_first_step",
     "report",

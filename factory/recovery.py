@@ -1,0 +1,228 @@
+"""Bringing the house back after a restore: journal → approvals → releases → outbox and inbox, in this order.
+
+The journal is the anchor: rows that lag behind it are brought up to what it says last, never the other
+way round. Every act is a command, so a recovery that was killed is simply run again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, connection
+
+from factory.anchoring import counting, place
+from factory.anchoring.checking import compare
+from factory.anchoring.taking import take
+from factory.auditing import Report, audit_all, snapshot, verify
+from factory.chain import stamp
+from factory.commanding import command
+from factory.context import Context, system
+from factory.models import JournalEntry, OutboxEvent
+from factory.models.base import Journaled
+from factory.recording import audit
+from factory.tenancy import bound, scanning
+
+STAGES = ("journal", "approvals", "releases", "outbox")
+SOUND = ("A3", "A3b", "A3c", "A6", "A6b")
+"""What must hold before anything is built on the journal."""
+
+
+class StageOutOfOrder(RuntimeError):
+    """A stage was entered before those that it rests on."""
+
+
+class RecoveryRefused(RuntimeError):
+    """Recovering now would build on sand, or against a running product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The last thing that the journal says about an entity: its state, when, and the data of its events."""
+
+    state: str
+    at: datetime
+    cause: str
+    data: Mapping[str, Any]
+
+
+Columns = Callable[[Any, Recorded], Mapping[str, Any]]
+_repairs: dict[str, list[tuple[type[Journaled], Columns]]] = {stage: [] for stage in STAGES}
+_epochs: list[Callable[[Mapping[str, int]], str]] = []
+_after: dict[str, list[tuple[str, Callable[[], int]]]] = {stage: [] for stage in STAGES}
+
+
+def repairs(stage: str, model: type[Journaled], columns: Columns = lambda row, entry: {}) -> None:
+    """Declare whose rows a stage brings up to the journal, and which columns go with the state."""
+    _repairs[stage].append((model, columns))
+
+
+def raises_epoch(bump: Callable[[Mapping[str, int]], str]) -> Callable[[Mapping[str, int]], str]:
+    """Declare what makes everything handed out before a restore void; it gets the highest anchored facts."""
+    _epochs.append(bump)
+    return bump
+
+
+def follows(stage: str, title: str, act: Callable[[], int]) -> None:
+    """Declare what is done once a stage is over; it answers with how many things it settled."""
+    _after[stage].append((title, act))
+
+
+@dataclass(slots=True)
+class Recovery:
+    """One recovery. `tell` hears every step; `left` is what needs a person."""
+
+    tell: Callable[[str], object]
+    force: bool = False
+    restored_to: str = ""
+    done: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def run(self) -> Report:
+        """All of it, ending with the auditor's report. Raises `RecoveryRefused`."""
+        self._refuse_while_running()
+        self.begin()
+        for stage in STAGES:
+            self.enter(stage)
+        report = verify()
+        self.tell(f"auditor: {len(report.violations)} violations, {len(report.unchecked)} not checked")
+        return report
+
+    def begin(self) -> None:
+        """Void what was handed out before the restore, and anchor that this is a restore."""
+        folder = place.known()
+        facts: dict[str, int] = {}
+        for anchor in folder.anchors:
+            facts |= {name: max(value, facts.get(name, 0)) for name, value in anchor.facts.items()}
+        for bump in _epochs:
+            self.tell(bump(facts))
+        lost = self._what_is_lost()
+        if folder.last is not None:
+            take(restored_to=lost, tell=self.tell)
+
+    def enter(self, stage: str) -> None:
+        """One stage. Raises `StageOutOfOrder` unless all before it are done."""
+        if STAGES[len(self.done) : len(self.done) + 1] != (stage,):
+            wanted = STAGES[len(self.done)] if len(self.done) < len(STAGES) else "none any more"
+            raise StageOutOfOrder(f"The next stage is {wanted}, not {stage}.")
+        if stage == "journal":
+            self._require_sound_journal()
+        moved = sum(self._bring_up(model, columns) for model, columns in _repairs[stage])
+        if stage == "outbox":
+            self.tell(f"outbox: {send_again()} undelivered events are due at once")
+        else:
+            self.tell(f"{stage}: {moved} rows lagged behind the journal and were brought up to it")
+        self.done.append(stage)
+        for title, act in _after[stage]:
+            self.tell(f"{title}: {act()}")
+
+    def _require_sound_journal(self) -> None:
+        broken = audit_all(SOUND)
+        if broken and not self.force:
+            first = "; ".join(f"{v.code} {v.subject}: {v.detail}" for v in broken[:3])
+            raise RecoveryRefused(f"The journal itself is broken: {first}. Restore another backup.")
+
+    def _what_is_lost(self) -> str:
+        """The time that the database was put back to, if its anchors say that it was."""
+        with snapshot() as cursor:
+            found = compare(cursor, place.known())
+            newest, _ = counting.newest(cursor)
+        if not found:
+            return ""
+        if self.restored_to:
+            return self.restored_to
+        if {f.kind for f in found} == {"restored"} and newest is not None:
+            self.tell(found[0].detail)
+            return stamp(newest)
+        told = "; ".join(f"{f.subject}: {f.detail}" for f in found[:3])
+        raise RecoveryRefused(
+            f"The database contradicts its anchors, and no restore explains it: {told}. If the product ran "
+            "after the restore, say with --restored-to which time the database was put back to."
+        )
+
+    def _refuse_while_running(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database() "
+                "AND application_name LIKE 'factory-%%' AND application_name <> 'factory-command'"
+            )
+            running = sorted(name for (name,) in cursor.fetchall())
+        if running and not self.force:
+            raise RecoveryRefused(f"Stop the product first: {', '.join(running)} are connected.")
+
+    def _bring_up(self, model: type[Journaled], columns: Columns) -> int:
+        moved = 0
+        for tenant, entity, said in lagging(model):
+            try:
+                moved += bring_up(system(tenant, "Recovery"), model=model, entity_id=entity, columns=columns)
+            except IntegrityError as fault:
+                name = (
+                    getattr(getattr(fault.__cause__, "diag", None), "constraint_name", "") or "a constraint"
+                )
+                self.left.append(f"{model.lifecycle.entity}:{entity} should be {said}, but {name} needs more")
+                self.tell(f"  by hand: {self.left[-1]}")
+        return moved
+
+
+def lagging(model: type[Journaled]) -> list[tuple[str, UUID, str]]:
+    """Rows whose state is not the one that the journal says last, with what it says."""
+    with snapshot() as cursor:
+        cursor.execute(
+            f"""
+            SELECT e.tenant_id, e.id, j.to_state FROM "{model._meta.db_table}" e JOIN LATERAL (
+                SELECT to_state FROM factory_journalentry
+                WHERE entity_id = e.id AND entity = %s ORDER BY sequence DESC LIMIT 1) j ON true
+            WHERE j.to_state <> e.state ORDER BY e.id
+            """,
+            [model.lifecycle.entity],
+        )
+        return list(cursor.fetchall())
+
+
+@command("BringUpToJournal")
+def bring_up(ctx: Context, *, model: type[Journaled], entity_id: UUID, columns: Columns) -> bool:
+    """Give a row the state that the journal says last, with what goes with it; whether it lagged.
+
+    No transition happens, so none is journaled: the database accepts exactly this state and no other.
+    """
+    row = model.objects.select_for_update(no_key=True).get(pk=entity_id)
+    last = JournalEntry.objects.filter(entity_id=entity_id).order_by("-sequence").first()
+    if last is None or last.to_state == row.state:
+        return False
+    told = OutboxEvent.objects.filter(id__in=[e["id"] for e in last.events]).order_by("position")
+    data = {key: value for event in told for key, value in event.payload.items()}
+    entry = Recorded(last.to_state, last.occurred_at, last.cause, data)
+    values = {"state": last.to_state, **columns(row, entry)}
+    names = ", ".join(f'"{name}" = %s' for name in values)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'UPDATE "{model._meta.db_table}" SET {names} WHERE id = %s', [*values.values(), entity_id]
+        )
+    audit(
+        ctx,
+        "BringUpToJournal",
+        subject=f"{model.lifecycle.entity}:{entity_id}",
+        reason="The row lagged behind the journal after a restore.",
+        detail={"from": str(row.state), "to": last.to_state, "sequence": last.sequence},
+        stream=last.stream_id,
+    )
+    return True
+
+
+def send_again() -> int:
+    """Make every undelivered event due now; how many there are. What was set aside stays with its person."""
+    with scanning() as cursor:
+        cursor.execute(
+            "SELECT tenant_id, count(*) FROM factory_outboxevent "
+            "WHERE handled_at IS NULL OR streamed_at IS NULL GROUP BY tenant_id"
+        )
+        waiting = cursor.fetchall()
+    for tenant, _ in waiting:
+        with bound(system(tenant, "Recovery")), connection.cursor() as update:
+            update.execute(
+                "UPDATE factory_outboxevent SET handle_due_at = NULL, stream_due_at = NULL "
+                "WHERE (handled_at IS NULL OR streamed_at IS NULL) "
+                "AND (handle_due_at IS NOT NULL OR stream_due_at IS NOT NULL)"
+            )
+    return sum(count for _, count in waiting)

@@ -1,0 +1,167 @@
+"""After a restore: the journal leads, leases become doubts for people, and no old token is good any more."""
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+
+from factory import recovery
+from factory.auditing import audit_all
+from factory.errors import DomainError
+from factory.recovery import STAGES, Recovery, StageOutOfOrder, lagging
+from runs import keeping
+from runs.models import Run
+from tests.kernel.damage import admin_url
+from tests.support.evidence import audits, journal, violations
+from tests.support.running import Hand, House
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, settings: Any) -> Path:
+    settings.FACTORY_ANCHORS_DIR = str(tmp_path / "anchors")
+    settings.FACTORY_ANCHOR_KEY_FILE = str(tmp_path / "key.pem")
+    return tmp_path / "anchors"
+
+
+def recover(**options: Any) -> list[str]:
+    out = StringIO()
+    call_command("recover", "--force", stdout=out, **options)
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.requirement("JRN-04", "JRN-05", "FLR-03")
+def test_open_leases_become_doubts_of_an_operator_whatever_their_class(house: House) -> None:
+    read_only, gated, offered = house.run(), house.run("gated"), None
+    hand = house.hand()
+    held = {work.run_id: work for work in hand.poll()}
+    hand.acquire(held[read_only])
+    hand.acquire(held[gated])
+    offered = house.run()
+    [offer] = hand.poll()
+    call_command("anchor", stdout=StringIO())
+    lines = recover()
+    order = [line.partition(":")[0] for line in lines if line.partition(":")[0] in STAGES]
+    assert order == ["journal", "approvals", "releases", "outbox"]
+    for run_id in (read_only, gated, offered):
+        [attempt] = house.attempts(run_id)
+        [step] = house.steps(run_id).values()
+        assert (attempt.state, step.state, step.attention) == ("Uncertain", "Running", "uncertain")
+    for work in (held[read_only], held[gated], offer):
+        with pytest.raises(DomainError) as refused:
+            hand.report(work, output={})
+        assert refused.value.code in ("lease-expired", "stale-fencing-token")
+    [fresh] = _work_again(house, hand, read_only)
+    assert fresh.fencing_token >> 40 > offer.fencing_token >> 40
+    assert violations(house.tenant) == []
+
+
+def _work_again(house: House, hand: Hand, run_id: UUID) -> list[Any]:
+    """An Operator says that nothing happened, and the step is tried once more."""
+    from runs.commands import resolve_step
+
+    [step] = house.steps(run_id).values()
+    resolve_step(
+        house.world.operator,
+        run_id=run_id,
+        step_id=step.id,
+        resolution="effect-did-not-happen",
+        evidence="looked",
+    )
+    return hand.poll()
+
+
+def test_killed_half_way_it_goes_on_and_twice_is_once(house: House, monkeypatch: Any) -> None:
+    runs = [house.run(), house.run()]
+    hand = house.hand()
+    for work in hand.poll():
+        hand.acquire(work)
+    real, calls = keeping.recover_lease, []
+
+    def dies(*args: Any, **options: Any) -> bool:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args, **options)
+
+    monkeypatch.setattr(keeping, "recover_lease", dies)
+    with pytest.raises(KeyboardInterrupt):
+        recover()
+    monkeypatch.undo()
+    recover()
+    stories = [journal(house.system, house.attempts(run_id)[0].id) for run_id in runs]
+    assert all(story[-1][2] == "Restored" for story in stories)
+    recover()
+    assert stories == [journal(house.system, house.attempts(run_id)[0].id) for run_id in runs]
+    assert violations(house.tenant) == []
+
+
+def lag(house: House, run_id: UUID, sql: str) -> None:
+    """Rows as an older backup of their table would have them."""
+    with psycopg.connect(admin_url()) as db:
+        db.execute("ALTER TABLE runs_run DISABLE TRIGGER USER")
+        db.execute(sql, [run_id])
+        db.execute("ALTER TABLE runs_run ENABLE ALWAYS TRIGGER pinned_columns")
+        db.execute("ALTER TABLE runs_run ENABLE ALWAYS TRIGGER journal_required")
+
+
+@pytest.mark.requirement("JRN-06")
+def test_a_row_that_lags_is_brought_up_to_the_journal(house: House) -> None:
+    run_id, other = house.run(), house.run()
+    hand = house.hand()
+    works = {work.run_id: work for work in hand.poll()}
+    for work in works.values():
+        hand.acquire(work)
+        hand.report(work, output={"n": 1})
+    kept = house.row(run_id)
+    back = "state = 'Running', finished_at = NULL, output = NULL, output_hash = ''"
+    lag(house, run_id, f"UPDATE runs_run SET {back} WHERE id = %s")
+    lag(house, other, "UPDATE runs_run SET state = 'Accepted', started_at = NULL, deadline_at = NULL, "
+        "finished_at = NULL, output_hash = '' WHERE id = %s")  # fmt: skip
+    assert len(lagging(Run)) == 2
+    recover()
+    assert lagging(Run) == []
+    found = house.row(run_id)
+    assert (found.state, found.output_hash, found.finished_at) == (
+        "Completed",
+        kept.output_hash,
+        kept.finished_at,
+    )
+    assert [note.detail["from"] for note in audits(house.system, "BringUpToJournal")] == [
+        "Running",
+        "Accepted",
+    ]
+    assert violations(house.tenant) == []
+
+
+def test_stages_are_refused_out_of_order() -> None:
+    stages = Recovery(lambda line: None)
+    with pytest.raises(StageOutOfOrder, match="The next stage is journal, not approvals"):
+        stages.enter("approvals")
+    stages.enter("journal")
+    with pytest.raises(StageOutOfOrder, match="approvals, not outbox"):
+        stages.enter("outbox")
+
+
+def test_refuses_while_the_product_is_connected(house: House) -> None:
+    with (
+        psycopg.connect(admin_url(), application_name="factory-relay"),
+        pytest.raises(CommandError, match="Stop the product first: factory-relay"),
+    ):
+        call_command("recover", stdout=StringIO())
+
+
+def test_refuses_to_build_on_a_broken_journal(house: House, monkeypatch: Any) -> None:
+    found = audit_all(["A3"])
+    monkeypatch.setattr(recovery, "audit_all", lambda codes: [*found, *_broken()])
+    with pytest.raises(CommandError, match="The journal itself is broken: A6"):
+        call_command("recover", stdout=StringIO())
+
+
+def _broken() -> list[Any]:
+    from factory.auditing import Violation
+
+    return [Violation("A6", "t", "s", "the hash does not follow from its content")]
