@@ -12,7 +12,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 os.environ.setdefault("FACTORY_PROCESS", "job")
 django.setup()
 
+from django.conf import settings  # noqa: E402
+
+from factory.anchoring.taking import take  # noqa: E402
 from factory.reconciling import reconcilers  # noqa: E402  the apps register theirs during setup
+from factory.retention import purge  # noqa: E402
+from factory.verifying import verify_and_act  # noqa: E402
 
 app = Celery("factory")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -23,6 +28,28 @@ app.autodiscover_tasks()
 def reconcile(*, name: str) -> None:
     """One round of one reconciler. Two at once, or one killed half-way, end in the same state."""
     reconcilers()[name].run_once()
+
+
+LONG = {"time_limit": 3 * 3600, "soft_time_limit": 3 * 3600 - 60, "acks_late": False}
+"""For what looks at everything. It is taken off the queue at once: a lost one is made up for the next day."""
+
+
+@app.task(name="factory.verify", **LONG)
+def verify() -> None:
+    """The auditor, with its consequences."""
+    verify_and_act()
+
+
+@app.task(name="factory.anchor", **LONG)
+def anchor() -> None:
+    """The heads of all chains, signed and put away. A contradiction is an error in the log, and no anchor."""
+    take()
+
+
+@app.task(name="factory.purge", **LONG)
+def purge_task() -> None:
+    """Evidence past its time, if this process was given the role that may remove it."""
+    purge()
 
 
 def schedule_of(line: str) -> crontab:
@@ -40,6 +67,16 @@ app.conf.beat_schedule = {
         "options": {"expires": 60},
     }
     for name, each in sorted(reconcilers().items())
+}
+
+
+app.conf.beat_schedule |= {
+    task.name: {"task": task.name, "schedule": schedule_of(line), "options": {"expires": 3600}}
+    for task, line in (
+        (anchor, settings.FACTORY_ANCHOR_AT),
+        (verify, settings.FACTORY_VERIFY_AT),
+        (purge_task, settings.FACTORY_PURGE_AT),
+    )
 }
 
 

@@ -119,6 +119,20 @@ class Report:
         return not self.violations and not self.unchecked
 
 
+_reactions: list[Callable[[Report], object]] = []
+
+
+def reaction(react: Callable[[Report], object]) -> Callable[[Report], object]:
+    """Declare what an app does about what a verification of everything has found."""
+    _reactions.append(react)
+    return react
+
+
+def reactions() -> tuple[Callable[[Report], object], ...]:
+    """Every declared reaction."""
+    return tuple(_reactions)
+
+
 Told = Callable[[Invariant, int | None], None]
 
 

@@ -85,6 +85,18 @@ class RunNotWorking(Conflict):
     title = "The run does not go on"
 
 
+class RunFrozen(Conflict):
+    """The auditor found a violation about the run: it stands still until somebody looked at it."""
+
+    code = "run-frozen"
+    title = "The run is frozen"
+
+
+class NotFrozen(Conflict):
+    code = "not-frozen"
+    title = "The run is not frozen"
+
+
 class RunEnded(Conflict):
     """A Completed or Failed run cannot be cancelled."""
 

@@ -78,6 +78,8 @@ def leases_recovered() -> str:
         SELECT tenant_id, 'lease:' || id, state || ' since it ended at ' || expires_at
         FROM runs_lease WHERE state IN ('Offered', 'Held')
         AND expires_at + interval '{seconds} seconds' < clock_timestamp()
+        AND NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.id = run_id AND r.frozen_at IS NOT NULL
+                        AND r.state <> 'Cancelling')
     """
 
 

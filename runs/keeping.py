@@ -7,13 +7,32 @@ from typing import Any
 from django.db import connections
 
 from factory.anchoring.taking import anchored_fact
+from factory.auditing import Report, Violation, reaction
 from factory.context import system
 from factory.recovery import Recorded, follows, raises_epoch, repairs
 from factory.retention import ended_streams
-from factory.tenancy import scanning
-from runs.commands import recover_lease
+from factory.tenancy import reading, scanning
+from runs.commands import freeze_run, recover_lease
 from runs.models import Attempt, Lease, Run, Step
+from runs.selectors import concerned
 from runs.states import ATTEMPT_TERMINAL, LEASE_TERMINAL, RUN_TERMINAL, STEP_TERMINAL
+
+
+@reaction
+def freeze_what_is_in_doubt(report: Report) -> None:
+    """Each run that a violation is about stands still until a PlatformAdmin has looked at it."""
+    by_tenant: dict[str, list[Violation]] = {}
+    for violation in report.violations:
+        if violation.tenant_id:
+            by_tenant.setdefault(violation.tenant_id, []).append(violation)
+    for tenant, found in by_tenant.items():
+        house = system(tenant, "Auditor")
+        with reading(house):
+            runs = concerned(v.subject for v in found)
+        for run_id in sorted(set(runs.values())):
+            told = [f"{v.code} {v.subject}" for v in found if runs.get(v.subject) == run_id]
+            freeze_run(house, run_id=run_id, findings=told)
+
 
 ended_streams(
     "SELECT id AS stream_id, tenant_id, finished_at AS ended_at FROM runs_run "

@@ -39,6 +39,9 @@ permit("ReportAttemptOutcome", scope="worker", roles=None, kinds=WORKERS)
 permit("WatchPool", scope="worker", roles=None, kinds=WORKERS)
 permit("LoadReleaseForWork", scope="worker", roles=None, kinds=WORKERS)
 
+permit("LiftFreeze", scope="runs.write", roles=("PlatformAdmin",), level="tenant")
+permit("FreezeRun", scope=None, roles=(), kinds=HOUSE)
+
 permit("StartRun", scope=None, roles=(), kinds=HOUSE)
 permit("FailRunOnExpiredReservation", scope=None, roles=(), kinds=HOUSE)
 permit("CreateStepAndDispatch", scope=None, roles=(), kinds=HOUSE)

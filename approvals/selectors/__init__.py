@@ -37,6 +37,7 @@ from approvals.selectors.requests import (
     previous_of,
     proposal,
     requests,
+    runs_of_approvals,
     unused_approved,
 )
 from approvals.selectors.views import (
@@ -84,6 +85,7 @@ __all__ = [
     "refusal",
     "refusal_for",
     "requests",
+    "runs_of_approvals",
     "somebody_eligible",
     "standing_to_decide",
     "unused_approved",

@@ -1,6 +1,7 @@
 """Reads of requests, their proposals and their uses."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -35,6 +36,12 @@ def approval(approval_id: UUID) -> ApprovalView:
     if row is None:
         raise ApprovalNotFound(f"There is no approval {approval_id} here.")
     return approval_view(row)
+
+
+def runs_of_approvals(ids: Iterable[UUID]) -> dict[UUID, UUID]:
+    """By request, the run that it is about; requests about no run are left out."""
+    rows = ApprovalRequest.objects.filter(pk__in=list(ids), run_id__isnull=False)
+    return dict(rows.values_list("pk", "run_id"))
 
 
 def pending_of_run(run_id: UUID) -> list[ApprovalView]:

@@ -10,7 +10,7 @@ from factory.admin.base import HouseAdmin
 from factory.admin.scope import context_of
 from factory.admin.show import badge, short, when
 from factory.admin.site import site
-from factory.models import AuditEntry, JournalEntry, OutboxEvent
+from factory.models import AuditEntry, Finding, JournalEntry, OutboxEvent, Verification
 
 
 class EvidenceAdmin(HouseAdmin[Any]):
@@ -101,3 +101,57 @@ def _way(done: Any, aside: Any, attempts: int) -> str:
     if aside:
         return f"set aside after {attempts} tries"
     return f"retrying, {attempts} tries so far" if attempts else "waiting"
+
+
+@admin.register(Verification, site=site)
+class VerificationAdmin(EvidenceAdmin):
+    """When the auditor looked at everything, and what came of it; Findings has what it found here."""
+
+    list_display = ("at", "result", "rules", "here", "walls_", "unchecked_", "anchored", "took")
+    list_display_links = None
+    ordering = ("-started_at", "-id")
+
+    @admin.display(description="time")
+    def at(self, row: Verification) -> SafeString:
+        return when(row.started_at)
+
+    @admin.display(description="result")
+    def result(self, row: Verification) -> str:
+        if row.violations:
+            return "violated"
+        return "not all checked" if row.unchecked else "holds"
+
+    @admin.display(description="found here")
+    def here(self, row: Verification) -> int:
+        return int(Finding.objects.filter(verification_id=row.id).count())
+
+    @admin.display(description="walls")
+    def walls_(self, row: Verification) -> str:
+        return "; ".join(f"{code} {subject}: {told}" for code, subject, told in row.walls[:3]) or "stand"
+
+    @admin.display(description="not checked")
+    def unchecked_(self, row: Verification) -> str:
+        return ", ".join(code for code, _ in row.unchecked) or "none"
+
+    @admin.display(description="last anchor")
+    def anchored(self, row: Verification) -> str:
+        return row.anchors.partition(" by ")[0] or "none yet"
+
+    @admin.display(description="took")
+    def took(self, row: Verification) -> str:
+        return f"{row.seconds:.1f} s"
+
+
+@admin.register(Finding, site=site)
+class FindingAdmin(EvidenceAdmin):
+    """What verifications found wrong here. A run concerned is frozen until a PlatformAdmin looked at it."""
+
+    list_display = ("at", "code", "subject", "detail")
+    list_display_links = None
+    list_filter = ("code",)
+    search_fields = ("subject", "detail")
+    ordering = ("-found_at", "-id")
+
+    @admin.display(description="time")
+    def at(self, row: Finding) -> SafeString:
+        return when(row.found_at)

@@ -17,7 +17,7 @@ from factory.models import AuditEntry, JournalEntry, OutboxEvent
 from registry.selectors import release
 from runs.admin.drawing import Graph, Span, Timeline, draw_graph, draw_timeline
 from runs.commands.cancel_run import MAY_CANCEL
-from runs.models import Attempt, CancellationIntent, Lease, Receipt, Run, Step
+from runs.models import Attempt, CancellationIntent, Freeze, Lease, Receipt, Run, Step
 from runs.states import RUN_ACTIVE, AttemptState, Attention, LeaseState, RunState, StepState
 from usage.selectors import UsageView, reservation_of, usage_of_run
 
@@ -112,6 +112,8 @@ def run_page(ctx: Context, run: Run) -> dict[str, Any]:
         "intent": CancellationIntent.objects.filter(run_id=run.id).first(),
         "uncertain": [s for s in facts.steps if s.attention == Attention.UNCERTAIN],
         "may_cancel": may_cancel(ctx, run),
+        "freeze": Freeze.objects.filter(run_id=run.id, lifted_at__isnull=True).first(),
+        "may_lift": "PlatformAdmin" in ctx.actor.roles,
         "may_settle": "Operator" in ctx.actor.roles,
         "sees_content": "payloads" in ctx.actor.grants,
     }

@@ -19,7 +19,7 @@ from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
 from runs.admin.page import run_page
-from runs.commands import cancel_run, resolve_step
+from runs.commands import cancel_run, lift_freeze, resolve_step
 from runs.models import Run
 from usage.selectors import usage_of_runs
 
@@ -39,6 +39,7 @@ class RunAdmin(HouseAdmin[Run]):
         view = self.admin_site.admin_view
         own = [
             path("<uuid:run_id>/cancel/", view(require_POST(self.cancel_view)), name="runs_cancel"),
+            path("<uuid:run_id>/lift/", view(require_POST(self.lift_view)), name="runs_lift"),
             path(
                 "<uuid:run_id>/steps/<uuid:step_id>/settle/",
                 view(require_POST(self.settle_view)),
@@ -65,6 +66,15 @@ class RunAdmin(HouseAdmin[Run]):
             request,
             lambda: cancel_run(ctx, run_id=run_id, reason=reason),
             done="The run was asked to stop. What has happened already stays visible.",
+            then=_url(run_id),
+        )
+
+    def lift_view(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        ctx, reason = context_of(request), request.POST.get("reason", "")
+        return self.act(
+            request,
+            lambda: lift_freeze(ctx, run_id=run_id, reason=reason),
+            done="The freeze is lifted: the run goes on.",
             then=_url(run_id),
         )
 

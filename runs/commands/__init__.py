@@ -12,6 +12,7 @@ from runs.commands.cancel_run import cancel_run
 from runs.commands.close_attention import close_attention
 from runs.commands.dispatch_step import dispatch_step
 from runs.commands.expire_lease import enforce_deadline, expire_lease, withdraw_from_drained
+from runs.commands.freezing import freeze_run, lift_freeze
 from runs.commands.pools import change_quota, serve_tenant
 from runs.commands.record_receipts import record_receipts
 from runs.commands.recover_lease import recover_lease
@@ -46,7 +47,9 @@ __all__ = [
     "fail_run_on_budget_denial",
     "fail_run_on_expired_reservation",
     "fail_run_when_told",
+    "freeze_run",
     "heartbeat",
+    "lift_freeze",
     "record_receipts",
     "recover_lease",
     "register_worker",

@@ -11,9 +11,12 @@ from uuid import UUID
 from factory.context import Context
 from factory.errors import DomainError
 from factory.locking import lock
-from runs.errors import AttemptNotFound, LeaseOver, RunNotFound, StaleFencingToken
+from factory.recording import open_work
+from runs.errors import AttemptNotFound, LeaseOver, RunFrozen, RunNotFound, StaleFencingToken
 from runs.models import Attempt, Lease, Run, Step
-from runs.states import LEASE_CURRENT, LeaseState
+from runs.states import LEASE_CURRENT, LeaseState, RunState
+
+WHILE_FROZEN = frozenset({"CancelRun", "FreezeRun", "LiftFreeze", "RecoverLease"})
 
 
 @dataclass(slots=True)
@@ -38,7 +41,19 @@ def lock_run(ctx: Context, run_id: UUID) -> Run:
     run = lock(Run, run_id, missing=missing)
     if ctx.project_id is not None and run.project_id != ctx.project_id:
         raise missing
+    _refuse_frozen(run)
     return run
+
+
+def _refuse_frozen(run: Run) -> None:
+    """What the auditor has doubts about stands still. It may be cancelled, and nothing else."""
+    operation = open_work().operation
+    ends = operation == "ExpireLease" and run.state == RunState.CANCELLING
+    if run.frozen_at is not None and not ends and operation not in WHILE_FROZEN:
+        raise RunFrozen(
+            "The auditor found a violation about this run, so it stands still. It can be cancelled; for "
+            "anything else a PlatformAdmin has to lift the freeze first, with a reason."
+        )
 
 
 def lock_step(run: Run, step_id: UUID) -> Step:

@@ -10,6 +10,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/journal", views.RunJournal.as_view(), name="run-journal"),
     path("runs/<uuid:run_id>/graph", views.RunGraph.as_view(), name="run-graph"),
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="run-cancel"),
+    path("runs/<uuid:run_id>/freeze/lift", views.FreezeLift.as_view(), name="run-freeze-lift"),
     path(
         "runs/<uuid:run_id>/steps/<uuid:step_id>/resolution",
         views.StepResolution.as_view(),

@@ -12,7 +12,7 @@ from factory.rest.etags import with_etag
 from factory.rest.idempotency import REPLAYED, key_of
 from factory.rest.pages import page
 from factory.rest.views import HouseView
-from runs.commands import cancel_run, close_attention, resolve_step, submit
+from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step, submit
 from runs.rest.serializers import (
     AcceptedBody,
     AttentionBody,
@@ -107,6 +107,18 @@ class RunCancel(HouseView):
         reason = CancelBody.parse(request.data)["reason"]
         state = cancel_run(self.ctx, run_id=run_id, reason=reason)
         return Response({"runId": str(run_id), "state": state}, 202)
+
+
+class FreezeLift(HouseView):
+    operation = {"POST": "LiftFreeze"}
+
+    @extend_schema(summary="Lift a run's freeze", request=CancelBody, responses=StateBody)
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Let a run go on that stands still because the auditor found a violation about it."""
+        lift_freeze(self.ctx, run_id=run_id, reason=CancelBody.parse(request.data)["reason"])
+        with self.reading():
+            state = run_view(self.ctx, run_id).summary.state
+        return Response({"runId": str(run_id), "state": state})
 
 
 class StepResolution(HouseView):

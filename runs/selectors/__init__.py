@@ -1,6 +1,7 @@
 """Reads. To other apps and to the outside they hand frozen values, never rows."""
 
 from runs.selectors.assignments import assignment, assignment_scope, decision_note, offered_assignment
+from runs.selectors.concerned import concerned
 from runs.selectors.runs import (
     find_run,
     graph,
@@ -15,6 +16,7 @@ from runs.selectors.runs import (
 __all__ = [
     "assignment",
     "assignment_scope",
+    "concerned",
     "decision_note",
     "find_run",
     "graph",

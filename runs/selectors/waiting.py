@@ -54,6 +54,7 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
          WHERE s.tenant_id = t.tenant_id AND s.state = 'Pending' AND s.next_dispatch_at <= clock_timestamp()
            AND r.state IN ('Accepted', 'Running') AND p.state = 'Active'
            AND (r.deadline_at IS NULL OR r.deadline_at > clock_timestamp()) AND s.id <> ALL(%(passed)s)
+           AND r.frozen_at IS NULL
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY s.next_dispatch_at, s.id LIMIT %(most)s)
         UNION ALL
@@ -63,6 +64,7 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
          WHERE a.tenant_id = t.tenant_id AND a.state = 'Parked' AND a.resume_at <= clock_timestamp()
            AND r.state = 'Running' AND p.state = 'Active'
            AND r.deadline_at > clock_timestamp() AND s.id <> ALL(%(passed)s)
+           AND r.frozen_at IS NULL
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY a.resume_at, a.id LIMIT %(most)s)
     ) AS w
@@ -76,6 +78,8 @@ _LAPSED = """
 SELECT tenant_id, id, fencing_token FROM runs_lease
 WHERE state IN ('Offered', 'Held') AND expires_at + make_interval(secs => %s) < clock_timestamp()
   AND tenant_id = ANY(%s)
+  AND NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.id = run_id AND r.frozen_at IS NOT NULL
+                  AND r.state <> 'Cancelling')
 ORDER BY expires_at, id LIMIT %s
 """
 _OFFERS = "SELECT tenant_id, id, attempt_id FROM runs_lease WHERE worker_id = %s AND state = 'Offered'"

@@ -30,7 +30,7 @@ def test_every_tenant_table_shows_nothing_without_a_tenant(ctx: Context) -> None
 def test_every_table_of_the_product_belongs_to_a_tenant_or_says_why_not() -> None:
     platform = {
         "factory.User", "factory.RevokedToken", "runs.Worker", "runs.WorkerPool", "runs.PoolTenant",
-        "runs.FencingEpoch", "factory.Verification",
+        "runs.FencingEpoch", "factory.Verification", "factory.Setting",
     }  # fmt: skip
     ours = [m for m in apps.get_models() if m.__module__.split(".")[0] in _HOUSE]
     walled = set(tenant_models())

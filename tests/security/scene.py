@@ -257,6 +257,7 @@ BODIES: dict[str, Body] = {
     "SubmitRun": lambda p, i: p.house.payload(),
     "CancelRun": lambda p, i: {"reason": "stop"},
     "CloseAttention": lambda p, i: {"reason": "looked", "version": 1},
+    "LiftFreeze": lambda p, i: {"reason": "looked at it"},
     "ResolveUncertainStep": lambda p, i: {"resolution": "give-up", "evidence": "looked", "version": 1},
 }
 BODILESS = {"RemoveMember"}

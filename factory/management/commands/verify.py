@@ -9,18 +9,21 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from factory.anchoring.place import in_folder
 from factory.auditing import Invariant, Report, invariants, verify
+from factory.verifying import verify_and_act
 
 
 class Command(BaseCommand):
     help = (
         "The auditor: evaluates every invariant in one read-only snapshot. Exits 1 if one is violated, and "
-        "2 if one could not be checked."
+        "2 if one could not be checked. When all are evaluated, what was found is recorded for the console, "
+        "and runs that a violation is about are frozen."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("codes", nargs="*", help="only these invariants, such as A6 D1")
         parser.add_argument("--anchors", type=Path, help="the folder of the anchors to compare with (A7)")
+        parser.add_argument("--look-only", action="store_true", help="record nothing, and freeze no run")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -31,7 +34,11 @@ class Command(BaseCommand):
         if options["anchors"] and not options["anchors"].is_dir():
             raise CommandError(f"There is no folder {options['anchors']}.")
         with in_folder(options["anchors"]):
-            report = verify(options["codes"] or None, None if options["json"] else self._tell)
+            speak = None if options["json"] else self._tell
+            if options["codes"] or options["look_only"]:
+                report = verify(options["codes"] or None, speak)
+            else:
+                report = verify_and_act(speak)
         seconds = round(time.monotonic() - started, 2)
         self._print(report, seconds, as_json=options["json"])
         if not report.ok:

@@ -1,0 +1,65 @@
+"""A run about which the auditor found a violation stands still: better stopped than wrong."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput
+from factory.recording import audit, save
+from runs.errors import NotFrozen
+from runs.models import Freeze
+from runs.operations.holding import lock_run
+
+MOST_REASON = 2000
+
+
+@command("FreezeRun")
+def freeze_run(ctx: Context, *, run_id: UUID, findings: Sequence[str]) -> bool:
+    """Let a run stand still because of these findings; whether it did not already.
+
+    Findings that a PlatformAdmin looked at before, and lifted the freeze all the same, freeze it no more.
+    Errors: `RunNotFound`.
+    """
+    run = lock_run(ctx, run_id)
+    known = {told for past in Freeze.objects.filter(run_id=run.id) for told in past.findings}
+    if run.frozen_at is not None or set(findings) <= known:
+        return False
+    run.frozen_at = now()
+    save(run)
+    save(Freeze(run_id=run.id, findings=sorted(set(findings)), frozen_at=run.frozen_at))
+    audit(
+        ctx,
+        "FreezeRun",
+        subject=f"run:{run.id}",
+        reason="The auditor found a violation.",
+        detail={"findings": sorted(set(findings))},
+        stream=run.id,
+    )
+    return True
+
+
+@command("LiftFreeze", strict=True)
+def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
+    """Let a frozen run go on. Guards: a PlatformAdmin, with a reason. Errors: `RunNotFound`, `InvalidInput`,
+    `NotFrozen`."""
+    if not reason.strip() or len(reason) > MOST_REASON:
+        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
+        raise InvalidInput("Lifting a freeze needs a reason.", errors=[fault])
+    run = lock_run(ctx, run_id)
+    if run.frozen_at is None:
+        raise NotFrozen("The run is not frozen: there is nothing to lift.")
+    freeze = Freeze.objects.select_for_update(no_key=True).get(run_id=run.id, lifted_at__isnull=True)
+    freeze.lifted_at, freeze.lifted_by, freeze.lift_reason = now(), ctx.actor.subject, reason.strip()
+    save(freeze)
+    run.frozen_at = None
+    save(run)
+    audit(
+        ctx,
+        "LiftFreeze",
+        subject=f"run:{run.id}",
+        reason=reason.strip(),
+        detail={"findings": freeze.findings},
+        stream=run.id,
+    )

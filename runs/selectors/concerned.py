@@ -1,0 +1,33 @@
+"""Which runs a violation is about: the auditor speaks of entities, entries and events."""
+
+import re
+from collections.abc import Iterable
+from uuid import UUID
+
+from approvals.selectors import runs_of_approvals
+from factory.models import AuditEntry, OutboxEvent
+from runs.models import Attempt, Lease, Receipt, Run, Step
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def concerned(subjects: Iterable[str]) -> dict[str, UUID]:
+    """By subject, the run that it is about; subjects that are about no run are left out."""
+    ids = {subject: UUID(found[0]) for subject in subjects if (found := _UUID.findall(subject))}
+    runs = _runs_of(set(ids.values()))
+    return {subject: runs[key] for subject, key in ids.items() if key in runs}
+
+
+def _runs_of(ids: set[UUID]) -> dict[UUID, UUID]:
+    found = {key: key for key in Run.objects.filter(pk__in=ids).values_list("pk", flat=True)}
+    for model in (Step, Attempt, Lease):
+        found |= dict(model.objects.filter(pk__in=ids).values_list("pk", "run_id"))
+    found |= runs_of_approvals(ids)
+    found |= dict(OutboxEvent.objects.filter(pk__in=ids, run_id__isnull=False).values_list("pk", "run_id"))
+    texts = [str(key) for key in ids]
+    receipts = Receipt.objects.filter(receipt_id__in=texts).values_list("receipt_id", "run_id")
+    found |= {UUID(receipt): run for receipt, run in receipts}
+    for stream, subject in AuditEntry.objects.filter(stream_id__in=ids).values_list("stream_id", "subject"):
+        if subject.startswith("run:"):
+            found.setdefault(stream, UUID(subject.removeprefix("run:")))
+    return found

@@ -1,0 +1,149 @@
+"""What the auditor finds about a run stops that run, and only that run, until somebody has looked."""
+
+from io import StringIO
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from factory.auditing import Report, Violation
+from factory.errors import DomainError, InsufficientRole
+from factory.models import Finding, Verification
+from factory.tenancy import reading
+from runs import keeping
+from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, resolve_step
+from runs.errors import NotFrozen, RunFrozen
+from tests.support.evidence import audits, violations
+from tests.support.running import Hand, House
+from tests.support.world import subject_of
+
+
+def freeze(house: House, run_id: UUID, subject: str = "") -> bool:
+    return freeze_run(house.system, run_id=run_id, findings=[f"A1 {subject or f'run:{run_id}'}"])
+
+
+def refused(act: object) -> str:
+    with pytest.raises(DomainError) as refusal:
+        act()  # type: ignore[operator]
+    return refusal.value.code
+
+
+def test_every_command_but_cancel_is_refused_and_others_go_on(house: House) -> None:
+    run_id, gated, free = house.run(), house.run("gated"), house.run()
+    hand = house.hand()
+    works = {work.run_id: work for work in hand.poll()}
+    for work in works.values():
+        hand.acquire(work)
+    asked = hand.ask(works[gated])
+    assert freeze(house, run_id)
+    assert freeze(house, gated)
+    held = works[run_id]
+    [step] = house.steps(run_id).values()
+    acts = {
+        "renew": lambda: hand.acquire(held),
+        "report": lambda: hand.report(held, output={}),
+        "receipts": lambda: hand.receipts(held),
+        "ask": lambda: hand.ask(held),
+        "decide": lambda: house.decide(asked.approval_id),
+        "expire": lambda: expire_lease(
+            house.system, lease_id=held.lease_id, fencing_token=held.fencing_token
+        ),
+        "resolve": lambda: resolve_step(
+            house.world.operator,
+            run_id=run_id,
+            step_id=step.id,
+            resolution="give-up",
+            evidence="e",
+            version=1,
+        ),
+    }
+    assert {name: refused(act) for name, act in acts.items()} == dict.fromkeys(acts, "run-frozen")
+    hand.report(works[free], output={})
+    assert house.state(free) == "Completed"
+    cancel_run(house.world.operator, run_id=run_id, reason="not safe")
+    house.let_lapse(held.lease_id)
+    assert expire_lease(house.system, lease_id=held.lease_id, fencing_token=held.fencing_token)
+    assert house.state(run_id) == "Cancelled"
+    lift_freeze(house.world.platform_admin, run_id=gated, reason="looked at it")
+    house.decide(asked.approval_id)
+    assert house.state(gated) == "Running"
+    assert violations(house.tenant) == []
+
+
+def test_nothing_of_a_frozen_run_is_dispatched(house: House) -> None:
+    run_id = house.run()
+    freeze(house, run_id)
+    hand = house.hand()
+    assert hand.poll() == []
+    lift_freeze(house.world.platform_admin, run_id=run_id, reason="looked at it")
+    assert [work.run_id for work in hand.poll()] == [run_id]
+
+
+def test_a_platform_admin_alone_lifts_it_with_a_reason_and_once(house: House) -> None:
+    run_id = house.run()
+    freeze(house, run_id)
+    for member in ("operator", "workspace_admin", "tenant_admin", "requester"):
+        with pytest.raises(InsufficientRole):
+            lift_freeze(getattr(house.world, member), run_id=run_id, reason="please")
+    assert (
+        refused(lambda: lift_freeze(house.world.platform_admin, run_id=run_id, reason=" ")) == "invalid-input"
+    )
+    lift_freeze(house.world.platform_admin, run_id=run_id, reason="the backup was older")
+    with pytest.raises(NotFrozen):
+        lift_freeze(house.world.platform_admin, run_id=run_id, reason="again")
+    told = [(note.outcome, note.reason) for note in audits(house.system, "LiftFreeze")]
+    assert ("done", "the backup was older") in told
+    assert [o for o, _ in told].count("refused") == 6
+    assert not freeze(house, run_id), "what was looked at freezes it no more"
+    assert freeze(house, run_id, f"step:{run_id}")
+
+
+def test_violations_of_every_kind_find_their_run(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [house.run("gated") for _ in range(5)]
+    hand = house.hand(slots=9)
+    works = {work.run_id: work for work in hand.poll()}
+    for work in works.values():
+        hand.acquire(work)
+    asked = hand.ask(works[runs[3]])
+    [step] = house.steps(runs[1]).values()
+    subjects = [
+        f"{runs[0]}#3",
+        f"step:{step.id}",
+        f"lease:{works[runs[2]].lease_id}",
+        f"approval:{asked.approval_id}",
+        f"attempt:{works[runs[4]].attempt_id}",
+    ]
+    found = [Violation("A1", house.tenant, subject, "wrong") for subject in subjects]
+    keeping.freeze_what_is_in_doubt(Report([*found, Violation("A1", house.tenant, "release:x", "wrong")]))
+    assert all(house.row(run_id).frozen_at for run_id in runs)
+
+
+def test_a_verification_is_recorded_and_freezes_what_it_finds(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from factory import verifying
+
+    run_id = house.run()
+    bad = Report([Violation("A1", house.tenant, f"run:{run_id}", "wrong")], [("A4", "broke")], rules=2)
+    monkeypatch.setattr(verifying, "verify", lambda codes, told: bad)
+    with pytest.raises(SystemExit):
+        call_command("verify", stdout=StringIO())
+    with reading(house.system):
+        [finding] = Finding.objects.all()
+    last = Verification.objects.order_by("-started_at")[0]
+    assert (finding.code, finding.verification_id, last.unchecked) == ("A1", last.id, [["A4", "broke"]])
+    with pytest.raises(RunFrozen):
+        _start(house, run_id)
+    admin = subject_of(house.tenant, "platform_admin")
+    given = {"tenant": house.tenant, "reason": "looked", "stdout": StringIO()}
+    with pytest.raises(CommandError, match="role"):
+        call_command("lift_freeze", str(run_id), subject=subject_of(house.tenant, "tenant_admin"), **given)
+    call_command("lift_freeze", str(run_id), subject=admin, **given)
+    hand: Hand = house.hand()
+    assert len(hand.poll()) == 1
+
+
+def _start(house: House, run_id: UUID) -> None:
+    from runs.commands import start_run
+
+    start_run(house.system, run_id=run_id)

