@@ -67,15 +67,19 @@ def used_as_signed() -> str:
                CASE WHEN a.id IS NULL THEN 'it rests on no approval' END,
                CASE WHEN a.state <> 'Approved' THEN 'the request is ' || a.state END,
                CASE WHEN u.authorized_at < a.decided_at THEN 'taken before the decision' END,
-               CASE WHEN u.authorized_at >= a.valid_until THEN 'taken after its validity' END,
+               CASE WHEN u.authorized_at >= a.valid_until + u.paused THEN 'taken after its validity' END,
                CASE WHEN u.proposal_hash <> a.proposal_hash THEN 'taken for another proposal' END,
                CASE WHEN (u.run_id, u.step_id) IS DISTINCT FROM (a.run_id, a.step_id)
                     THEN 'taken by another step' END,
                CASE WHEN u.uses > 1 THEN 'taken ' || u.uses || ' times' END)
-        FROM (SELECT *, count(*) OVER (PARTITION BY approval_id) AS uses FROM approvals_authorization) u
+        FROM (SELECT z.*, count(*) OVER (PARTITION BY z.approval_id) AS uses,
+                     coalesce(projects_paused(q.project_id, q.valid_until - q.valid_for, z.authorized_at),
+                              interval '0') AS paused
+              FROM approvals_authorization z
+              LEFT JOIN approvals_approvalrequest q ON q.id = z.approval_id AND q.tenant_id = z.tenant_id) u
         LEFT JOIN approvals_approvalrequest a ON a.id = u.approval_id AND a.tenant_id = u.tenant_id
         WHERE a.id IS NULL OR a.state <> 'Approved' OR u.uses > 1 OR u.proposal_hash <> a.proposal_hash
-           OR u.authorized_at < a.decided_at OR u.authorized_at >= a.valid_until
+           OR u.authorized_at < a.decided_at OR u.authorized_at >= a.valid_until + u.paused
            OR (u.run_id, u.step_id) IS DISTINCT FROM (a.run_id, a.step_id)
     """
 

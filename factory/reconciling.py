@@ -85,18 +85,21 @@ class Reconciler(ABC):
             cursor.execute(sql, params)
             return [Due(*row) for row in cursor.fetchall()]
 
-    def run_once(self, tenant_id: str | None = None) -> Counts:
-        """One round over all that is due now; one tenant's faulty row does not stop another's."""
+    def run_once(self, tenant_id: str | None = None, *, seconds: float | None = None) -> Counts:
+        """One round over all that is due now; one tenant's faulty row does not stop another's.
+
+        `seconds` is for a handler that gives a first push: the schedule does the rest.
+        """
         counts = Counts()
-        for due in self._all_due(tenant_id):
+        for due in self._all_due(tenant_id, self.seconds if seconds is None else seconds):
             counts.found += 1
             self._repair_one(due, counts)
         if counts.found:
             log.info("reconciled", reconciler=self.name, **{n: getattr(counts, n) for n in Counts.__slots__})
         return counts
 
-    def _all_due(self, tenant_id: str | None) -> Iterator[Due]:
-        end, last = time.monotonic() + self.seconds, None
+    def _all_due(self, tenant_id: str | None, seconds: float) -> Iterator[Due]:
+        end, last = time.monotonic() + seconds, None
         while time.monotonic() < end:
             batch = self.find(last, tenant_id)
             yield from batch

@@ -10,6 +10,13 @@ class ProjectNotActive(Unprocessable):
     title = "The project is not active"
 
 
+class KillSwitchInProgress(Conflict):
+    """Runs of the project are still being cancelled: it cannot go on before each was asked to stop."""
+
+    code = "kill-switch-in-progress"
+    title = "The kill switch is still at work"
+
+
 class TenantExists(Conflict):
     code = "tenant-exists"
     title = "The tenant is there already"

@@ -52,6 +52,9 @@ class Project(Journaled):
     state = FSMField(choices=ProjectState.choices, default=ProjectState.ACTIVE, protected=True)
     suspended_at = models.DateTimeField(null=True)
     suspension_reason = models.TextField(blank=True, default="")
+    killing_since = models.DateTimeField(null=True)
+    killed_by = models.CharField(max_length=255, blank=True, default="")
+    kill_reason = models.TextField(blank=True, default="")
     version = models.BigIntegerField(default=0)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -70,6 +73,18 @@ class Project(Journaled):
                 | (~models.Q(state="Suspended") & models.Q(suspended_at__isnull=True, suspension_reason="")),
                 name="project_suspended_since_and_why",
             ),
+            models.CheckConstraint(
+                condition=models.Q(killed_by="", kill_reason="", killing_since__isnull=True)
+                | (models.Q(state="Suspended") & ~models.Q(killed_by="") & ~models.Q(kill_reason="")),
+                name="project_killed_by_and_why",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["killing_since"],
+                condition=models.Q(killing_since__isnull=False),
+                name="project_killing",
+            )
         ]
 
     def __str__(self) -> str:
@@ -88,7 +103,48 @@ class Project(Journaled):
     @transition(field=state, source=ProjectState.SUSPENDED, target=ProjectState.ACTIVE)
     def resume(self, *, at: datetime) -> None:
         self.suspended_at, self.updated_at = None, at
-        self.suspension_reason = ""
+        self.suspension_reason = self.killed_by = self.kill_reason = ""
+
+    @transition(
+        field=state, source=[ProjectState.ACTIVE, ProjectState.SUSPENDED], target=ProjectState.SUSPENDED
+    )
+    def kill(self, *, at: datetime, by: str, reason: str) -> None:
+        self.suspended_at = self.suspended_at or at
+        self.suspension_reason = self.suspension_reason or reason
+        self.killing_since = self.updated_at = at
+        self.killed_by, self.kill_reason = by, reason
+
+    @transition(field=state, source=ProjectState.SUSPENDED, target=ProjectState.SUSPENDED)
+    def finish_kill(self, *, at: datetime) -> None:
+        """Who threw it and why stay on the row until the project is resumed."""
+        self.killing_since, self.updated_at = None, at
+
+
+class Suspension(TenantModel):
+    """A time in which a project was suspended. What runs out by the clock stood still in it."""
+
+    id = uuid_key()
+    project = TenantForeignKey("projects.Project", related_name="suspensions")
+    suspended_at = models.DateTimeField()
+    resumed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(
+                "project", condition=models.Q(resumed_at__isnull=True), name="suspension_one_at_a_time"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(resumed_at__isnull=True)
+                | models.Q(resumed_at__gte=models.F("suspended_at")),
+                name="suspension_ends_after_it_began",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["project", "suspended_at"], name="suspension_by_project")
+        ]
+
+    def __str__(self) -> str:
+        return f"since {self.suspended_at:%Y-%m-%d %H:%M} UTC"
 
 
 class Environment(TenantModel):

@@ -1,9 +1,13 @@
 """Steps for the commands of the apps above, inside their transaction."""
 
+from uuid import UUID
+
+from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
 from factory.errors import NotFound
 from factory.locking import lock
+from factory.recording import record
 from projects.errors import ProjectNotActive
 from projects.models import Project
 from projects.selectors import ProjectView, project_view
@@ -20,6 +24,18 @@ def lock_project(ctx: Context) -> ProjectView:
     if ctx.project_id is None:
         raise missing
     return project_view(lock(Project, ctx.project_id, missing=missing, shared=True))
+
+
+@operation
+def finish_kill(ctx: Context, project_id: UUID) -> None:
+    """The kill switch has reached every open run; the caller holds nothing below, and checks that it is so.
+
+    Takes the project's lock alone. Does nothing where no kill switch is at work. Raises `NotFound`.
+    """
+    project = lock(Project, project_id, missing=NotFound("There is no such project here."))
+    if project.killing_since is not None:
+        project.finish_kill(at=now())
+        record(ctx, project, "KillSwitchFinished")
 
 
 @operation

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db import connection
+from django.db.models import DurationField, Func, Q, QuerySet
 
 from factory.context import system
 from factory.tenancy import reading, scanning
@@ -25,6 +27,9 @@ class ProjectView:
     slug: str
     name: str
     state: str
+    killing_since: datetime | None = None
+    killed_by: str = ""
+    kill_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,33 @@ def tenant(tenant_id: str) -> TenantView | None:
 
 
 def project_view(row: Project) -> ProjectView:
-    return ProjectView(row.id, row.tenant_id, row.slug, row.name, row.state)
+    return ProjectView(
+        row.id,
+        row.tenant_id,
+        row.slug,
+        row.name,
+        row.state,
+        row.killing_since,
+        row.killed_by,
+        row.kill_reason,
+    )
+
+
+class Paused(Func):
+    """How long a project was suspended between two moments, as an expression: (project, since, until)."""
+
+    function = "projects_paused"
+    output_field = DurationField()
+
+
+def paused(project_id: UUID | None, since: datetime, until: datetime) -> timedelta:
+    """How long a project was suspended between two moments: by so much is put off what was due in it."""
+    if project_id is None or until <= since:
+        return timedelta(0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT projects_paused(%s, %s, %s)", [project_id, since, until])
+        found: timedelta = cursor.fetchone()[0]
+    return found
 
 
 def project(project_id: UUID | None) -> ProjectView | None:

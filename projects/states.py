@@ -63,7 +63,9 @@ PROJECT: Final = Lifecycle(
     "project",
     (
         Edge("", "Active", causes=("Onboarded",), events=(STATE_CHANGED,)),
-        Edge("Active", "Suspended", causes=("SuspendRequested",), events=(STATE_CHANGED,)),
+        Edge("Active", "Suspended", causes=("SuspendRequested", "KillSwitchThrown"), events=(STATE_CHANGED,)),
+        Edge("Suspended", "Suspended", causes=("KillSwitchThrown",), events=(STATE_CHANGED,)),
+        Edge("Suspended", "Suspended", causes=("KillSwitchFinished",)),
         Edge("Suspended", "Active", causes=("ResumeRequested",), events=(STATE_CHANGED,)),
     ),
 )
@@ -73,7 +75,7 @@ MEMBERSHIP: Final = Lifecycle(
     (
         Edge("", "Active", causes=("MemberAdded",)),
         Edge("Active", "Active", causes=("MemberChanged",)),
-        Edge("Active", "Removed", causes=("MemberRemoved", "OwnerRemoved")),
+        Edge("Active", "Removed", causes=("MemberRemoved", "OwnerRemoved", "AccountRevoked")),
     ),
 )
 
@@ -81,6 +83,6 @@ SERVICE_ACCOUNT: Final = Lifecycle(
     "service-account",
     (
         Edge("", "Active", causes=("ServiceAccountRegistered",)),
-        Edge("Active", "Revoked", causes=("OwnerRemoved",)),
+        Edge("Active", "Revoked", causes=("OwnerRemoved", "RevocationRequested")),
     ),
 )

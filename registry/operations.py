@@ -12,6 +12,8 @@ from factory.recording import record, save
 from registry.errors import ReleaseNotFound
 from registry.events import AliasMoved
 from registry.models import Alias, AliasMove, Release
+from registry.selectors import not_published
+from registry.states import LOADABLE, ReleaseState
 
 LATEST = "latest"
 
@@ -37,6 +39,41 @@ def lock_release(ctx: Context, release_id: UUID) -> Release:
         raise missing
     lock_asset(ctx, name)
     return lock(Release, release_id, missing=missing)
+
+
+@operation
+def hold_published(ctx: Context, release_id: UUID) -> None:
+    """Keep a release from being taken out of use until the caller commits; comes before the project's lock.
+
+    Raises ReleaseNotPublished when that has happened already.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT state FROM registry_release WHERE id = %s FOR SHARE", [release_id])
+        row = cursor.fetchone()
+    if row is None or row[0] != ReleaseState.PUBLISHED:
+        raise not_published("The release was taken out of use just now.", "/releaseId")
+
+
+@operation
+def hold_loadable(ctx: Context, release_id: UUID) -> bool:
+    """Whether a release may be worked with, which nobody changes until the caller commits.
+
+    It and all that it needs are share-locked, in the order of their keys: a revocation comes wholly before
+    or wholly after. Comes before the project's lock.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_LOADABLE, [release_id, release_id])
+        found = {row[0]: row[1] for row in cursor.fetchall()}
+    needed = [state for key, state in found.items() if key != release_id]
+    return found.get(release_id) in LOADABLE and ReleaseState.REVOKED not in needed
+
+
+_LOADABLE = """
+SELECT id, state FROM registry_release WHERE id = %s OR id IN (
+    SELECT d.release_id FROM registry_closuredependency d
+    JOIN registry_release r ON r.closure_id = d.closure_id WHERE r.id = %s)
+ORDER BY id FOR SHARE
+"""
 
 
 @operation

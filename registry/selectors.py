@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from factory.errors import FieldError, NotFound
 from factory.tenancy import scanning
@@ -29,7 +29,7 @@ from registry.models import (
     Release,
     ReleaseBlob,
 )
-from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
+from registry.states import HOLDS_VERSION, LOADABLE, STRICTNESS, InFlight, ReleaseState
 
 __all__ = ["AliasView", "ReleaseView", "input_faults"]
 
@@ -110,7 +110,7 @@ def resolve(workflow_id: str, *, alias: str | None = None, release_id: UUID | No
     row = _aliased(owner.asset_id, alias) if alias is not None else _named(owner.asset_id, release_id)
     if row.state != ReleaseState.PUBLISHED:
         place = "/releaseAlias" if alias is not None else "/releaseId"
-        raise _not_published(f"The release {row.asset.name}@{row.semver} is {row.state}.", place)
+        raise not_published(f"The release {row.asset.name}@{row.semver} is {row.state}.", place)
     workflow = _workflow(row, workflow_id)
     if workflow is None:
         raise _unknown_workflow(workflow_id, f" in {row.asset.name}@{row.semver}")
@@ -128,7 +128,7 @@ def _aliased(asset_id: UUID, alias: str) -> Release:
 def _named(asset_id: UUID, release_id: UUID | None) -> Release:
     row = releases().filter(pk=release_id, asset_id=asset_id).first() if release_id else None
     if row is None:
-        raise _not_published("There is no such release of this workflow's asset.", "/releaseId")
+        raise not_published("There is no such release of this workflow's asset.", "/releaseId")
     return row
 
 
@@ -137,7 +137,7 @@ def _unknown_workflow(workflow_id: str, where: str = "") -> UnknownWorkflow:
     return UnknownWorkflow(problem, errors=[FieldError("/workflowId", problem)])
 
 
-def _not_published(problem: str, place: str) -> ReleaseNotPublished:
+def not_published(problem: str, place: str) -> ReleaseNotPublished:
     return ReleaseNotPublished(problem, errors=[FieldError(place, problem)])
 
 
@@ -196,6 +196,39 @@ def loadable(release_id: UUID) -> bool:
 def _needs_revoked(closure_id: UUID | None) -> bool:
     needed = ClosureDependency.objects.filter(closure_id=closure_id)
     return bool(needed.filter(release__state=ReleaseState.REVOKED).exists())
+
+
+@dataclass(frozen=True, slots=True)
+class Decree:
+    """What was decreed over the runs of a release when it, or one that it needs, was taken out of use."""
+
+    release: str
+    state: str
+    in_flight: str
+    reason: str
+
+
+def decree_over(release_id: UUID) -> Decree | None:
+    """What becomes of runs that pinned this release; None while nothing was decreed. The strictest stands.
+
+    A Deprecated dependency still loads, so only a Revoked one reaches those who need it.
+    """
+    pinned = Release.objects.filter(pk=release_id).values("closure_id")
+    needed = ClosureDependency.objects.filter(closure_id__in=pinned).values("release_id")
+    own = Q(pk=release_id, state__in=[ReleaseState.DEPRECATED, ReleaseState.REVOKED])
+    rows = releases().filter(own | Q(pk__in=needed, state=ReleaseState.REVOKED))
+    found = [
+        Decree(f"{row.asset.name}@{row.semver}", str(row.state), row.in_flight, row.ending_reason)
+        for row in rows
+    ]
+    return max(found, key=lambda one: STRICTNESS.index(InFlight(one.in_flight)), default=None)
+
+
+def resting_on(release_id: UUID) -> list[UUID]:
+    """The release and every one whose closure needs it: whose runs its revocation reaches."""
+    needing = ClosureDependency.objects.filter(release_id=release_id).values("closure_id")
+    rows = Release.objects.filter(Q(pk=release_id) | Q(closure_id__in=needing))
+    return list(rows.order_by("pk").values_list("pk", flat=True))
 
 
 def load_release(release_id: UUID) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """States and lifecycles of releases and aliases."""
 
+from typing import Final
+
 from django.db.models import TextChoices
 
 from factory.lifecycle import Edge, Lifecycle
@@ -35,6 +37,12 @@ class InFlight(TextChoices):
     """What happens to runs that already pinned a release which is taken out of use."""
 
     DRAIN = "drain"
+    BLOCK = "block"
+    CANCEL = "cancel"
+
+
+STRICTNESS: Final = (InFlight.DRAIN, InFlight.CANCEL, InFlight.BLOCK)
+"""Of two decrees over one run the later in this order stands: to stop at once is the strictest."""
 
 
 class Verdict(TextChoices):

@@ -1,7 +1,13 @@
-"""What runs do about news: their own acceptance, what the engine found, and what became of their money."""
+"""What runs do about news: their own acceptance, what the engine found, what became of their money, orders.
+
+An order over many runs is carried out run by run, each by its own command, which judges again: the handler
+gives a first push within a moment, and the reconciler does what is left, also when the news was lost.
+"""
 
 from uuid import UUID
 
+import projects.states as projects
+import registry.events as registry
 import usage.states as usage
 from factory.context import Context
 from factory.hints import WORK, publish
@@ -16,6 +22,8 @@ from runs.commands import (
     release_first_step,
     start_run,
 )
+from runs.reconcilers import KillSwitchReconciler, ReleaseDecreeReconciler
+from runs.selectors import concerns  # noqa: F401  registers what rests on projects and releases
 from runs.states import (
     ATTEMPT_OUTCOME_RECORDED,
     RUN_ACCEPTED,
@@ -90,3 +98,22 @@ def wake_the_pollers(ctx: Context, event: Received) -> None:
 
 def _run(event: Received) -> UUID:
     return UUID(str(event.payload["runId"]))
+
+
+A_MOMENT = 2.0
+"""Seconds that a handler may take: others wait behind it."""
+
+
+@on(registry.AssetReleaseDeprecated.topic, name="runs.follow_deprecation")
+@on(registry.AssetReleaseRevoked.topic, name="runs.follow_revocation")
+def follow_decree_of_release(ctx: Context, event: Received) -> None:
+    """A release was taken out of use: its open runs end as was decreed."""
+    if event.payload["inFlight"] != "drain":
+        ReleaseDecreeReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
+
+
+@on(projects.STATE_CHANGED, name="runs.kill_runs")
+def kill_runs_of_project(ctx: Context, event: Received) -> None:
+    """A project's kill switch was thrown: every open run of it is cancelled."""
+    if event.payload["cause"] == "KillSwitchThrown":
+        KillSwitchReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)

@@ -1,10 +1,16 @@
-"""What time alone changes about runs: leases that nobody renews, and runs that take too long."""
+"""What time alone changes about runs, and what was ordered over many of them, one by one."""
 
 from typing import ClassVar
 
 from factory.context import Context
 from factory.reconciling import Due, Reconciler
-from runs.commands import enforce_deadline, expire_lease
+from runs.commands import (
+    cancel_killed_run,
+    enforce_deadline,
+    expire_lease,
+    finish_kill_switch,
+    follow_decree,
+)
 from runs.operations.timing import grace
 
 DEADLINE = "deadline"
@@ -33,3 +39,49 @@ class LeaseExpiryReconciler(Reconciler):
             enforce_deadline(ctx, run_id=due.id)
         else:
             expire_lease(ctx, lease_id=due.id, fencing_token=int(due.key))
+
+
+class ReleaseDecreeReconciler(Reconciler):
+    """Fails or cancels open runs of releases that were taken out of use with `block` or `cancel`."""
+
+    name: ClassVar[str] = "ReleaseDecreeReconciler"
+    every: ClassVar[str] = "*/1 * * * *"
+    batch: ClassVar[int] = 50
+
+    def find_sql(self) -> str:
+        return (
+            "SELECT r.created_at AS due_at, r.id, r.tenant_id, '' AS key "
+            "FROM runs_run r JOIN registry_release p ON p.id = r.release_id "
+            "WHERE r.state IN ('Accepted', 'Running', 'WaitingForApproval') AND "
+            "(p.in_flight IN ('block', 'cancel') OR EXISTS ("
+            "SELECT 1 FROM registry_closuredependency d JOIN registry_release n ON n.id = d.release_id "
+            "WHERE d.closure_id = p.closure_id AND n.state = 'Revoked' AND n.in_flight IN ('block', 'cancel')"
+            "))"
+        )
+
+    def repair(self, ctx: Context, due: Due) -> None:
+        follow_decree(ctx, run_id=due.id)
+
+
+class KillSwitchReconciler(Reconciler):
+    """Cancels the open runs of projects whose kill switch was thrown, and notes when none is left."""
+
+    name: ClassVar[str] = "KillSwitchReconciler"
+    every: ClassVar[str] = "*/1 * * * *"
+    batch: ClassVar[int] = 50
+
+    def find_sql(self) -> str:
+        return (
+            "SELECT p.killing_since AS due_at, r.id, r.tenant_id, 'run' AS key "
+            "FROM projects_project p JOIN runs_run r ON r.project_id = p.id "
+            "WHERE p.killing_since IS NOT NULL "
+            "AND r.state IN ('Accepted', 'Running', 'WaitingForApproval') "
+            "UNION ALL SELECT killing_since + interval '1 millisecond', id, tenant_id, 'project' "
+            "FROM projects_project WHERE killing_since IS NOT NULL"
+        )
+
+    def repair(self, ctx: Context, due: Due) -> None:
+        if due.key == "run":
+            cancel_killed_run(ctx, run_id=due.id)
+        else:
+            finish_kill_switch(ctx, project_id=due.id)

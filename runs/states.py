@@ -86,6 +86,8 @@ class Attention(TextChoices):
 
 RUN_ACTIVE: Final = frozenset({RunState.ACCEPTED, RunState.RUNNING, RunState.WAITING, RunState.CANCELLING})
 RUN_TERMINAL: Final = frozenset(RunState) - RUN_ACTIVE
+RUN_OPEN: Final = frozenset({RunState.ACCEPTED, RunState.RUNNING, RunState.WAITING})
+"""States from which a run can still be stopped: nobody has asked for it yet, and it is not over."""
 RUN_WORKING: Final = frozenset({RunState.RUNNING, RunState.WAITING})
 """States in which a holder's work still counts for the run."""
 STEP_ACTIVE: Final = frozenset({StepState.PENDING, StepState.DISPATCHED, StepState.RUNNING})
@@ -104,6 +106,7 @@ RUN: Final = Lifecycle(
         Edge("", "Accepted", causes=("Submitted",), events=(RUN_ACCEPTED,)),
         Edge("Accepted", "Running", causes=("FirstAttemptDispatched",), events=(RUN_STATE_CHANGED,)),
         Edge("Accepted", "Failed", causes=("BudgetDenied", "ReservationExpired"), events=_FAILED),
+        Edge("Accepted", "Failed", causes=("ReleaseRevoked", "ReleaseDeprecated"), events=_FAILED),
         Edge("Accepted", "Failed", causes=("WorkflowFailed",), events=_ENGINE_FAILED),
         Edge(
             "Accepted",
@@ -130,6 +133,7 @@ RUN: Final = Lifecycle(
             for state in ("Running", "WaitingForApproval")
             for edge in (
                 Edge(state, "Failed", causes=("DeadlineExceeded", "BudgetExhausted"), events=_FAILED),
+                Edge(state, "Failed", causes=("ReleaseRevoked", "ReleaseDeprecated"), events=_FAILED),
                 Edge(
                     state, "Failed", causes=("StepFailedTerminally", "WorkflowFailed"), events=_ENGINE_FAILED
                 ),

@@ -11,6 +11,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Concat, TruncDate
 
 from factory import clock
+from projects.selectors import paused
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.money import ZERO
 from usage.periods import month_of
@@ -104,6 +105,13 @@ def reservation_of(run_id: UUID) -> ReservationView | None:
     """The run's reservation, if one was tried."""
     row = Reservation.objects.filter(run_id=run_id).first()
     return reservation_view(row) if row else None
+
+
+def due_at(row: Reservation, at: datetime) -> datetime:
+    """When a reservation that waits expires, as of `at`: the clock stands still in a suspended project."""
+    if row.due_at is None:
+        raise ValueError("A reservation that has dispatched, or is over, never expires.")
+    return row.due_at + paused(row.project_id, row.created_at, at)
 
 
 def usage_of_run(run_id: UUID) -> UsageView:

@@ -11,7 +11,14 @@ from approvals.errors import (
     NotAuthorized,
 )
 from approvals.models import ApprovalRequest, Authorization
-from approvals.selectors import ApprovalView, AuthorizationView, approval_view, authorization_view, genuine
+from approvals.selectors import (
+    ApprovalView,
+    AuthorizationView,
+    approval_view,
+    authorization_view,
+    genuine,
+    valid_until,
+)
 from approvals.states import ApprovalState
 from factory import clock
 from factory.commanding import operation
@@ -115,5 +122,6 @@ def _require_valid(row: ApprovalRequest, at: datetime) -> None:
         raise ApprovalExpired("Nobody decided in time.")
     if row.state != ApprovalState.APPROVED:
         raise NotAuthorized(f"The request is {row.state}, not approved.")
-    if row.valid_until is not None and at >= row.valid_until:
-        raise ApprovalLapsed(f"The approval was good until {row.valid_until.isoformat()}, and was not used.")
+    until = valid_until(row, at)
+    if until is not None and at >= until:
+        raise ApprovalLapsed(f"The approval was good until {until.isoformat()}, and was not used.")

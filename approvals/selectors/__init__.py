@@ -47,6 +47,7 @@ from approvals.selectors.views import (
     approval_view,
     authorization_view,
     policy_view,
+    valid_until,
 )
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "somebody_eligible",
     "standing_to_decide",
     "unused_approved",
+    "valid_until",
     "visible",
     "who_may_decide",
 ]

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Case, DateTimeField, F, Func, QuerySet, When
 
 from approvals.errors import ApprovalNotFound, ProposalCorrupted
 from approvals.models import ApprovalRequest, Authorization, Proposal
@@ -14,6 +15,7 @@ from approvals.selectors.views import ApprovalView, AuthorizationView, approval_
 from approvals.states import ApprovalState
 from factory import clock
 from factory.hashing import digest_bytes
+from projects.selectors import Paused
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,11 @@ class ProposalView:
 
 def requests() -> QuerySet[ApprovalRequest]:
     """All requests of the tenant in scope, with what a view of them needs."""
-    return ApprovalRequest.objects.select_related("project", "environment").prefetch_related("authorizations")
+    at = Func(function="clock_timestamp", output_field=DateTimeField())
+    paused = Paused(F("project_id"), F("valid_until") - F("valid_for"), at)
+    rows: QuerySet[ApprovalRequest] = ApprovalRequest.objects.select_related("project", "environment")
+    rows = rows.annotate(paused=Case(When(valid_until__isnull=False, then=paused), default=timedelta(0)))
+    return rows.prefetch_related("authorizations")
 
 
 def approval(approval_id: UUID) -> ApprovalView:

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from approvals.models import ApprovalRequest, Authorization, PolicyRevision
 from approvals.states import ApprovalState, SubjectType
+from factory import clock
+from projects.selectors import paused
 
 Use = Literal["", "not-yet-used", "used", "ended-unused"]
 
@@ -137,6 +139,21 @@ class ApprovalView:
         return "ended-unused" if self.valid_until is not None and at >= self.valid_until else "not-yet-used"
 
 
+def valid_until(row: ApprovalRequest, at: datetime) -> datetime | None:
+    """The end of an approval's validity as of `at`: it stands still while the project is suspended."""
+    if row.valid_until is None:
+        return None
+    return row.valid_until + paused(row.project_id, row.valid_until - row.valid_for, at)
+
+
+def _shown_end(row: ApprovalRequest) -> datetime | None:
+    """The same, from the query that read the row where that has asked (`requests`)."""
+    told: timedelta | None = getattr(row, "paused", None)
+    if row.valid_until is None or told is None:
+        return valid_until(row, clock.now()) if row.valid_until else None
+    return row.valid_until + told
+
+
 def approval_view(row: ApprovalRequest) -> ApprovalView:
     """The view of a row; its authorization, project and environment are read with it if not yet there."""
     may_be_used = row.state == ApprovalState.APPROVED
@@ -176,6 +193,6 @@ def approval_view(row: ApprovalRequest) -> ApprovalView:
         decided_at=row.decided_at,
         reason=row.reason,
         closed_at=row.closed_at,
-        valid_until=row.valid_until,
+        valid_until=_shown_end(row),
         authorization=authorization_view(used) if used else None,
     )

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.db.models import Q
+
 from factory.context import Actor, ActorKind, Channel, Context, system
 from factory.errors import Forbidden
 from factory.identity.directory import Standing, directory
@@ -13,7 +15,14 @@ NO_STANDING = "This token has no standing in the tenant and project that it name
 
 
 def is_revoked(token: Token) -> bool:
-    return bool(token.jti) and RevokedToken.objects.filter(jti=token.jti).exists()
+    """Whether the token itself was revoked, or its subject's credential after it was issued.
+
+    A token of the very second of the revocation counts as issued before: tokens tell whole seconds.
+    """
+    credential = Q(jti="", subject=token.subject, pool=token.pool, revoked_at__gte=token.issued_at)
+    named = Q(jti=token.jti) & ~Q(jti="")
+    rows = RevokedToken.objects.filter(named | credential, scope__in={"", token.tenant_id})
+    return bool(rows.exists())
 
 
 def standing_of(subject: str, tenant_id: str, project_id: UUID | None) -> Standing:

@@ -36,6 +36,7 @@ class Token:
     kind: str
     scopes: frozenset[str]
     expires_at: datetime
+    issued_at: datetime
     jti: str = ""
     tenant_id: str = ""
     project_id: UUID | None = None
@@ -138,6 +139,7 @@ class Verifier:
             "issuer": claims["iss"],
             "subject": claims["sub"],
             "expires_at": datetime.fromtimestamp(int(claims["exp"]), UTC),
+            "issued_at": datetime.fromtimestamp(int(claims["iat"]), UTC),
             "scopes": _words(claims.get(self._config.claims.scope), "scope"),
             "jti": _text(claims.get("jti", ""), "jti"),
         }

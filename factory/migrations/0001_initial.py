@@ -27,21 +27,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='RevokedToken',
-            fields=[
-                ('jti', models.CharField(max_length=255, primary_key=True, serialize=False)),
-                ('subject', models.CharField(blank=True, max_length=255)),
-                ('reason', models.CharField(max_length=1000)),
-                ('revoked_by', models.CharField(max_length=255)),
-                ('revoked_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                'db_table': 'factory_revoked_token',
-                'ordering': ('-revoked_at',),
-            },
-        ),
-        migrations.CreateModel(
             name='Setting',
             fields=[
                 ('name', models.CharField(max_length=64, primary_key=True, serialize=False)),
@@ -232,6 +217,26 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(models.F('stream_id'), models.F('kind'), models.F('sequence'), name='purge_once'), models.CheckConstraint(condition=models.Q(('kind__in', ['journal', 'audit', 'outbox'])), name='purge_kind_known')],
+            },
+        ),
+        migrations.CreateModel(
+            name='RevokedToken',
+            fields=[
+                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('scope', models.CharField(blank=True, default='', max_length=64)),
+                ('jti', models.CharField(blank=True, default='', max_length=255)),
+                ('subject', models.CharField(blank=True, default='', max_length=255)),
+                ('pool', models.CharField(blank=True, default='', max_length=100)),
+                ('reason', models.CharField(max_length=1000)),
+                ('revoked_by', models.CharField(max_length=255)),
+                ('revoked_at', models.DateTimeField()),
+                ('expires_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'db_table': 'factory_revoked_token',
+                'ordering': ('-revoked_at',),
+                'indexes': [models.Index(condition=models.Q(('jti', ''), _negated=True), fields=['jti'], name='revoked_token_by_jti'), models.Index(condition=models.Q(('jti', '')), fields=['subject', 'pool'], name='revoked_token_by_subject')],
+                'constraints': [models.UniqueConstraint(models.F('scope'), models.F('jti'), condition=models.Q(('jti', ''), _negated=True), name='revoked_token_once'), models.CheckConstraint(condition=models.Q(models.Q(('jti', ''), _negated=True), models.Q(('subject', ''), _negated=True), _connector='OR'), name='revoked_token_names_one')],
             },
         ),
     ]

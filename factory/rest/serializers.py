@@ -150,3 +150,10 @@ class QueryMoment(Moment):
 
     def to_internal_value(self, value: Any) -> datetime:
         return super().to_internal_value(value.replace(" ", "+") if isinstance(value, str) else value)
+
+
+class InUseBody(StrictSerializer):
+    """What rests on it now: what taking it out of use would reach."""
+
+    openRuns = Whole()
+    heldAttempts = Whole()

@@ -4,13 +4,14 @@ from projects.commands.environments import add_environment
 from projects.commands.members import add_member, change_member, remove_member
 from projects.commands.onboarding import Onboarded, onboard_project, onboard_tenant
 from projects.commands.service_accounts import register_service_account
-from projects.commands.suspension import resume_project, suspend_project
+from projects.commands.suspension import kill_project, resume_project, suspend_project
 
 __all__ = [
     "Onboarded",
     "add_environment",
     "add_member",
     "change_member",
+    "kill_project",
     "onboard_project",
     "onboard_tenant",
     "register_service_account",

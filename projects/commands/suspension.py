@@ -6,11 +6,13 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import TransitionRefused
-from factory.recording import audit, record
+from factory.locking import lock_many
+from factory.recording import audit, record, save
 from projects.commands.reach import lock_own_project
+from projects.errors import KillSwitchInProgress
 from projects.events import ProjectStateChanged
 from projects.inputs import refuse, text_faults
-from projects.models import Project
+from projects.models import Project, Suspension
 from projects.states import ProjectState
 
 
@@ -24,22 +26,52 @@ def suspend_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
     """
     refuse(text_faults(reason, "/reason", limit=2000), "Suspending a project needs a reason.")
     project = _lock_in(ctx, project_id, ProjectState.ACTIVE, "suspended")
-    project.suspend(at=now(), reason=reason.strip())
+    at = now()
+    project.suspend(at=at, reason=reason.strip())
+    save(Suspension(project_id=project.id, suspended_at=at))
     _record(ctx, project, ProjectState.ACTIVE, "SuspendRequested", "SuspendProject", reason)
     return str(project.state)
 
 
 @command("ResumeProject")
 def resume_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
-    """Let a suspended project take work again.
+    """Let a suspended project take work again; what was paused goes on with the time that it had left.
 
     Guards: an admin of the project, a reason. Emits: `ProjectStateChanged`. Errors: `NotFound`,
-    `InvalidInput`, `TransitionRefused`.
+    `InvalidInput`, `TransitionRefused`, `KillSwitchInProgress` while runs are still being cancelled.
     """
     refuse(text_faults(reason, "/reason", limit=2000), "Resuming a project needs a reason.")
     project = _lock_in(ctx, project_id, ProjectState.SUSPENDED, "resumed")
-    project.resume(at=now())
+    if project.killing_since is not None:
+        raise KillSwitchInProgress("Its open runs are being cancelled; resume it when that is done.")
+    at = now()
+    project.resume(at=at)
+    for pause in lock_many(Suspension.objects.filter(project_id=project.id, resumed_at=None)):
+        pause.resumed_at = at
+        save(pause)
     _record(ctx, project, ProjectState.SUSPENDED, "ResumeRequested", "ResumeProject", reason)
+    return str(project.state)
+
+
+@command("KillProject")
+def kill_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
+    """The kill switch: suspend a project and have every open run of it cancelled, in one reasoned act.
+
+    Takes the project's lock alone, so nothing is half-way in when it commits, and nothing starts after.
+    The runs are cancelled one by one by who hears of it, and by a reconciler if that stops half-way; until
+    each was asked to stop the project cannot be resumed. A second throw meanwhile changes nothing: the
+    first reason stands. Guards: an admin of the project, a reason. Emits: `ProjectStateChanged`. Errors:
+    `NotFound`, `InvalidInput`.
+    """
+    refuse(text_faults(reason, "/reason", limit=2000), "The kill switch needs a reason.")
+    project = lock_own_project(ctx, project_id)
+    if project.killing_since is not None:
+        return str(project.state)
+    before, at = ProjectState(project.state), now()
+    project.kill(at=at, by=ctx.actor.subject, reason=reason.strip())
+    if before == ProjectState.ACTIVE:
+        save(Suspension(project_id=project.id, suspended_at=at))
+    _record(ctx, project, before, "KillSwitchThrown", "KillProject", reason)
     return str(project.state)
 
 

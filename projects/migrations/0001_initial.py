@@ -26,12 +26,16 @@ class Migration(migrations.Migration):
                 ('state', django_fsm.FSMField(choices=[('Active', 'Active'), ('Suspended', 'Suspended')], default='Active', max_length=50, protected=True)),
                 ('suspended_at', models.DateTimeField(null=True)),
                 ('suspension_reason', models.TextField(blank=True, default='')),
+                ('killing_since', models.DateTimeField(null=True)),
+                ('killed_by', models.CharField(blank=True, default='', max_length=255)),
+                ('kill_reason', models.TextField(blank=True, default='')),
                 ('version', models.BigIntegerField(default=0)),
                 ('created_at', models.DateTimeField()),
                 ('updated_at', models.DateTimeField()),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('tenant_id', 'slug'), name='project_slug_once_a_tenant'), models.CheckConstraint(condition=models.Q(('slug__regex', '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')), name='project_slug_is_a_slug'), models.CheckConstraint(condition=models.Q(('state__in', ['Active', 'Suspended'])), name='project_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'Suspended'), ('suspended_at__isnull', False), models.Q(('suspension_reason', ''), _negated=True)), models.Q(models.Q(('state', 'Suspended'), _negated=True), ('suspended_at__isnull', True), ('suspension_reason', '')), _connector='OR'), name='project_suspended_since_and_why')],
+                'indexes': [models.Index(condition=models.Q(('killing_since__isnull', False)), fields=['killing_since'], name='project_killing')],
+                'constraints': [models.UniqueConstraint(fields=('tenant_id', 'slug'), name='project_slug_once_a_tenant'), models.CheckConstraint(condition=models.Q(('slug__regex', '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')), name='project_slug_is_a_slug'), models.CheckConstraint(condition=models.Q(('state__in', ['Active', 'Suspended'])), name='project_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'Suspended'), ('suspended_at__isnull', False), models.Q(('suspension_reason', ''), _negated=True)), models.Q(models.Q(('state', 'Suspended'), _negated=True), ('suspended_at__isnull', True), ('suspension_reason', '')), _connector='OR'), name='project_suspended_since_and_why'), models.CheckConstraint(condition=models.Q(models.Q(('kill_reason', ''), ('killed_by', ''), ('killing_since__isnull', True)), models.Q(('state', 'Suspended'), models.Q(('killed_by', ''), _negated=True), models.Q(('kill_reason', ''), _negated=True)), _connector='OR'), name='project_killed_by_and_why')],
             },
         ),
         migrations.CreateModel(
@@ -101,6 +105,20 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('tenant_id', 'project', 'slug'), name='environment_slug_once_a_project'), models.CheckConstraint(condition=models.Q(('slug__regex', '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')), name='environment_slug_is_a_slug')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Suspension',
+            fields=[
+                ('tenant_id', models.CharField(editable=False, max_length=64)),
+                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('suspended_at', models.DateTimeField()),
+                ('resumed_at', models.DateTimeField(null=True)),
+                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='suspensions', to='projects.project')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project', 'suspended_at'], name='suspension_by_project')],
+                'constraints': [models.UniqueConstraint(models.F('project'), condition=models.Q(('resumed_at__isnull', True)), name='suspension_one_at_a_time'), models.CheckConstraint(condition=models.Q(('resumed_at__isnull', True), ('resumed_at__gte', models.F('suspended_at')), _connector='OR'), name='suspension_ends_after_it_began')],
             },
         ),
     ]

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
-from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
+from factory.rest.serializers import Choice, Identifier, InUseBody, Moment, StrictSerializer, Text, Whole
 from projects.inputs import NewEnvironment, NewMember
 from projects.models import SLUG, SLUG_WORDS
 from projects.states import GRANTS, ROLES, MembershipState, ProjectState, Role, SubjectKind
@@ -28,9 +28,18 @@ class ProjectBody(StrictSerializer):
     state = Choice(choices=ProjectState.choices)
     suspendedAt = Moment(source="suspended_at", allow_null=True)
     suspensionReason = Text(source="suspension_reason", max_length=2000)
+    killingSince = Moment(source="killing_since", allow_null=True)
+    killedBy = Text(source="killed_by", allow_blank=True)
+    killReason = Text(source="kill_reason", allow_blank=True, max_length=2000)
     version = Whole()
     createdAt = Moment(source="created_at")
     updatedAt = Moment(source="updated_at")
+
+
+class ProjectInUseBody(ProjectBody):
+    """A project with what rests on it."""
+
+    inUse = InUseBody()
 
 
 class EnvironmentBody(StrictSerializer):

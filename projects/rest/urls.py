@@ -9,6 +9,7 @@ urlpatterns = [
     path("projects/<uuid:project_id>", views.ProjectDetail.as_view(), name="project"),
     path("projects/<uuid:project_id>/suspend", views.ProjectSuspend.as_view(), name="project-suspend"),
     path("projects/<uuid:project_id>/resume", views.ProjectResume.as_view(), name="project-resume"),
+    path("projects/<uuid:project_id>/kill", views.ProjectKill.as_view(), name="project-kill"),
     path("projects/<uuid:project_id>/environments", views.EnvironmentList.as_view(), name="environments"),
     path("projects/<uuid:project_id>/members", views.MemberList.as_view(), name="members"),
     path("projects/<uuid:project_id>/members/<uuid:member_id>", views.MemberDetail.as_view(), name="member"),

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory.commanding import AlreadyDone, Command, Once
+from factory.concerns import concerns
 from factory.errors import NotFound
 from factory.hashing import digest
 from factory.rest.etags import with_etag
@@ -20,6 +21,7 @@ from projects.commands import (
     add_environment,
     add_member,
     change_member,
+    kill_project,
     onboard_project,
     remove_member,
     resume_project,
@@ -36,6 +38,7 @@ from projects.rest.serializers import (
     OnboardedBody,
     OnboardingBody,
     ProjectBody,
+    ProjectInUseBody,
     ReasonBody,
     new_environment,
     new_member,
@@ -107,12 +110,13 @@ class ProjectList(ProjectsView):
 class ProjectDetail(ProjectsView):
     operation = {"GET": "ReadProject"}
 
-    @extend_schema(summary="Read a project", responses=ProjectBody)
+    @extend_schema(summary="Read a project", responses=ProjectInUseBody)
     def get(self, request: Request, project_id: UUID) -> Response:
         """One project, with an ETag of its version."""
         with self.reading():
             row = self.own(project_id)
-        return with_etag(request, ProjectBody(row).data, row.id, row.version)
+            body = {**ProjectBody(row).data, "inUse": concerns("project", row.id)}
+        return with_etag(request, body, row.id, row.version, body["inUse"])
 
 
 class ProjectSuspension(ProjectsView):
@@ -141,6 +145,14 @@ class ProjectResume(ProjectSuspension):
 
     operation = {"POST": "ResumeProject"}
     command = resume_project
+
+
+@extend_schema(summary="Throw the kill switch", parameters=[ONCE], request=ReasonBody, responses=ProjectBody)
+class ProjectKill(ProjectSuspension):
+    """Suspends the project and cancels every open run of it; `killingSince` is empty when all were asked."""
+
+    operation = {"POST": "KillProject"}
+    command = kill_project
 
 
 class EnvironmentList(ProjectsView):

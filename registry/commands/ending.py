@@ -21,9 +21,10 @@ from registry.states import InFlight, ReleaseState
 def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: str) -> str:
     """Take no new submissions for a release; runs that pinned it still load it. Returns the state.
 
-    Guards: Published; no alias names it; an in-flight policy that is offered; a reason.
-    Emits: AssetReleaseDeprecated. Errors: InvalidInput, InFlightNotOffered, ReleaseNotFound,
-    ReleaseNotInState, AliasInUse.
+    What becomes of those runs the in-flight policy says: `drain` lets them finish, `block` fails them and
+    `cancel` cancels them, which the app above does on hearing of it. Guards: Published; no alias names it;
+    an in-flight policy that is offered; a reason. Emits: AssetReleaseDeprecated. Errors: InvalidInput,
+    InFlightNotOffered, ReleaseNotFound, ReleaseNotInState, AliasInUse.
     """
     _check(in_flight, reason)
     release = _locked_in(ctx, release_id, {ReleaseState.PUBLISHED})
@@ -48,7 +49,8 @@ def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason:
 def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: str) -> str:
     """Take a release back for good: nothing loads it any more. Returns the state.
 
-    Runs that pinned it are not stopped (`drain`), but whatever they have not loaded yet is refused to them.
+    Runs that rest on it, also through another release, finish (`drain`), fail (`block`) or are cancelled
+    (`cancel`); whatever they have not loaded yet is refused to them, and every authorization.
     A review that is under way is cancelled; aliases that name it resolve no more until they move.
     Guards: InReview, Published or Deprecated; an in-flight policy that is offered; a reason.
     Emits: AssetReleaseRevoked. Errors: InvalidInput, InFlightNotOffered, ReleaseNotFound,
@@ -78,7 +80,7 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
 def _check(in_flight: str, reason: str) -> None:
     refuse(reason_faults(reason), "Taking a release out of use needs a reason.")
     if in_flight not in InFlight.values:
-        problem = "Only `drain` is offered: runs that pinned the release go on to their end."
+        problem = f"What becomes of runs in flight is one of {', '.join(InFlight.values)}."
         raise InFlightNotOffered(problem, errors=[FieldError("/inFlight", problem)])
 
 

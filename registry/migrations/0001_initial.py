@@ -222,7 +222,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='release',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('in_flight__in', ['drain']), ('state__in', ['Deprecated', 'Revoked'])), models.Q(models.Q(('state__in', ['Deprecated', 'Revoked']), _negated=True), ('in_flight', '')), _connector='OR'), name='release_in_flight'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('in_flight__in', ['drain', 'block', 'cancel']), ('state__in', ['Deprecated', 'Revoked'])), models.Q(models.Q(('state__in', ['Deprecated', 'Revoked']), _negated=True), ('in_flight', '')), _connector='OR'), name='release_in_flight'),
         ),
         migrations.AddConstraint(
             model_name='release',

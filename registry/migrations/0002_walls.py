@@ -40,9 +40,11 @@ class Migration(migrations.Migration):
         TenantWalls("Asset"),
         TenantWalls("Closure"),
         TenantWalls("EvaluationRecord"),
-        TenantWalls("Release", scan=("id", "tenant_id", "next_resolution_at")),
+        TenantWalls(
+            "Release", scan=("id", "tenant_id", "next_resolution_at", "state", "in_flight", "closure_id")
+        ),
         TenantWalls("ClosureEntry"),
-        TenantWalls("ClosureDependency"),
+        TenantWalls("ClosureDependency", scan=("tenant_id", "closure_id", "release_id")),
         TenantWalls("ReleaseBlob"),
         TenantWalls("AssetWorkflow"),
         TenantWalls("Alias"),

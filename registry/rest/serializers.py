@@ -7,6 +7,7 @@ from rest_framework import serializers
 from factory.rest.serializers import (
     Choice,
     Identifier,
+    InUseBody,
     JSONObject,
     Moment,
     QueryMoment,
@@ -101,16 +102,19 @@ class ReleaseBody(StrictSerializer):
 
 
 class ReleaseDetailBody(ReleaseBody):
-    """A release with what was evaluated, newest first, and the aliases that name it."""
+    """A release with what was evaluated, newest first, the aliases that name it, and what rests on it."""
 
     evaluations = EvaluationBody(many=True)
     aliases = serializers.ListField(child=Text())
+    inUse = InUseBody()
 
 
-def release_detail(row: Release, evaluations: list[EvaluationRecord], aliases: list[str]) -> dict[str, Any]:
+def release_detail(
+    row: Release, evaluations: list[EvaluationRecord], aliases: list[str], in_use: dict[str, int]
+) -> dict[str, Any]:
     """The body of one release."""
     told = EvaluationBody(evaluations, many=True).data
-    return {**ReleaseBody(row).data, "evaluations": told, "aliases": aliases}
+    return {**ReleaseBody(row).data, "evaluations": told, "aliases": aliases, "inUse": in_use}
 
 
 class ReleaseFilter(StrictSerializer):
@@ -173,7 +177,7 @@ class EmptyBody(StrictSerializer):
 
 
 class EndingBody(StrictSerializer):
-    """Why a release is taken out of use, and what happens to runs that pinned it: `drain`."""
+    """Why a release is taken out of use, and what becomes of runs in flight: `drain`, `block`, `cancel`."""
 
     inFlight = Text(source="in_flight", max_length=16)
     reason = Text(max_length=1000)

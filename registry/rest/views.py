@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory.commanding import AlreadyDone, Command, Once
+from factory.concerns import concerns
 from factory.hashing import digest
 from factory.rest.etags import with_etag
 from factory.rest.idempotency import REPLAYED, key_of
@@ -62,7 +63,8 @@ class RegistryView(HouseView):
     def detail(self, release_id: UUID) -> dict[str, Any]:
         with self.reading():
             row = selectors.find_release(release_id)
-            return release_detail(row, selectors.evaluations(row), selectors.aliases_of(row.id))
+            aliases, in_use = selectors.aliases_of(row.id), concerns("release", row.id)
+            return release_detail(row, selectors.evaluations(row), aliases, in_use)
 
 
 class ReleaseList(RegistryView):
@@ -96,7 +98,7 @@ class ReleaseDetail(RegistryView):
     def get(self, request: Request, release_id: UUID) -> Response:
         """One release, with its evaluations and the aliases that name it."""
         body = self.detail(release_id)
-        return with_etag(request, body, release_id, body["revision"], *body["aliases"])
+        return with_etag(request, body, release_id, body["revision"], *body["aliases"], body["inUse"])
 
 
 class ReleaseManifest(RegistryView):

@@ -12,7 +12,9 @@ from runs.commands.cancel_run import cancel_run
 from runs.commands.close_attention import close_attention
 from runs.commands.dispatch_step import dispatch_step
 from runs.commands.expire_lease import enforce_deadline, expire_lease, withdraw_from_drained
+from runs.commands.follow_decree import follow_decree
 from runs.commands.freezing import freeze_run, lift_freeze
+from runs.commands.kill_runs import cancel_killed_run, finish_kill_switch
 from runs.commands.pools import change_quota, serve_tenant
 from runs.commands.record_receipts import record_receipts
 from runs.commands.recover_lease import recover_lease
@@ -36,6 +38,7 @@ __all__ = [
     "Park",
     "WorkerView",
     "acquire_lease",
+    "cancel_killed_run",
     "cancel_run",
     "change_quota",
     "close_attention",
@@ -47,6 +50,8 @@ __all__ = [
     "fail_run_on_budget_denial",
     "fail_run_on_expired_reservation",
     "fail_run_when_told",
+    "finish_kill_switch",
+    "follow_decree",
     "freeze_run",
     "heartbeat",
     "lift_freeze",

@@ -2,17 +2,14 @@
 
 from uuid import UUID
 
-from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InsufficientRole, InvalidInput
-from factory.recording import audit, save
 from runs.errors import RunEnded
-from runs.models import CancellationIntent, Run
-from runs.operations.ending import finish_cancelling, settle_money, stop_everything
+from runs.models import Run
+from runs.operations.cancelling import cancel
 from runs.operations.holding import lock_run
-from runs.operations.moving import move_to_cancelled, moved
-from runs.states import RunState
+from runs.states import RUN_OPEN, RunState
 
 MAY_CANCEL = frozenset({"Operator", "WorkspaceAdmin", "PlatformAdmin"})
 MOST_REASON = 2000
@@ -33,8 +30,8 @@ def cancel_run(ctx: Context, *, run_id: UUID, reason: str) -> str:
     _require_may_cancel(ctx, run)
     if run.state in (RunState.COMPLETED, RunState.FAILED):
         raise RunEnded(f"The run is {run.state}: there is nothing left to stop.")
-    if run.state not in (RunState.CANCELLING, RunState.CANCELLED):
-        _cancel(ctx, run, _reason(reason))
+    if run.state in RUN_OPEN:
+        cancel(ctx, run, requested_by=ctx.actor.subject, reason=_reason(reason))
     return str(run.state)
 
 
@@ -50,20 +47,3 @@ def _reason(reason: str) -> str:
         fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
         raise InvalidInput("Cancelling a run needs a reason.", errors=[fault])
     return reason.strip()
-
-
-def _cancel(ctx: Context, run: Run, reason: str) -> None:
-    at = now()
-    intent = CancellationIntent(run_id=run.id, requested_by=ctx.actor.subject, reason=reason, requested_at=at)
-    save(intent)
-    audit(ctx, "CancelRun", subject=f"run:{run.id}", reason=reason, stream=run.id)
-    if run.state == RunState.ACCEPTED:
-        run.cancel_at_once(at=at, reason=reason)
-        move_to_cancelled(ctx, run, "CancelRequestedBeforeDispatch", intent)
-        stop_everything(ctx, run, "RunCancelled", at)
-        settle_money(ctx, run, before=RunState.ACCEPTED, cause="RunCancelled")
-        return
-    run.cancel(at=at, reason=reason)
-    moved(ctx, run, "CancelRequested")
-    stop_everything(ctx, run, "RunCancelled", at)
-    finish_cancelling(ctx, run)

@@ -10,6 +10,8 @@ from factory.context import Context
 from factory.ids import uuid7
 from factory.recording import record
 from projects.operations import lock_active_project
+from registry.selectors import decree_over
+from registry.states import InFlight
 from runs.answers import Assignment
 from runs.errors import NothingToDispatch
 from runs.events import AttemptDispatched
@@ -53,6 +55,9 @@ def _require_dispatchable(run: Run, at: datetime) -> None:
         raise NothingToDispatch(f"The run is {run.state}.")
     if run.deadline_at is not None and at >= run.deadline_at:
         raise NothingToDispatch("The run's time is over.")
+    decree = decree_over(run.release_id)
+    if decree is not None and decree.in_flight != InFlight.DRAIN:
+        raise NothingToDispatch(f"The release {decree.release} is {decree.state}: its runs go no further.")
     if run.state == RunState.RUNNING and over_its_limit(run):
         raise NothingToDispatch("The run has used more than it may cost.")
 

@@ -14,6 +14,7 @@ from factory.hashing import digest
 from factory.recording import record, save
 from projects.operations import lock_active_project
 from projects.selectors import environment
+from registry.operations import hold_published
 from registry.selectors import ReleaseView
 from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRunUnknown
 from runs.events import RunAccepted
@@ -46,10 +47,11 @@ def submit_run(ctx: Context, *, submission: Submission, key: str) -> dict[str, A
     `ProjectNotActive`, `UnknownWorkflow`, `UnknownAlias`, `ReleaseNotPublished`, `ModelProfileNotApproved`,
     `EnvironmentUnknown`, `PreviousRunUnknown` (all 422), `InvalidInput`.
     """
-    project = lock_active_project(ctx)
     release = registry.resolve(
         submission.workflow_id, alias=submission.release_alias, release_id=submission.release_id
     )
+    hold_published(ctx, release.id)
+    project = lock_active_project(ctx)
     policy = current_policy(ctx)
     _check(submission, release, policy, project.id)
     snapshot = _snapshot(submission, release, policy)

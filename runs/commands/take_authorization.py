@@ -10,7 +10,7 @@ from factory.commanding import command
 from factory.context import Context
 from factory.recording import save
 from projects.operations import lock_active_project, lock_project
-from registry.selectors import loadable
+from registry.operations import hold_loadable
 from runs.errors import AttemptNotFound, LeaseOver, ReleaseRevoked, RunNotWorking
 from runs.models import Attempt
 from runs.operations.holding import Held, lock_held
@@ -36,12 +36,14 @@ def take_authorization(
     `StaleFencingToken`, `RunNotWorking`, `NotAuthorized`, `AuthorizationUsed` (409), `LeaseOver`,
     `ReleaseRevoked`, `ApprovalLapsed` (410), `ProjectNotActive` (422).
     """
-    scope = replace(ctx, project_id=_project_of(attempt_id))
-    lock_project(scope)  # above the run; its state is judged after the token, which says most
+    project_id, release_id = _above(attempt_id)
+    scope = replace(ctx, project_id=project_id)
+    loadable = hold_loadable(ctx, release_id)  # above the run; judged after the token, which says most
+    lock_project(scope)
     held = lock_held(ctx, attempt_id, lease_id, fencing_token)
     if not _taken_before(held, approval_id, proposal_hash):
         lock_active_project(scope)
-        _require_going_on(held)
+        _require_going_on(held, loadable=loadable)
     taken = approvals.consume(
         ctx,
         approval_id=approval_id,
@@ -68,17 +70,18 @@ def _taken_before(held: Held, approval_id: UUID, proposal_hash: str) -> bool:
     )
 
 
-def _project_of(attempt_id: UUID) -> UUID:
-    found = Attempt.objects.filter(pk=attempt_id).values_list("run__project_id", flat=True).first()
+def _above(attempt_id: UUID) -> tuple[UUID, UUID]:
+    """The attempt's project and release, which its run has pinned."""
+    found = Attempt.objects.filter(pk=attempt_id).values_list("run__project_id", "run__release_id").first()
     if found is None:
         raise AttemptNotFound(f"There is no attempt {attempt_id} here.")
-    return UUID(str(found))
+    return UUID(str(found[0])), UUID(str(found[1]))
 
 
-def _require_going_on(held: Held) -> None:
+def _require_going_on(held: Held, *, loadable: bool) -> None:
     if now() > held.lease.expires_at + grace():
         raise LeaseOver("The lease ended before this call: nothing may be done under it.")
     if not held.run.is_working:
         raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
-    if not loadable(held.run.release_id):
+    if not loadable:
         raise ReleaseRevoked("The release was taken back: nothing may be done with it any more.")

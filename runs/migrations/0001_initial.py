@@ -295,6 +295,14 @@ class Migration(migrations.Migration):
             model_name='run',
             index=models.Index(condition=models.Q(('state', 'Running')), fields=['deadline_at', 'id'], name='run_deadline'),
         ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(condition=models.Q(('state__in', ['Cancelled', 'Completed', 'Failed']), _negated=True), fields=['tenant_id', 'state'], name='run_active'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(condition=models.Q(('previous_run__isnull', False)), fields=['previous_run'], name='run_again_of'),
+        ),
         migrations.AddConstraint(
             model_name='run',
             constraint=models.UniqueConstraint(models.F('tenant_id'), models.F('project'), models.F('idempotency_key'), name='run_key_once'),

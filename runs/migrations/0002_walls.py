@@ -39,7 +39,17 @@ class Migration(migrations.Migration):
         TenantWalls("Snapshot"),
         AppendOnly("Snapshot"),
         TenantWalls(
-            "Run", scan=("id", "tenant_id", "project_id", "state", "deadline_at", "created_at", "frozen_at")
+            "Run",
+            scan=(
+                "id",
+                "tenant_id",
+                "project_id",
+                "release_id",
+                "state",
+                "deadline_at",
+                "created_at",
+                "frozen_at",
+            ),
         ),
         Retention("Run", reads=("id", "tenant_id", "state", "finished_at")),
         MutableColumns("Run", columns=RUN_MOVES),

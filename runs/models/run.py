@@ -97,6 +97,14 @@ class Run(Journaled):
             models.Index(fields=["tenant_id", "project", "-created_at", "-id"], name="run_newest"),
             models.Index(fields=["tenant_id", "updated_at"], name="run_updated"),
             models.Index(fields=["deadline_at", "id"], condition=Q(state=S.RUNNING), name="run_deadline"),
+            models.Index(
+                fields=["tenant_id", "state"],
+                condition=~Q(state__in=sorted(RUN_TERMINAL)),
+                name="run_active",
+            ),
+            models.Index(
+                fields=["previous_run"], condition=Q(previous_run__isnull=False), name="run_again_of"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from runs.errors import AttemptNotFound, LeaseOver, RunFrozen, RunNotFound, Stal
 from runs.models import Attempt, Lease, Run, Step
 from runs.states import LEASE_CURRENT, LeaseState, RunState
 
-WHILE_FROZEN = frozenset({"CancelRun", "FreezeRun", "LiftFreeze", "RecoverLease"})
+WHILE_FROZEN = frozenset({"CancelKilledRun", "CancelRun", "FreezeRun", "LiftFreeze", "RecoverLease"})
 
 
 @dataclass(slots=True)

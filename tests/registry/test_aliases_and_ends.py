@@ -169,7 +169,7 @@ def test_revoking_a_release_in_review_ends_the_review(r):
 @pytest.mark.parametrize("act", [deprecate_release, revoke_release])
 def test_refuses_an_in_flight_policy_that_is_not_offered(r, act):
     release_id = r.published()
-    for word in ("block", "cancel", "", "Drain"):
+    for word in ("stop", "", "Drain"):
         with pytest.raises(InFlightNotOffered):
             act(r.w.operator, release_id=release_id, in_flight=word, reason="old")
     with pytest.raises(DomainError, match="needs a reason"):

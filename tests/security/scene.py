@@ -218,6 +218,7 @@ PRICES = {"provider": "p", "name": "n", "unit": "calls", "price": {"amount": "1"
 BODIES: dict[str, Body] = {
     "OnboardProject": lambda p, i: {"slug": f"p-{uuid4().hex[:8]}", "name": "New"},
     "SuspendProject": lambda p, i: {"reason": "why"},
+    "KillProject": lambda p, i: {"reason": "why"},
     "ResumeProject": lambda p, i: {"reason": "why"},
     "AddEnvironment": lambda p, i: {"slug": f"e-{uuid4().hex[:8]}"},
     "AddMember": lambda p, i: {"subject": f"new-{uuid4().hex[:8]}", "roles": ["Observer"]},

@@ -17,6 +17,7 @@ from factory.tenancy import reading
 from registry.closure import close
 from registry.commands import record_evaluation, request_review, resolve_closure, submit_release
 from registry.definitions import check
+from registry.resolving import dependency_hashes
 from registry.selectors import release as release_view
 from runs.answers import ApprovalAnswer, Assignment
 from runs.commands import (
@@ -284,16 +285,19 @@ class House:
             amount=Decimal(budget),
         )
         serve_tenant(self.system, pool=self.pool, tenant_id=tenant_id)
-        self.release = self._publish()
+        self.release = self.publish()
 
-    def _publish(self) -> UUID:
-        assert _sound()
-        w, commit = self.world, "a" * 40
+    def publish(self, definition: dict[str, Any] = MANIFEST, commit: str = "a" * 40) -> UUID:
+        """A release of this manifest, reviewed and Published; `latest` of its asset names it from now on."""
+        assert _sound() if definition is MANIFEST else check(definition) == []
+        w = self.world
+        with reading(self.system):
+            dependencies = dependency_hashes(definition.get("dependencies", ()))
         made = UUID(
             submit_release(
                 w.workspace_admin,
-                asset="sample",
-                version="1.0.0",
+                asset=definition["asset"],
+                version=definition["version"],
                 repository="https://git.example.test/sample.git",
                 commit=commit,
             )
@@ -301,10 +305,10 @@ class House:
         contents = {"a.md": b"Look.\n", "s.py": b"def run(c): ...\n", "e.py": b"print()\n"}
         found = close(
             commit=commit,
-            definition=MANIFEST,
-            manifest=canonical(MANIFEST),
+            definition=definition,
+            manifest=canonical(definition),
             contents=contents,
-            dependencies={},
+            dependencies=dependencies,
         )
         resolve_closure(self.system, release_id=made, found=found)
         record_evaluation(

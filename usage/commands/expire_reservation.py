@@ -10,6 +10,7 @@ from projects.selectors import project
 from projects.states import ProjectState
 from usage.models import Reservation
 from usage.operations.closing import EXPIRED, close
+from usage.selectors import due_at
 from usage.states import ReservationState
 
 
@@ -19,14 +20,20 @@ def expire_reservation(ctx: Context, *, reservation_id: UUID, expires_at: dateti
 
     Judged again under the reservation's lock, which dispatch takes as well: whoever comes first wins. What
     has dispatched, is over, or does not expire at exactly `expires_at` is left alone, and so is everything of
-    a project that is not Active. Emits ReservationSettled with the state Expired, which fails the run.
+    a project that is not Active; the time of a suspension is added to what was left. Emits ReservationSettled
+    with the state Expired, which fails the run.
     """
     reservation = lock(Reservation, reservation_id, missing=NotFound("There is no such reservation here."))
     due = reservation.state == ReservationState.RESERVED and reservation.due_at == expires_at
-    if not due or clock.now() < expires_at or _paused(reservation.project_id):
+    if not due or _paused(reservation.project_id) or _has_time(reservation):
         return False
     close(ctx, reservation, EXPIRED)
     return True
+
+
+def _has_time(reservation: Reservation) -> bool:
+    at = clock.now()
+    return at < due_at(reservation, at)
 
 
 def _paused(project_id: UUID) -> bool:

@@ -1,0 +1,45 @@
+"""FollowReleaseDecree: what becomes of a run whose release was taken out of use."""
+
+from uuid import UUID
+
+from factory.commanding import command
+from factory.context import Context
+from registry.selectors import Decree, decree_over
+from registry.states import InFlight
+from runs.models import Run
+from runs.operations.cancelling import cancel
+from runs.operations.ending import fail_run
+from runs.operations.holding import lock_run
+from runs.states import RUN_OPEN, FailureClass
+
+
+@command("FollowReleaseDecree")
+def follow_decree(ctx: Context, *, run_id: UUID) -> str:
+    """Fail (`block`, class policy-denied) or cancel (`cancel`) an open run, as was decreed over its release.
+
+    Idempotent: a run that is over, that was asked to stop already, or whose release lets it finish
+    (`drain`) is left as it is. The cancellation is policy's: `policy:<revision>`. Returns the state.
+    Emits RunFailed, or RunStateChanged and RunCancelled. Errors: `RunNotFound`.
+    """
+    run = lock_run(ctx, run_id)
+    decree = decree_over(run.release_id) if run.state in RUN_OPEN else None
+    if decree is not None and decree.in_flight == InFlight.BLOCK:
+        fail_run(
+            ctx,
+            run,
+            cause=f"Release{decree.state}",
+            failure_class=FailureClass.POLICY_DENIED,
+            reason=_why(decree),
+        )
+    elif decree is not None and decree.in_flight == InFlight.CANCEL:
+        cancel(ctx, run, requested_by=policy_of(run), reason=_why(decree))
+    return str(run.state)
+
+
+def policy_of(run: Run) -> str:
+    """Policy as the one who asks a run to stop: in the revision that the run was accepted under."""
+    return f"policy:{run.policy_revision}"
+
+
+def _why(decree: Decree) -> str:
+    return f"The release {decree.release} was {decree.state.lower()}: {decree.reason}"

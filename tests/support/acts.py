@@ -1,0 +1,35 @@
+"""What people do to the house as a whole: newer releases, ends of releases, and the news about it."""
+
+from typing import Any
+from uuid import UUID
+
+from factory.relay.delivery import drain
+from factory.relay.destinations import Handlers
+from registry.commands import deprecate_release, revoke_release
+from tests.support.running import MANIFEST, House, node, workflow
+
+
+def deliver(house: House) -> int:
+    """Bring the tenant's news to the handlers."""
+    return drain(Handlers(), house.tenant)
+
+
+def newer(house: House, version: str = "1.1.0", **changes: Any) -> UUID:
+    """A newer release of the house's asset, which `latest` names from now on."""
+    return house.publish(MANIFEST | {"version": version} | changes, commit="b" * 40)
+
+
+def needed(house: House) -> UUID:
+    """A release of another asset, `base@1.0.0`, for others to need."""
+    definition = MANIFEST | {"asset": "base", "workflows": [workflow("base-look", node("look"))]}
+    return house.publish(definition, commit="c" * 40)
+
+
+def revoke(house: House, in_flight: str, reason: str = "it leaks", release_id: UUID | None = None) -> None:
+    by = house.world.operator
+    revoke_release(by, release_id=release_id or house.release, in_flight=in_flight, reason=reason)
+
+
+def deprecate(house: House, in_flight: str, reason: str = "slow") -> None:
+    by = house.world.operator
+    deprecate_release(by, release_id=house.release, in_flight=in_flight, reason=reason)
