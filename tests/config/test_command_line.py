@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["verify"], ["migrate"], ["reconcile"], ["onboard", "--help"]])
 def test_says_that_the_database_is_away(tmp_path: Path, command: list[str]) -> None:
     environment = {

@@ -253,6 +253,7 @@ def full_outbox(ctx: Context) -> Iterator["psycopg.Cursor[Any]"]:
         admin.rollback()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("destination", [Handlers(), Streams()], ids=["handle", "stream"])
 def test_a_full_outbox_is_looked_through_by_its_partial_indexes(
     full_outbox: "psycopg.Cursor[Any]", monkeypatch: pytest.MonkeyPatch, destination: Any

@@ -80,6 +80,7 @@ def test_who_decides_over_money_may(m: Money, name: str) -> None:
     assert call(m, name, who)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(BY_PEOPLE))
 @pytest.mark.parametrize("who", ["requester", "reviewer", "operator", "observer", "auditor", "service"])
 def test_others_may_not_and_the_refusal_is_audited(m: Money, name: str, who: str) -> None:

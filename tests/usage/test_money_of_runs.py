@@ -55,6 +55,7 @@ def test_a_run_is_funded_before_it_starts_and_settled_when_it_ends(tenant_id: st
     assert violations(tenant_id) == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("USG-17", "RUN-09")
 def test_fifty_submissions_of_one_against_ten_of_project_and_tenant(tenant_id: str) -> None:
     house = House(tenant_id, budget="10")

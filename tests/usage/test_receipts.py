@@ -187,6 +187,7 @@ def test_refuses_what_is_no_list_of_receipts(ours: Money, receipts: Any) -> None
         ours.receive(uuid7(), receipts)
 
 
+@pytest.mark.slow
 def test_many_of_the_smallest_amount_add_up_exactly(m: Money) -> None:
     own, run_id = m.budget("10"), m.dispatched("1")
     for _ in range(2):

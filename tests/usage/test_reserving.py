@@ -158,6 +158,7 @@ def test_a_budget_of_another_month_or_project_is_not_drawn_on(m: Money) -> None:
     assert m.figures(later) == ("10", "0", "0", "0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "month"),
     [

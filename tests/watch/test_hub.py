@@ -164,6 +164,7 @@ def test_resumes_in_the_middle_of_what_it_was_catching_up_on(tenant_id):
     live(test)
 
 
+@pytest.mark.slow
 def test_keeps_the_order_of_each_run_under_concurrent_writers(tenant_id):
     """Eight writers commit in any order, connections break at random: nothing lost, doubled or swapped."""
     chosen = random.Random(7)

@@ -186,6 +186,7 @@ def test_a_stale_token_and_an_older_process_are_refused(base, house, worker):
     younger.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "content", "kind", "status"),
     [
