@@ -133,7 +133,6 @@ class ApprovalRequest(Journaled):
                     subject_type=SubjectType.RUN,
                     run_id__isnull=False,
                     step_id__isnull=False,
-                    attempt_id__isnull=False,
                     project_id__isnull=False,
                 )
                 | Q(

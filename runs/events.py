@@ -94,15 +94,18 @@ class RunCancelled(Event):
 
 @event(states.STEP_READY)
 class StepReady(Event):
-    """Everything that a node depends on has succeeded; `stepRunId` is the engine's own key of it."""
+    """Everything that a node depends on is done; `stepRunId` is the engine's own key of it.
+
+    `nodeId` is the step's key: that of its node, or `node[i]` for one of many. A Human one has no agent.
+    """
 
     run_id: UUID
     tenant_id: str
     step_run_id: str
     node_id: str
-    kind: Literal["Agent"]
+    kind: Literal["Agent", "Human"]
     ordinal: int
-    agent_id: str
+    agent_id: str | None
     action_class: str
     skill_id: str | None = None
 

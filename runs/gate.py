@@ -9,12 +9,14 @@ from approvals.subjects import Story, register
 from factory.clock import now
 from factory.context import Context
 from factory.errors import DomainError
+from factory.events import wire
 from factory.hints import WORK, wake
 from factory.recording import record
 from registry.selectors import loadable
 from runs.errors import ReleaseRevoked, RunNotFound, RunNotWorking
 from runs.models import Attempt, Run, Step
 from runs.operations.advancing import advance, end_if_spent
+from runs.operations.asking import answer_human_step
 from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.metering import time_attempt
@@ -57,6 +59,9 @@ class StepAction:
             fail_run(ctx, run, cause=cause, failure_class=FailureClass.POLICY_DENIED, reason=reason)
             return
         step = lock_step(run, view.subject_id)
+        if step.is_human:
+            _answered(ctx, run, step, view, at)
+            return
         if view.sent_back and _rounds(step) >= MOST_ROUNDS:
             _give_up(ctx, run, step, at)
             return
@@ -84,6 +89,18 @@ def _reason(view: ApprovalView) -> str:
 
 def _rounds(step: Step) -> int:
     return sum(view.sent_back for view in approvals_of_step(step.id))
+
+
+def _answered(ctx: Context, run: Run, step: Step, view: ApprovalView, at: datetime) -> None:
+    """A person's yes is the whole work of a human step. What it leads to is planned before the run goes on,
+    so that a run that asks the next question at once does not seem to have stopped waiting."""
+    told = {"approvalId": view.id, "decision": view.decision, "decidedBy": view.decided_by}
+    told |= {"decidedAt": view.decided_at, "reason": view.reason}
+    answer_human_step(ctx, step, wire(told), at)
+    advance(ctx, run)
+    if run.is_working:
+        stop_waiting(ctx, run, "ApprovalGranted", at)
+        end_if_spent(ctx, run)
 
 
 def _parked(step: Step) -> Attempt | None:

@@ -90,7 +90,9 @@ def one_success() -> str:
         FROM runs_step s LEFT JOIN runs_attempt a ON a.step_id = s.id AND a.state = 'Succeeded'
         GROUP BY s.tenant_id, s.id, s.state
         HAVING count(a.id) > 1 OR (s.state = 'Succeeded' AND count(a.id) = 0 AND NOT EXISTS (
-            SELECT 1 FROM runs_resolution r WHERE r.step_id = s.id AND r.resolution = 'effect-happened'))
+            SELECT 1 FROM runs_resolution r WHERE r.step_id = s.id AND r.resolution = 'effect-happened')
+            AND NOT EXISTS (SELECT 1 FROM factory_journalentry j WHERE j.entity_id = s.id
+                AND j.cause IN ('ApprovalGranted', 'NothingToFanOut')))
     """
 
 
@@ -100,7 +102,7 @@ def nothing_left_over() -> str:
         SELECT r.tenant_id, 'run:' || r.id, r.state || ' with the step ' || s.node_key || ' ' || s.state
         FROM runs_run r JOIN runs_step s ON s.run_id = r.id
         WHERE (r.state IN ('Completed', 'Failed', 'Cancelled') AND s.state IN ('Pending', 'Dispatched'))
-           OR (r.state = 'Completed' AND s.state <> 'Succeeded')
+           OR (r.state = 'Completed' AND s.state NOT IN ('Succeeded', 'Skipped'))
            OR (r.state = 'Cancelled' AND s.state = 'Running')
         UNION ALL
         SELECT a.tenant_id, 'attempt:' || a.id, 'parked in a run that is ' || r.state
@@ -116,6 +118,32 @@ def waits_with_reason() -> str:
         FROM runs_run r LEFT JOIN approvals_approvalrequest a ON a.run_id = r.id AND a.state = 'Pending'
         GROUP BY r.tenant_id, r.id, r.state
         HAVING (r.state = 'WaitingForApproval') <> (count(a.id) > 0)
+    """
+
+
+@invariant("B9", "A human step has no attempt, and it is done exactly by an approval of its own")
+def people_answered() -> str:
+    return """
+        SELECT s.tenant_id, 'step:' || s.id, s.state || ' with ' || count(a.id) || ' attempts and '
+               || coalesce(string_agg(q.state, '/'), 'no question')
+        FROM runs_step s LEFT JOIN runs_attempt a ON a.step_id = s.id
+        LEFT JOIN approvals_approvalrequest q ON q.step_id = s.id AND q.tenant_id = s.tenant_id
+             AND q.state IN ('Pending', 'Approved')
+        WHERE s.kind = 'Human' GROUP BY s.tenant_id, s.id, s.state
+        HAVING count(a.id) > 0
+            OR (s.state = 'Succeeded') <> coalesce(bool_or(q.state = 'Approved'), false)
+            OR (s.state = 'Running') <> coalesce(bool_or(q.state = 'Pending'), false)
+    """
+
+
+@invariant("B10", "A node that fanned out has all of its instances, numbered from 0 without a gap")
+def fanned_out_whole() -> str:
+    return """
+        SELECT tenant_id, 'run:' || run_id, node || ' has ' || count(*) || ' instances up to ' || max(place)
+        FROM (SELECT tenant_id, run_id, split_part(node_key, '[', 1) AS node,
+                     rtrim(split_part(node_key, '[', 2), ']')::int AS place
+              FROM runs_step WHERE node_key LIKE '%[%') instances
+        GROUP BY tenant_id, run_id, node HAVING count(*) <> max(place) + 1 OR count(*) > 100
     """
 
 

@@ -33,8 +33,6 @@ class RunState(TextChoices):
 
 
 class StepState(TextChoices):
-    """`Skipped` is for workflows with conditions; none of today's definitions can say one."""
-
     PENDING = "Pending"
     DISPATCHED = "Dispatched"
     RUNNING = "Running"
@@ -104,7 +102,12 @@ RUN: Final = Lifecycle(
     "run",
     (
         Edge("", "Accepted", causes=("Submitted",), events=(RUN_ACCEPTED,)),
-        Edge("Accepted", "Running", causes=("FirstAttemptDispatched",), events=(RUN_STATE_CHANGED,)),
+        Edge(
+            "Accepted",
+            "Running",
+            causes=("FirstAttemptDispatched", "HumanStepOpened", "NothingToRun"),
+            events=(RUN_STATE_CHANGED,),
+        ),
         Edge("Accepted", "Failed", causes=("BudgetDenied", "ReservationExpired"), events=_FAILED),
         Edge("Accepted", "Failed", causes=("ReleaseRevoked", "ReleaseDeprecated"), events=_FAILED),
         Edge("Accepted", "Failed", causes=("WorkflowFailed",), events=_ENGINE_FAILED),
@@ -153,13 +156,16 @@ STEP: Final = Lifecycle(
     "step",
     (
         Edge("", "Pending", causes=("StepReady",), events=(STEP_READY,)),
+        Edge("", "Skipped", causes=("ConditionFalse", "PredecessorsSkipped")),
+        Edge("", "Succeeded", causes=("NothingToFanOut",)),
         Edge("Pending", "Dispatched", causes=("AttemptDispatched",)),
+        Edge("Pending", "Running", causes=("HumanStepOpened",)),
         Edge("Pending", "Failed", causes=("CorrectionsExhausted",)),
         Edge("Dispatched", "Running", causes=("LeaseAcquired", "Restored")),
         Edge("Dispatched", "Pending", causes=("OfferWithdrawn",)),
         Edge("Running", "Pending", causes=("RetryScheduled", "EffectDidNotHappen")),
         Edge("Running", "Running", causes=("AttentionRaised",)),
-        Edge("Running", "Succeeded", causes=("AttemptSucceeded", "EffectHappened")),
+        Edge("Running", "Succeeded", causes=("AttemptSucceeded", "EffectHappened", "ApprovalGranted")),
         Edge(
             "Running",
             "Failed",

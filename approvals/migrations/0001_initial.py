@@ -139,7 +139,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='approvalrequest',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('attempt_id__isnull', False), ('project_id__isnull', False), ('run_id__isnull', False), ('step_id__isnull', False), ('subject_type', 'run')), models.Q(('action_class', 'publication'), ('attempt_id__isnull', True), ('run_id__isnull', True), ('step_id__isnull', True), ('subject_type', 'publication')), _connector='OR'), name='approval_subject_whole'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('project_id__isnull', False), ('run_id__isnull', False), ('step_id__isnull', False), ('subject_type', 'run')), models.Q(('action_class', 'publication'), ('attempt_id__isnull', True), ('run_id__isnull', True), ('step_id__isnull', True), ('subject_type', 'publication')), _connector='OR'), name='approval_subject_whole'),
         ),
         migrations.AddConstraint(
             model_name='approvalrequest',

@@ -50,9 +50,7 @@ def draw_graph(nodes: Sequence[Mapping[str, Any]], states: Mapping[str, tuple[st
         for row, node in enumerate(column):
             state, note = states.get(node["key"], ("Not begun", ""))
             x, y = level * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y)
-            places[node["key"]] = Box(
-                node["key"], str(node.get("sideEffectClass", "")), state, note, x + 2, y + 2
-            )
+            places[node["key"]] = Box(node["key"], _what(node), state, note, x + 2, y + 2)
     arrows = tuple(
         Arrow(_path(places[before], places[node["key"]]))
         for node in nodes
@@ -60,6 +58,14 @@ def draw_graph(nodes: Sequence[Mapping[str, Any]], states: Mapping[str, tuple[st
     )
     width = max(len(columns) * (WIDTH + GAP_X) - GAP_X, 0) + 6
     return Graph(tuple(places.values()), arrows, width, max(tallest * (HEIGHT + GAP_Y) - GAP_Y, 0) + 6)
+
+
+def _what(node: Mapping[str, Any]) -> str:
+    """The second line of a box: how far it reaches, and what is special about it."""
+    reach = str(node.get("sideEffectClass", ""))
+    marks = [reach, "a person answers" if node.get("kind") == "human" else ""]
+    marks += ["for each" if "forEach" in node else "", "conditional" if "when" in node else ""]
+    return " · ".join(mark for mark in marks if mark)
 
 
 def _depths(nodes: Sequence[Mapping[str, Any]]) -> dict[str, int]:

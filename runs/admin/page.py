@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from registry.selectors import release
 from runs.admin.drawing import Graph, Span, Timeline, draw_graph, draw_timeline
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Attempt, CancellationIntent, Freeze, Lease, Receipt, Run, Step
+from runs.selectors.standing import Standing, standings
 from runs.states import RUN_ACTIVE, AttemptState, Attention, LeaseState, RunState, StepState
 from usage.selectors import UsageView, reservation_of, usage_of_run
 
@@ -45,7 +47,7 @@ class Try:
     receipts: Sequence[Receipt]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """The rows of one run."""
 
@@ -57,17 +59,31 @@ class Facts:
     approvals: list[ApprovalView]
     journal: list[JournalEntry]
 
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """The nodes, each with its steps."""
+        return standings(self.run.snapshot.content["workflow"], self.steps)
+
+    @cached_property
+    def _tries(self) -> dict[UUID, list[Try]]:
+        leases, receipts = _grouped(self.leases), _grouped(self.receipts)
+        steps = {step.id: step for step in self.steps}
+        found: dict[UUID, list[Try]] = {}
+        for each in self.attempts:
+            one = Try(steps[each.step_id], each, leases.get(each.id, ()), receipts.get(each.id, ()))
+            found.setdefault(each.step_id, []).append(one)
+        return found
+
     def tries(self, step: Step) -> list[Try]:
-        return [
-            Try(
-                step,
-                attempt,
-                [one for one in self.leases if one.attempt_id == attempt.id],
-                [one for one in self.receipts if one.attempt_id == attempt.id],
-            )
-            for attempt in self.attempts
-            if attempt.step_id == step.id
-        ]
+        """The attempts at a step, oldest first."""
+        return self._tries.get(step.id, [])
+
+
+def _grouped(rows: Sequence[Any]) -> dict[UUID, list[Any]]:
+    found: dict[UUID, list[Any]] = {}
+    for row in rows:
+        found.setdefault(row.attempt_id, []).append(row)
+    return found
 
 
 def read(run: Run) -> Facts:
@@ -102,8 +118,7 @@ def run_page(ctx: Context, run: Run) -> dict[str, Any]:
         "sentence": sentence(facts, used),
         "graph": graph(facts),
         "timeline": timeline(facts, at),
-        "tries": [each for step in facts.steps for each in facts.tries(step)],
-        "unstarted": [step for step in facts.steps if not facts.tries(step)],
+        "groups": groups(facts),
         "entries": facts.journal[-SHOWN_ENTRIES:],
         "events": list(
             OutboxEvent.objects.filter(run_id=run.id).order_by("sequence", "position")[:SHOWN_ENTRIES]
@@ -132,8 +147,10 @@ def may_cancel(ctx: Context, run: Run) -> bool:
 def sentence(facts: Facts, used: UsageView) -> str:
     """Where it stands, in one sentence."""
     done = sum(step.state == StepState.SUCCEEDED for step in facts.steps)
-    whole = len(nodes_of(facts.run))
+    skipped = sum(step.state == StepState.SKIPPED for step in facts.steps)
+    whole = sum(max(1, len(each.steps)) for each in facts.standings) - skipped
     told = f"{done} of {whole} steps have succeeded."
+    told += f" {skipped} {'was' if skipped == 1 else 'were'} skipped." if skipped else ""
     if facts.run.state == RunState.FAILED:
         return f"{told} It failed ({facts.run.failure_class}): {facts.run.reason}"
     if facts.run.state == RunState.CANCELLED:
@@ -207,9 +224,44 @@ def nodes_of(run: Run) -> list[dict[str, Any]]:
     return list(definition.get("nodes", []))
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows of the table of steps: all the plain ones, or the instances of one node that fanned out."""
+
+    title: str
+    note: str
+    tries: list[Try]
+    unstarted: list[Step]
+
+
+def groups(facts: Facts) -> list[Group]:
+    """The plain steps first; each fan-out by itself, for it may have a hundred instances."""
+    plain = [step for each in facts.standings for step in each.steps if not each.instances]
+    found = [_group(facts, "", "", plain)]
+    for each in facts.standings:
+        if each.instances:
+            note = f"{each.done} of {len(each.instances)} have succeeded"
+            found.append(_group(facts, each.node.key, note, each.instances))
+    return found
+
+
+def _group(facts: Facts, title: str, note: str, steps: Sequence[Step]) -> Group:
+    tries = [(step, facts.tries(step)) for step in steps]
+    unstarted = [step for step, own in tries if not own]
+    return Group(title, note, [each for _, own in tries for each in own], unstarted)
+
+
 def graph(facts: Facts) -> Graph:
     """The workflow with the present state of each node."""
-    return draw_graph(nodes_of(facts.run), {step.node_key: _node_state(facts, step) for step in facts.steps})
+    begun = {each.node.key: _standing(facts, each) for each in facts.standings if each.steps}
+    return draw_graph(nodes_of(facts.run), begun)
+
+
+def _standing(facts: Facts, standing: Standing) -> tuple[str, str]:
+    """The state of a node and a note; of one that fanned out, how many of its instances are done."""
+    if not standing.instances:
+        return _node_state(facts, standing.steps[0])
+    return standing.state, f"{standing.done} of {len(standing.instances)}"
 
 
 def _node_state(facts: Facts, step: Step) -> tuple[str, str]:
@@ -226,7 +278,10 @@ def timeline(facts: Facts, at: datetime) -> Timeline:
     """The run's states, and each step's attempts and questions, on one axis."""
     run = facts.run
     lines = [("run", str(run.state), _states(facts.journal, run.id))]
-    lines += [(step.node_key, str(step.state), _step_spans(facts, step)) for step in facts.steps]
+    for each in facts.standings:
+        spans = [span for step in each.steps for span in _step_spans(facts, step, bool(each.instances))]
+        if spans or each.steps:
+            lines.append((each.node.key, " ".join(_standing(facts, each)), spans))
     return draw_timeline(lines, run.created_at, run.finished_at or at)
 
 
@@ -237,12 +292,16 @@ def _states(journal: Sequence[JournalEntry], entity_id: UUID) -> list[Span]:
     return [Span("run", e.to_state, e.occurred_at, end) for e, end in spans if e.to_state in RUN_ACTIVE]
 
 
-def _step_spans(facts: Facts, step: Step) -> list[Span]:
+def _step_spans(facts: Facts, step: Step, one_of_many: bool = False) -> list[Span]:
+    """Attempts with their leases, and questions. Of one of many only the attempts: they share a line."""
     spans = []
     for each in facts.tries(step):
         attempt = each.attempt
         state = "Running" if attempt.state == AttemptState.OPEN else str(attempt.state)
-        spans.append(Span(f"attempt {attempt.number}", state, attempt.dispatched_at, attempt.settled_at))
+        name = f"{step.node_key} attempt {attempt.number}" if one_of_many else f"attempt {attempt.number}"
+        spans.append(Span(name, state, attempt.dispatched_at, attempt.settled_at))
+        if one_of_many:
+            continue
         spans += [
             Span(f"lease {lease.worker_name}", str(lease.state), lease.offered_at, lease.closed_at, "lease")
             for lease in each.leases

@@ -138,10 +138,11 @@ class Migration(migrations.Migration):
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
                 ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('node_key', models.CharField(max_length=63)),
+                ('node_key', models.CharField(max_length=72)),
                 ('step_run_id', models.CharField(max_length=128)),
                 ('ordinal', models.PositiveIntegerField()),
-                ('agent_id', models.CharField(max_length=63)),
+                ('kind', models.CharField(default='Agent', max_length=8)),
+                ('agent_id', models.CharField(blank=True, max_length=63)),
                 ('skill_id', models.CharField(blank=True, max_length=63)),
                 ('side_effect_class', models.CharField(max_length=16)),
                 ('max_attempts', models.PositiveSmallIntegerField()),
@@ -354,6 +355,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='step',
             constraint=models.CheckConstraint(condition=models.Q(('side_effect_class__in', ['external', 'production', 'publication', 'read', 'sandbox', 'shared-write'])), name='step_class_known'),
+        ),
+        migrations.AddConstraint(
+            model_name='step',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'Agent'), models.Q(('agent_id', ''), _negated=True)), models.Q(('agent_id', ''), ('kind', 'Human'), ('side_effect_class__in', ['external', 'production', 'publication', 'shared-write'])), _connector='OR'), name='step_of_an_agent_or_a_person'),
         ),
         migrations.AddConstraint(
             model_name='step',

@@ -1,4 +1,4 @@
-"""A step: a node of the run's workflow."""
+"""A step: a node of the run's workflow, or one instance of a node that fans out."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -11,21 +11,26 @@ from django_fsm import FSMField, transition
 from approvals.states import GATED, ActionClass
 from factory.lifecycle import Lifecycle
 from factory.models.base import Journaled, TenantForeignKey, in_check
+from runs.engine import AGENT, HUMAN
 from runs.states import STEP, STEP_ACTIVE, STEP_TERMINAL, Attention, FailureClass, StepState
 
 S = StepState
 
 
 class Step(Journaled):
-    """One node, made once (`step_run_id`) when all that it depends on has succeeded."""
+    """One node, made once (`step_run_id`) when all that it depends on is done.
+
+    A human step has no attempt: it asks a person, and is done by the answer. A skipped one never began.
+    """
 
     lifecycle: ClassVar[Lifecycle] = STEP
 
     run = TenantForeignKey("runs.Run", related_name="steps")
-    node_key = models.CharField(max_length=63)
+    node_key = models.CharField(max_length=72)
     step_run_id = models.CharField(max_length=128)
     ordinal = models.PositiveIntegerField()
-    agent_id = models.CharField(max_length=63)
+    kind = models.CharField(max_length=8, default=AGENT)
+    agent_id = models.CharField(max_length=63, blank=True)
     skill_id = models.CharField(max_length=63, blank=True)
     side_effect_class = models.CharField(max_length=16)
     max_attempts = models.PositiveSmallIntegerField()
@@ -50,6 +55,11 @@ class Step(Journaled):
             models.CheckConstraint(condition=in_check("state", StepState.values), name="step_state_known"),
             models.CheckConstraint(
                 condition=in_check("side_effect_class", ActionClass.values), name="step_class_known"
+            ),
+            models.CheckConstraint(
+                condition=(Q(kind=AGENT) & ~Q(agent_id=""))
+                | Q(kind=HUMAN, agent_id="", side_effect_class__in=sorted(GATED)),
+                name="step_of_an_agent_or_a_person",
             ),
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="step_may_be_tried"),
             models.CheckConstraint(
@@ -101,6 +111,16 @@ class Step(Journaled):
         return self.run.project_id
 
     @property
+    def is_human(self) -> bool:
+        """Whether a person does it, by an answer."""
+        return self.kind == HUMAN
+
+    @property
+    def node(self) -> str:
+        """The key of its node: without the index of one of many."""
+        return self.node_key.partition("[")[0]
+
+    @property
     def gated(self) -> bool:
         """Its class decides: from shared-write up, a person is asked before anything happens."""
         return self.side_effect_class in GATED
@@ -112,6 +132,22 @@ class Step(Journaled):
 
     @transition(field=state, source=S.DISPATCHED, target=S.RUNNING)
     def begin(self, *, at: datetime) -> None:
+        self.updated_at = at
+
+    @transition(field=state, source="", target=S.SKIPPED)
+    def skip(self, *, at: datetime, reason: str) -> None:
+        self.reason = reason
+        self.finished_at = self.updated_at = at
+
+    @transition(field=state, source="", target=S.SUCCEEDED)
+    def succeed_at_once(self, *, at: datetime, output: Any) -> None:
+        self.output = output
+        self.finished_at = self.updated_at = at
+
+    @transition(field=state, source=S.PENDING, target=S.RUNNING)
+    def ask(self, *, at: datetime) -> None:
+        """A person is asked: from here on it waits for the answer."""
+        self.next_dispatch_at = None
         self.updated_at = at
 
     @transition(field=state, source=[S.DISPATCHED, S.RUNNING], target=S.PENDING)

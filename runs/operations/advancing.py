@@ -1,16 +1,16 @@
 """Asking the engine what comes next, and doing it in the same transaction."""
 
-from factory import reloading
+import usage.operations as usage
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
 from factory.hints import WORK, wake
-from factory.recording import record
-from runs.engine import Completed, Failed, Node, Ready, StepFact, plan
-from runs.events import StepReady
+from runs.engine import Completed, Failed, StepFact, needed_outputs, node_of, plan
 from runs.models import Attempt, Run, Step
+from runs.operations.asking import open_human_steps
 from runs.operations.ending import fail_run
-from runs.operations.moving import complete_run, step_run_id
+from runs.operations.making import make_settled, make_steps
+from runs.operations.moving import complete_run, moved, stop_waiting
 from runs.selectors.limits import over_its_limit
 from runs.states import AttemptState, FailureClass, RunState
 
@@ -19,9 +19,11 @@ from runs.states import AttemptState, FailureClass, RunState
 def advance(ctx: Context, run: Run) -> None:
     """Plan a locked run that is not over, and act on the plan: complete it, fail it, or make what is ready.
 
-    A node that is a step already is never made twice.
+    A node that is a step already is never made twice. The number of statements does not grow with the
+    number of steps that there are, or that are made.
     """
-    found = plan(run.snapshot.content["workflow"], run.snapshot.content["input"], facts_of(run))
+    workflow = run.snapshot.content["workflow"]
+    found = plan(workflow, run.snapshot.content["input"], facts_of(run))
     if isinstance(found, Failed):
         fail_run(
             ctx,
@@ -31,16 +33,25 @@ def advance(ctx: Context, run: Run) -> None:
             reason=found.reason,
             node_key=found.key,
         )
-    elif isinstance(found, Completed):
-        complete_run(ctx, run, found, now())
+        return
+    make_settled(ctx, run, found.settled)
+    if isinstance(found, Completed):
+        _complete(ctx, run, found)
+    elif run.state != RunState.ACCEPTED and over_its_limit(run):
+        _exhausted(ctx, run)
     else:
-        _go_on(ctx, run, found)
+        open_human_steps(ctx, run, make_steps(ctx, run, found.due))
+        wake(WORK)
 
 
 def facts_of(run: Run) -> list[StepFact]:
-    """The run's steps as the engine sees them."""
+    """The run's steps as the engine sees them, with those outputs alone that it may look at."""
     rows = Step.objects.filter(run_id=run.id).order_by("ordinal")
-    return [StepFact(s.node_key, str(s.state), s.output, s.failure_class, s.reason) for s in rows]
+    told = list(rows.values_list("id", "node_key", "state", "failure_class", "reason"))
+    wanted = needed_outputs(run.snapshot.content["workflow"], [key for _, key, *_ in told])
+    ids = [step_id for step_id, key, *_ in told if node_of(key)[0] in wanted]
+    outputs = dict(Step.objects.filter(pk__in=ids).values_list("id", "output")) if ids else {}
+    return [StepFact(key, state, outputs.get(i), failed, why) for i, key, state, failed, why in told]
 
 
 @operation
@@ -55,45 +66,16 @@ def end_if_spent(ctx: Context, run: Run) -> None:
             _exhausted(ctx, run)
 
 
+def _complete(ctx: Context, run: Run, found: Completed) -> None:
+    """All is done. A run of which nothing had to run begins and ends in the same transaction."""
+    if run.state == RunState.ACCEPTED:
+        usage.confirm_live(ctx, run.id)
+        run.start(at=now())
+        moved(ctx, run, "NothingToRun")
+    stop_waiting(ctx, run, "ApprovalGranted", now())
+    complete_run(ctx, run, found, now())
+
+
 def _exhausted(ctx: Context, run: Run) -> None:
     reason = f"The run has used more than its limit of {run.limits['maxCostUsd']} USD."
     fail_run(ctx, run, cause="BudgetExhausted", failure_class=FailureClass.BUDGET, reason=reason)
-
-
-def _go_on(ctx: Context, run: Run, found: Ready) -> None:
-    if run.state != RunState.ACCEPTED and over_its_limit(run):
-        _exhausted(ctx, run)
-        return
-    for node in found.nodes:
-        _make(ctx, run, node)
-    wake(WORK)
-
-
-def _make(ctx: Context, run: Run, node: Node) -> None:
-    at = now()
-    step = Step(
-        run=run,
-        node_key=node.key,
-        step_run_id=step_run_id(run, node.key),
-        ordinal=node.ordinal,
-        agent_id=node.agent_id,
-        skill_id=node.skill_id,
-        side_effect_class=node.side_effect_class,
-        max_attempts=node.max_attempts or reloading.value("FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS"),
-        timeout_minutes=node.timeout_minutes,
-        created_at=at,
-        updated_at=at,
-        next_dispatch_at=at,
-    )
-    ready = StepReady(
-        run_id=run.id,
-        tenant_id=ctx.tenant_id,
-        step_run_id=step.step_run_id,
-        node_id=node.key,
-        kind="Agent",
-        ordinal=node.ordinal,
-        agent_id=node.agent_id,
-        action_class=node.side_effect_class,
-        skill_id=node.skill_id or None,
-    )
-    record(ctx, step, "StepReady", ready)

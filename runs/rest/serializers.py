@@ -7,8 +7,11 @@ from rest_framework import serializers
 from factory.rest.serializers import Choice, Identifier, Moment, QueryMoment, StrictSerializer, Text, Whole
 from runs.commands.cancel_run import MOST_REASON
 from runs.commands.resolve_step import MOST_EVIDENCE
+from runs.engine import AGENT, HUMAN
 from runs.models.evidence import RESOLUTIONS
 from runs.states import AttemptState, LeaseState, RunState, StepState
+
+KINDS = ((AGENT, AGENT), (HUMAN, HUMAN))
 
 
 class Limits(StrictSerializer):
@@ -187,7 +190,8 @@ class StepBody(StrictSerializer):
     stepId = Identifier(source="id")
     nodeKey = Text(source="node_key")
     ordinal = Whole()
-    agentId = Text(source="agent_id")
+    kind = Choice(choices=KINDS)
+    agentId = Text(source="agent_id", allow_blank=True)
     skillId = Text(source="skill_id", allow_blank=True)
     sideEffectClass = Text(source="side_effect_class")
     gated = serializers.BooleanField()
@@ -259,17 +263,30 @@ class JournalBody(StrictSerializer):
     hash = Text()
 
 
+class InstanceBody(StrictSerializer):
+    """One step of a node that has fanned out."""
+
+    key = Text()
+    state = Choice(choices=StepState.choices)
+    stepId = Identifier(source="step_id")
+
+
 class NodeBody(StrictSerializer):
-    """A node; its state is `Waiting` until it has become a step."""
+    """A node; its state is `Waiting` until it has become a step. One that fans out has its instances."""
 
     key = Text()
     ordinal = Whole()
-    agentId = Text(source="agent_id")
+    kind = Choice(choices=KINDS)
+    agentId = Text(source="agent_id", allow_blank=True)
     skillId = Text(source="skill_id", allow_blank=True)
     sideEffectClass = Text(source="side_effect_class")
+    question = Text(allow_blank=True, max_length=500)
+    when = Text(allow_blank=True, max_length=500)
+    forEach = Text(source="for_each", allow_blank=True, max_length=500)
     state = Text()
     stepId = Identifier(source="step_id", allow_null=True)
     attention = Text(allow_blank=True)
+    instances = InstanceBody(many=True)
 
 
 class EdgeBody(StrictSerializer):

@@ -9,7 +9,7 @@ from approvals.states import ApprovalState
 from factory.context import Context
 from factory.tenancy import scanning
 from runs.answers import Assignment, DecisionNote
-from runs.engine import nodes
+from runs.engine import Node, elements, node_of, nodes
 from runs.errors import AttemptNotFound
 from runs.models import Attempt, Lease, Run, Step
 
@@ -35,7 +35,6 @@ def assignment_scope(ctx: Context, attempt_id: UUID) -> Context:
 
 def assignment(run: Run, step: Step, attempt: Attempt, lease: Lease) -> Assignment:
     """One attempt under its lease, with all that its skill is given."""
-    content = run.snapshot.content
     return Assignment(
         run_id=run.id,
         step_id=step.id,
@@ -46,7 +45,7 @@ def assignment(run: Run, step: Step, attempt: Attempt, lease: Lease) -> Assignme
         expires_at=lease.expires_at,
         agent_id=step.agent_id,
         skill_id=step.skill_id or None,
-        input={"run": content["input"], "predecessors": _predecessors(run, step)},
+        input=_input(run, step),
         snapshot=_told(run, step),
         checkpoint=attempt.checkpoint,
         decision=decision_of(attempt),
@@ -99,7 +98,30 @@ def _told(run: Run, step: Step) -> dict[str, Any]:
     }
 
 
-def _predecessors(run: Run, step: Step) -> dict[str, Any]:
-    node = next(n for n in nodes(run.snapshot.content["workflow"]) if n.key == step.node_key)
-    rows = Step.objects.filter(run_id=run.id, node_key__in=node.depends_on)
-    return dict(rows.values_list("node_key", "output"))
+def _input(run: Run, step: Step) -> dict[str, Any]:
+    """The run's input, what came before, and, for one of many, its element of the list with its index."""
+    name, index = node_of(step.node_key)
+    node = next(n for n in nodes(run.snapshot.content["workflow"]) if n.key == name)
+    given, before = run.snapshot.content["input"], outputs_of_predecessors(run, node)
+    told = {"run": given, "predecessors": before, "correctionLimit": node.correction_limit}
+    if index is not None:
+        told |= {"item": elements(node, given, before)[index], "index": index}
+    return told
+
+
+def outputs_of_predecessors(run: Run, node: Node) -> dict[str, Any]:
+    """The outputs by key: null for a skipped one, a list in its order for one that fanned out."""
+    every = {n.key: n for n in nodes(run.snapshot.content["workflow"])}
+    steps = Step.objects.filter(run_id=run.id, ordinal__in=_places(every, node.depends_on))
+    found: dict[str, Any] = {}
+    for key, output in steps.order_by("ordinal").values_list("node_key", "output"):
+        name, index = node_of(key)
+        if index is None:
+            found[name] = output
+        else:
+            found.setdefault(name, []).append(output)
+    return found
+
+
+def _places(every: dict[str, Node], keys: tuple[str, ...]) -> list[int]:
+    return [place for key in keys for place in every[key].ordinals]

@@ -63,6 +63,8 @@ class Reasons:
             return "Offered to a worker that has not acquired it yet."
         if step.state != StepState.RUNNING:
             return ""
+        if step.is_human:
+            return "Waits for a person's answer."
         if step.attention == Attention.UNCERTAIN:
             return "Waits for an Operator: whether its effect happened is not known."
         return self._of_attempt(step)

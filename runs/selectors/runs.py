@@ -10,15 +10,16 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from approvals.selectors import pending_of_run
 from factory.context import Context
 from factory.models import ChainHead, JournalEntry
-from runs.engine import nodes
 from runs.errors import RunNotFound
 from runs.models import Artifact, Attempt, CancellationIntent, Lease, Run, Step
 from runs.selectors.reasons import Reasons
+from runs.selectors.standing import Standing, standings
 from runs.selectors.views import (
     ArtifactView,
     AttemptView,
     CancellationView,
     GraphView,
+    InstanceView,
     LeaseView,
     NodeView,
     RunSummary,
@@ -30,8 +31,6 @@ from usage.selectors import UsageView, usage_of_runs
 
 PAYLOADS = "factory.payloads.read"
 ZERO = Decimal(0)
-NO_STEP = "Waiting"
-"""What the graph says of a node that is no step yet."""
 
 
 def may_see_payloads(ctx: Context) -> bool:
@@ -88,25 +87,33 @@ def run_view(ctx: Context, run_id: UUID) -> RunView:
 def graph(ctx: Context, run_id: UUID) -> GraphView:
     """The nodes and edges of the pinned workflow with the states of their steps. Raises `RunNotFound`."""
     row = find_run(ctx, run_id)
-    steps = {step.node_key: step for step in Step.objects.filter(run_id=run_id)}
-    every = nodes(row.snapshot.content["workflow"])
+    every = standings(
+        row.snapshot.content["workflow"], Step.objects.filter(run_id=run_id).order_by("ordinal")
+    )
     return GraphView(
         run_id=row.id,
         state=str(row.state),
-        nodes=tuple(
-            NodeView(
-                key=node.key,
-                ordinal=node.ordinal,
-                agent_id=node.agent_id,
-                skill_id=node.skill_id,
-                side_effect_class=node.side_effect_class,
-                state=str(steps[node.key].state) if node.key in steps else NO_STEP,
-                step_id=steps[node.key].id if node.key in steps else None,
-                attention=steps[node.key].attention if node.key in steps else "",
-            )
-            for node in every
-        ),
-        edges=tuple((needed, node.key) for node in every for needed in node.depends_on),
+        nodes=tuple(_node(standing) for standing in every),
+        edges=tuple((needed, each.node.key) for each in every for needed in each.node.depends_on),
+    )
+
+
+def _node(standing: Standing) -> NodeView:
+    node, steps = standing.node, standing.steps
+    return NodeView(
+        key=node.key,
+        ordinal=node.ordinal,
+        kind=node.kind,
+        agent_id=node.agent_id,
+        skill_id=node.skill_id,
+        side_effect_class=node.side_effect_class,
+        question=node.question,
+        when=node.when,
+        for_each=node.for_each,
+        state=standing.state,
+        step_id=steps[0].id if len(steps) == 1 and not standing.instances else None,
+        attention=next((step.attention for step in steps if step.attention), ""),
+        instances=tuple(InstanceView(s.node_key, str(s.state), s.id) for s in standing.instances),
     )
 
 

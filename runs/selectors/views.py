@@ -60,6 +60,7 @@ class StepView:
     id: UUID
     node_key: str
     ordinal: int
+    kind: str
     agent_id: str
     skill_id: str
     side_effect_class: str
@@ -137,17 +138,31 @@ class RunView:
 
 
 @dataclass(frozen=True, slots=True)
+class InstanceView:
+    """One step of a node that has fanned out."""
+
+    key: str
+    state: str
+    step_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class NodeView:
-    """A node of the workflow with the step that it has become, if it has."""
+    """A node of the workflow with the step that it has become, if it has, or with its instances."""
 
     key: str
     ordinal: int
+    kind: str
     agent_id: str
     skill_id: str
     side_effect_class: str
+    question: str
+    when: str
+    for_each: str
     state: str
     step_id: UUID | None
     attention: str
+    instances: tuple[InstanceView, ...]
 
 
 @dataclass(frozen=True, slots=True)

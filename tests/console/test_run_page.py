@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from runs.admin.drawing import draw_graph
 from tests.console.test_pages import signed_in
+from tests.support.api import Api
 from tests.support.evidence import audits
 from tests.support.running import House
 from tests.support.world import second_world
@@ -48,6 +49,31 @@ def test_an_accepted_run_says_that_it_waits_for_a_worker(house: House) -> None:
     run_id = house.run("single")
     text = signed_in(house.world.requester).get(page_of(run_id)).content.decode()
     assert "waits for a worker" in text
+
+
+@pytest.mark.requirement("WFE-03")
+def test_shows_fan_outs_skipped_branches_and_people(house: House) -> None:
+    many, branch, asked = house.run("modules"), house.run("branches"), house.run("asked")
+    worker = house.hand(slots=9)
+    outputs = {"modules": [1, 2], "severity": "low"}
+    for work in worker.poll():
+        worker.acquire(work)
+        worker.report(work, output=outputs)
+    [one, *_] = [work for work in worker.poll() if work.snapshot["stepKey"] == "module[0]"]
+    worker.acquire(one)
+    worker.report(one, output=1)
+    client = signed_in(house.world.operator)
+    said = {run: client.get(page_of(run)).content.decode() for run in (many, branch, asked)}
+    for words in ("1 of 2 have succeeded", "module[1]", "for each", "2 of 4 steps"):
+        assert words in said[many]
+    for words in ("Its condition is false.", "All that it depends on was skipped.", "2 were skipped"):
+        assert words in said[branch]
+    for words in ("a person answers", "Waits for approval", "A reviewer decides", "conditional"):
+        assert words in said[asked]
+    told = Api.as_(house.world.requester).get(f"/factory/runs/{many}/graph").json()
+    module = next(node for node in told["nodes"] if node["key"] == "module")
+    assert (module["state"], module["forEach"]) == ("Running", "steps.scan.modules")
+    assert [(i["key"], i["state"]) for i in module["instances"]][0] == ("module[0]", "Succeeded")
 
 
 @pytest.mark.requirement("RUN-14", "RUN-22")

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from registry.definitions import check, find_circle, input_faults, parse, validated
+from registry.definitions import check, input_faults, parse, validated
 from registry.errors import ManifestRefused
+from registry.workflows import find_circle
 from tests.registry.support import NODE, manifest
 
 
@@ -79,12 +80,61 @@ def test_refuses_a_path_that_leads_elsewhere(path):
     assert pointers(definition) == {"/agents/0/entry"}
 
 
+HUMAN = {"key": "ask", "kind": "human", "question": "Go on?", "sideEffectClass": "shared-write"}
+
+
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [("kind", "human"), ("when", "true"), ("forEach", "x"), ("gate", {}), ("correctionLimit", 1)],
+    ("faulty", "key"),
+    [
+        ({**NODE, "kind": "robot"}, "kind"),
+        ({**NODE, "gate": {}}, "gate"),
+        ({**NODE, "question": "Go on?"}, "question"),
+        ({**NODE, "correctionLimit": 11}, "correctionLimit"),
+        ({key: value for key, value in NODE.items() if key != "agentId"}, "agentId"),
+        ({**HUMAN, "agentId": "analyst"}, "agentId"),
+        ({**HUMAN, "skillId": "look"}, "skillId"),
+        ({**HUMAN, "maxAttempts": 2}, "maxAttempts"),
+        ({**HUMAN, "timeoutMinutes": 2}, "timeoutMinutes"),
+        ({**HUMAN, "sideEffectClass": "read"}, "sideEffectClass"),
+        ({key: value for key, value in HUMAN.items() if key != "question"}, "question"),
+    ],
 )
-def test_refuses_what_a_node_cannot_have(key, value):
-    assert pointers(workflow({**NODE, key: value})) == {f"/workflows/0/nodes/0/{key}"}
+def test_refuses_what_a_node_of_its_kind_cannot_have(faulty, key):
+    assert pointers(workflow(faulty)) == {f"/workflows/0/nodes/0/{key}"}
+
+
+def test_accepts_branches_fan_outs_and_people():
+    nodes = [
+        node("scan"),
+        node("module", "scan", forEach="steps.scan.modules[?lines > `10`]", correctionLimit=2),
+        node("fix", "scan", when="steps.scan.severity == 'high' && !(input.dry)"),
+        {**HUMAN, "dependsOn": ["fix"], "when": "steps.fix.files"},
+        node("end", "module", "ask"),
+    ]
+    assert check(workflow(*nodes)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "words"),
+    [
+        ({"when": "steps.scan.x =="}, "when", "not readable"),
+        ({"when": "steps.scan.x = 1"}, "when", "not readable"),
+        ({"when": "steps.later.x"}, "when", "later is not among dependsOn"),
+        ({"when": "steps.b.x"}, "when", "b is not among dependsOn"),
+        ({"when": "scan.x"}, "when", "begins with input or with steps"),
+        ({"when": "__import__('os')"}, "when", "There is no function"),
+        ({"when": "!input.x"}, "when", "in brackets"),
+        ({"forEach": "steps.later.list"}, "forEach", "later is not among dependsOn"),
+        ({"forEach": "input.list"}, "forEach", "predecessor's output"),
+        ({"forEach": "steps.scan.[a, b]"}, "forEach", "not used here"),
+        ({"forEach": "steps.scan[" + "?a[" * 60 + "]" * 60}, "forEach", ""),
+    ],
+)
+def test_refuses_an_expression_at_its_place_and_says_why(changes, key, words):
+    definition = workflow(node("scan"), node("b", "scan", **changes), node("later", "b"))
+    [(pointer, detail)] = faults(definition)
+    assert pointer == f"/workflows/0/nodes/1/{key}"
+    assert words in detail
 
 
 @pytest.mark.requirement("WFE-10")

@@ -50,13 +50,18 @@ def node(key: str, *depends_on: str, side_effect_class: str = "read", **more: An
     return made | {"dependsOn": list(depends_on)} if depends_on else made
 
 
+def human(key: str, *depends_on: str, **more: Any) -> dict[str, Any]:
+    made = {"key": key, "kind": "human", "question": f"{key}?", "sideEffectClass": "shared-write", **more}
+    return made | {"dependsOn": list(depends_on)}
+
+
 def workflow(workflow_id: str, *nodes: dict[str, Any]) -> dict[str, Any]:
     """The last node's output is the run's."""
     schema = {
         "type": "object",
         "additionalProperties": False,
         "required": ["repository"],
-        "properties": {"repository": {"type": "string"}},
+        "properties": {"repository": {"type": "string"}, "go": {"type": "boolean"}},
     }
     return {
         "workflowId": workflow_id,
@@ -97,6 +102,23 @@ WORKFLOWS = [
         node("side"),
         node("end", "gate", "side"),
     ),
+    workflow(
+        "branches",
+        node("scan"),
+        node("fix", "scan", when="steps.scan.severity == 'high' && input.go"),
+        node("check", "fix"),
+        node("end", "scan", "check"),
+    ),
+    workflow("nothing", node("a", when="input.go"), node("b", "a")),
+    workflow(
+        "modules",
+        node("scan"),
+        node("module", "scan", forEach="steps.scan.modules", correctionLimit=2),
+        node("end", "module"),
+    ),
+    workflow("asked", human("ask"), node("end", "ask", when="steps.ask.decision == 'approve'")),
+    workflow("twice", node("scan"), human("one", "scan"), human("two", "scan"), node("end", "one", "two")),
+    workflow("word", human("first"), human("last", "first")),
 ]
 MANIFEST: dict[str, Any] = {
     "schemaVersion": 1,

@@ -1,0 +1,94 @@
+"""Human steps: a person is asked instead of a worker, and the answer is what the step has done."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import approvals.operations as approvals
+import usage.operations as usage
+from approvals.selectors import PolicyView, evaluate, policy_revision
+from approvals.states import Effect, SubjectType
+from factory.clock import now
+from factory.commanding import operation
+from factory.context import Context
+from factory.hashing import canonical, digest
+from factory.recording import record
+from projects.selectors import environment
+from runs.engine import Node, nodes
+from runs.models import Run, Step
+from runs.operations.ending import fail_run
+from runs.operations.moving import moved, wait_for_approval
+from runs.selectors.assignments import outputs_of_predecessors
+from runs.states import FailureClass, RunState
+
+MOST_SHOWN = 512 * 1024
+"""Bytes of the predecessors' outputs that a question shows; beyond, it shows their hashes."""
+
+
+@operation
+def open_human_steps(ctx: Context, run: Run, steps: Sequence[Step]) -> None:
+    """Ask for each human step among the ones just made; the run waits for the answers.
+
+    Pending → Running, `ApprovalRequested`; an Accepted run starts (HumanStepOpened), on its reserved money.
+    What the policy denies fails the run, policy-denied.
+    """
+    asked = [step for step in steps if step.is_human]
+    if not asked:
+        return
+    at = now()
+    by_key = {node.key: node for node in nodes(run.snapshot.content["workflow"])}
+    policy = policy_revision(run.policy_id)
+    if run.state == RunState.ACCEPTED:
+        usage.confirm_live(ctx, run.id)
+        run.start(at=at)
+        moved(ctx, run, "HumanStepOpened")
+    for step in asked:
+        step.ask(at=at)
+        record(ctx, step, "HumanStepOpened")
+        if _denied(run, step, policy):
+            reason = f"The policy {run.policy_revision} denies what {step.node_key} asks for."
+            cause, failure = "WorkflowFailed", FailureClass.POLICY_DENIED
+            fail_run(ctx, run, cause=cause, failure_class=failure, reason=reason, node_key=step.node_key)
+            return
+        _ask(ctx, run, step, by_key[step.node], policy)
+    wait_for_approval(ctx, run, at)
+
+
+def _denied(run: Run, step: Step, policy: PolicyView) -> bool:
+    where = environment(run.project_id, run.environment_id) if run.environment_id else None
+    return evaluate(policy, step.side_effect_class, where.slug if where else None).effect == Effect.DENY
+
+
+def _ask(ctx: Context, run: Run, step: Step, node: Node, policy: PolicyView) -> None:
+    approvals.open_request(
+        ctx,
+        subject_type=SubjectType.RUN,
+        subject_id=step.id,
+        run_id=run.id,
+        step_id=step.id,
+        attempt_id=None,
+        action_class=step.side_effect_class,
+        environment_id=run.environment_id,
+        proposal=_proposal(run, node),
+        summary=node.question,
+        requested_by=run.requested_by,
+        requester_person=run.requester_person,
+        release_id=run.release_id,
+        policy=policy,
+        project_id=run.project_id,
+    )
+
+
+def _proposal(run: Run, node: Node) -> dict[str, Any]:
+    """What the person decides on: the question, and what was done before it."""
+    shown: Any = outputs_of_predecessors(run, node)
+    if len(canonical(shown)) > MOST_SHOWN:
+        shown = {key: {"hash": digest(output)} for key, output in shown.items()}
+    return {"kind": "question", "node": node.key, "question": node.question, "predecessors": shown}
+
+
+@operation
+def answer_human_step(ctx: Context, step: Step, answer: dict[str, Any], at: datetime) -> None:
+    """Running → Succeeded by a person's yes, which is its output. The caller plans what is next."""
+    step.succeed(at=at, output=answer)
+    record(ctx, step, "ApprovalGranted")
