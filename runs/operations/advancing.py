@@ -72,7 +72,8 @@ def _complete(ctx: Context, run: Run, found: Completed) -> None:
         usage.confirm_live(ctx, run.id)
         run.start(at=now())
         moved(ctx, run, "NothingToRun")
-    stop_waiting(ctx, run, "ApprovalGranted", now())
+    if run.state == RunState.WAITING:
+        stop_waiting(ctx, run, "ApprovalGranted", now())
     complete_run(ctx, run, found, now())
 
 

@@ -34,6 +34,8 @@ def make_steps(ctx: Context, run: Run, due: Sequence[Due]) -> list[Step]:
 @operation
 def make_settled(ctx: Context, run: Run, settled: Sequence[Settled]) -> None:
     """Steps that never begin: skipped, or succeeded over an empty list."""
+    if not settled:
+        return
     at, made = now(), list[tuple[Step, str, Sequence[Event]]]()
     for each in settled:
         step = _step(run, each.node, each.node.key, each.node.ordinal, at, state="", next_dispatch_at=None)

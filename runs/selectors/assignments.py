@@ -12,6 +12,7 @@ from runs.answers import Assignment, DecisionNote
 from runs.engine import Node, elements, node_of, nodes
 from runs.errors import AttemptNotFound
 from runs.models import Attempt, Lease, Run, Step
+from runs.states import StepState
 
 _SCOPE = """
 SELECT a.tenant_id, r.project_id FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id
@@ -110,9 +111,10 @@ def _input(run: Run, step: Step) -> dict[str, Any]:
 
 
 def outputs_of_predecessors(run: Run, node: Node) -> dict[str, Any]:
-    """The outputs by key: null for a skipped one, a list in its order for one that fanned out."""
+    """The outputs by key: none for a skipped one, a list in its order for one that fanned out."""
     every = {n.key: n for n in nodes(run.snapshot.content["workflow"])}
     steps = Step.objects.filter(run_id=run.id, ordinal__in=_places(every, node.depends_on))
+    steps = steps.exclude(state=StepState.SKIPPED)
     found: dict[str, Any] = {}
     for key, output in steps.order_by("ordinal").values_list("node_key", "output"):
         name, index = node_of(key)

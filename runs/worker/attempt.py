@@ -1,5 +1,6 @@
 """One lease, from acquiring it to the only outcome."""
 
+import itertools
 import logging
 import tempfile
 import threading
@@ -70,7 +71,7 @@ class AttemptRunner:
     def _work(self) -> Report | None:
         try:
             with tempfile.TemporaryDirectory(prefix="factory-attempt-") as folder:
-                return _succeeded(self._call_skill(Path(folder)))
+                return self._call_skill(Path(folder))
         except Parked:
             self._done.set()
             log.info("attempt %s waits for a person", self.work.attempt_id)
@@ -85,14 +86,27 @@ class AttemptRunner:
             log.warning("attempt %s failed: %s: %s", self.work.attempt_id, type(fault).__name__, fault)
             return self._failed(fault)
 
-    def _call_skill(self, folder: Path) -> Any:
+    def _call_skill(self, folder: Path) -> Report:
+        """Call the skill; what its validator refuses is corrected with that feedback, up to the node's limit.
+
+        Not once an authorization was taken: nothing is done twice under it.
+        """
         release = self._releases.load(self.work.release)
         skill = release.skill(self.work.skill_id)
         self._context = SkillContext(
             self.work, self._client, self._book, self.interrupt, folder, release.files
         )
-        self._context.check()
-        return skill(self._context)
+        for corrected in itertools.count():
+            self._context.check()
+            try:
+                return _succeeded(skill(self._context))
+            except SkillFailed as fault:
+                spent = corrected >= self._context.correction_limit or self._context.authorized
+                if fault.failure_class != "validation" or spent:
+                    raise
+                log.info("attempt %s is corrected: %s", self.work.attempt_id, fault.reason)
+                self._context.take_feedback(_plain(fault.reason))
+        raise AssertionError("count() ends never")
 
     def _interrupted(self) -> Report | None:
         if self.interrupt.lease_lost:

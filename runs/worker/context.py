@@ -43,7 +43,12 @@ class Interrupt:
 
 
 class SkillContext:
-    """Handed to `run(context)`. One per lease; a parked attempt gets a new one when it comes back."""
+    """Handed to `run(context)`. One per lease; a parked attempt gets a new one when it comes back.
+
+    `predecessors` has the output of each by its key: none for a skipped one, a list for one that fanned out.
+    `item` and `index` are this step's element of the list that its own node fans out over. `feedback` is what
+    a reviewer or a validator said about what the skill did before, oldest first.
+    """
 
     def __init__(
         self,
@@ -59,6 +64,10 @@ class SkillContext:
         self.agent_id = work.agent_id
         self.input: Mapping[str, Any] = work.input.get("run") or {}
         self.predecessors: Mapping[str, Any] = work.input.get("predecessors") or {}
+        self.item: Any = work.input.get("item")
+        self.index: int | None = work.input.get("index")
+        self.correction_limit = int(work.input.get("correctionLimit") or 0)
+        self.feedback: tuple[str, ...] = _words_of(work.decision)
         self.snapshot = work.snapshot
         self.checkpoint = work.checkpoint
         self.decision = work.decision
@@ -76,6 +85,10 @@ class SkillContext:
         """Raises Interrupted when the work is to stop; never between an authorization and its effect."""
         if self._interrupt.is_set() and not self.authorized:
             raise Interrupted(self._interrupt.reason)
+
+    def take_feedback(self, reason: str) -> None:
+        """What a validator said about the output: the skill is called again, and reads it."""
+        self.feedback = (*self.feedback, reason)
 
     @contextmanager
     def tool(self, name: str) -> Iterator[ToolCall]:
@@ -186,6 +199,10 @@ class SkillContext:
             checkpoint=checkpoint,
             park=park,
         )
+
+
+def _words_of(decision: Decision | None) -> tuple[str, ...]:
+    return (decision.reason,) if decision is not None and decision.changes_requested else ()
 
 
 Skill = Callable[[SkillContext], Any]

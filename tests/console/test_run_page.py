@@ -73,7 +73,7 @@ def test_shows_fan_outs_skipped_branches_and_people(house: House) -> None:
     told = Api.as_(house.world.requester).get(f"/factory/runs/{many}/graph").json()
     module = next(node for node in told["nodes"] if node["key"] == "module")
     assert (module["state"], module["forEach"]) == ("Running", "steps.scan.modules")
-    assert [(i["key"], i["state"]) for i in module["instances"]][0] == ("module[0]", "Succeeded")
+    assert [i["state"] for i in module["instances"]] == ["Succeeded", "Dispatched"]
 
 
 @pytest.mark.requirement("RUN-14", "RUN-22")

@@ -122,6 +122,30 @@ def test_a_failure_has_a_class(surface: Surface, started: Start, code: str, fail
     assert (told["outcome"], told["failureClass"]) == ("Failed", failure_class)
 
 
+CORRECTED = """def run(context):
+    if len(context.feedback) < 2:
+        raise context.fail("validation", f"wrong {len(context.feedback)}")
+    return {"item": context.item, "index": context.index, "said": list(context.feedback)}
+"""
+
+
+@pytest.mark.requirement("STP-11", "WFE-11", "FLR-06")
+@pytest.mark.parametrize(("limit", "ended"), [(0, "Failed"), (1, "Failed"), (2, "Succeeded")])
+def test_corrects_what_a_validator_refuses_up_to_the_limit(
+    surface: Surface, started: Start, limit: int, ended: str
+) -> None:
+    publish(surface, CORRECTED)
+    given = {"run": {}, "predecessors": {}, "item": {"n": 1}, "index": 3, "correctionLimit": limit}
+    surface.offer(input=given)
+    started()
+    told = outcome(surface)
+    assert told["outcome"] == ended
+    if ended == "Succeeded":
+        assert told["output"] == {"item": {"n": 1}, "index": 3, "said": ["wrong 0", "wrong 1"]}
+    else:
+        assert (told["failureClass"], told["reason"]) == ("validation", f"wrong {limit}")
+
+
 def test_parks_with_its_receipts_sent_and_no_outcome(surface: Surface, started: Start) -> None:
     publish(
         surface,
