@@ -41,7 +41,7 @@ def test_a_branch_is_taken_or_skipped_with_all_that_needs_it_alone(house, go, se
 
 
 def test_a_run_of_which_nothing_has_to_run_is_completed_at_once(house):
-    run_id = house.run("nothing")
+    run_id = house.run("idle")
     run = house.row(run_id)
     assert (run.state, run.output) == ("Completed", None)
     assert house.step_states(run_id) == {"a": "Skipped", "b": "Skipped"}

@@ -109,7 +109,7 @@ WORKFLOWS = [
         node("check", "fix"),
         node("end", "scan", "check"),
     ),
-    workflow("nothing", node("a", when="input.go"), node("b", "a")),
+    workflow("idle", node("a", when="input.go"), node("b", "a")),
     workflow(
         "modules",
         node("scan"),
