@@ -37,8 +37,11 @@ def test_accepts_the_sample():
 
 def test_accepts_the_manifest_of_the_documentation():
     text = Path("docs/how-to/manifest.md").read_text()
-    [example] = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert validated(example.encode())["asset"] == "assessment"
+    example, branches = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    whole = validated(example.encode())
+    assert whole["asset"] == "assessment"
+    whole["workflows"][0] |= parse(branches.encode())
+    assert check(whole) == []
 
 
 def test_accepts_a_diamond():
