@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from celery.schedules import ParseException, crontab
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvError, validate
 
@@ -45,6 +46,20 @@ def words(name: str, default: Iterable[str]) -> list[str]:
 
 def document(name: str, default: Any) -> Any:
     return _read(name, lambda: _env.json(name, default), "JSON")
+
+
+def cron(name: str, default: str) -> str:
+    """A time to come back to, as a cron line of five fields."""
+    line = text(name, default)
+    minute, hour, day, month, weekday = (line.split() + [""] * 5)[:5]
+    try:
+        if len(line.split()) != 5:
+            raise ValueError("five fields")
+        crontab(minute=minute, hour=hour, day_of_month=day, month_of_year=month, day_of_week=weekday)
+    except (ParseException, ValueError) as fault:
+        told = f"{name} must be a cron line such as {default}. Correct it or unset it."
+        raise ImproperlyConfigured(told) from fault
+    return line
 
 
 def choice(name: str, default: str, options: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from config import celery_settings, console, logs, security, servers
 from config.edge import IDENTITY  # noqa: F401
-from config.environment import choice, flag, integer, refuse_unknown, text, words
+from config.environment import choice, cron, flag, integer, refuse_unknown, text, words
 from config.rest import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -112,9 +112,9 @@ FACTORY_ANCHORS_DIR = text("FACTORY_ANCHORS_DIR", str(HOME / "anchors"))
 FACTORY_ANCHOR_KEY_FILE = text("FACTORY_ANCHOR_KEY_FILE", str(SECRETS_DIR / "anchor_key.pem"))
 FACTORY_ANCHOR_COMMAND = words("FACTORY_ANCHOR_COMMAND", [])
 # When the house looks after its own evidence, as cron lines in UTC.
-FACTORY_VERIFY_AT = text("FACTORY_VERIFY_AT", "17 2 * * *")
-FACTORY_ANCHOR_AT = text("FACTORY_ANCHOR_AT", "47 1 * * *")
-FACTORY_PURGE_AT = text("FACTORY_PURGE_AT", "7 3 * * *")
+FACTORY_VERIFY_AT = cron("FACTORY_VERIFY_AT", "17 2 * * *")
+FACTORY_ANCHOR_AT = cron("FACTORY_ANCHOR_AT", "47 1 * * *")
+FACTORY_PURGE_AT = cron("FACTORY_PURGE_AT", "7 3 * * *")
 FACTORY_STREAM_LENGTH = integer("FACTORY_STREAM_LENGTH", 100_000, least=1000, most=100_000_000)
 
 # --- registry ------------------------------------------------------------------------------------

@@ -48,6 +48,21 @@ def test_refuses_what_is_no_number_within_bounds(monkeypatch: pytest.MonkeyPatch
         environment.integer("FACTORY_SOMETHING", 5, least=1, most=9)
 
 
+@pytest.mark.parametrize("line", ["daily", "61 2 * * *", "1 2 * *", "1 2 * * * *"])
+def test_refuses_what_is_no_cron_line(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.setenv("FACTORY_SOMETHING", line)
+    with pytest.raises(ImproperlyConfigured, match="FACTORY_SOMETHING must be a cron line such as 1 2"):
+        environment.cron("FACTORY_SOMETHING", "1 2 * * *")
+
+
+def test_verifying_anchoring_and_purging_are_on_the_schedule() -> None:
+    from config.celery import app
+
+    for task in ("factory.verify", "factory.anchor", "factory.purge"):
+        assert app.conf.beat_schedule[task]["task"] == task
+        assert app.tasks[task].acks_late is False
+
+
 def test_a_refusal_does_not_repeat_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FACTORY_SOMETHING", "hunter2")
     with pytest.raises(ImproperlyConfigured) as raised:
