@@ -46,6 +46,8 @@ class Reasons:
 
     def of_run(self) -> str:
         """One sentence for the whole run; empty when it goes on, or is over."""
+        if self._run.frozen_at is not None:
+            return "Frozen: the auditor found a violation, and a PlatformAdmin has to look at it."
         if self._run.state == RunState.WAITING:
             return "Waits for a person's approval."
         if self._run.state == RunState.ACCEPTED and not self._steps:
@@ -70,6 +72,8 @@ class Reasons:
         return self._of_attempt(step)
 
     def _of_pending(self, step: Step) -> str:
+        if self._run.frozen_at is not None:
+            return "Frozen with its run."
         if self._run.state == RunState.WAITING:
             return "Waits while the run waits for an approval."
         if self._suspended:

@@ -13,6 +13,7 @@ from factory.tenancy import reading
 from runs import keeping
 from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, resolve_step
 from runs.errors import NotFrozen, RunFrozen
+from runs.selectors import run_view
 from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House
 from tests.support.world import subject_of
@@ -75,6 +76,8 @@ def test_nothing_of_a_frozen_run_is_dispatched(house: House) -> None:
     freeze(house, run_id)
     hand = house.hand()
     assert hand.poll() == []
+    with reading(house.system):
+        assert run_view(house.system, run_id).waiting.startswith("Frozen: the auditor")
     lift_freeze(house.world.platform_admin, run_id=run_id, reason="looked at it")
     assert [work.run_id for work in hand.poll()] == [run_id]
 
