@@ -29,6 +29,8 @@ class DomainError(Exception):
     http_status: ClassVar[int] = 400
     retryable: ClassVar[bool] = False
     audited: ClassVar[bool] = False
+    retry_seconds: ClassVar[float] = 0.0
+    """How long a handler's event waits at the least before it is tried again."""
 
     def __init__(
         self, detail: str, *, errors: Sequence[FieldError] = (), extra: Mapping[str, Any] | None = None

@@ -90,6 +90,8 @@ class RunFrozen(Conflict):
 
     code = "run-frozen"
     title = "The run is frozen"
+    retryable = True  # events of the run wait until it is lifted; they are not to blame
+    retry_seconds = 60.0
 
 
 class NotFrozen(Conflict):

@@ -197,6 +197,8 @@ def _mark_failure(cursor: Any, destination: Destination, event: OutboxEvent, fau
     retryable = isinstance(fault, DomainError) and fault.retryable
     attempts = getattr(event, f"{prefix}_attempts") + (0 if retryable else 1)
     delay = min(LONGEST_DELAY_SECONDS, 0.25 * 2**attempts)
+    if isinstance(fault, DomainError):
+        delay = max(delay, fault.retry_seconds)
     aside = "clock_timestamp()" if attempts >= ATTEMPTS else "NULL"
     cursor.execute(
         f"UPDATE factory_outboxevent SET {prefix}_attempts = %s, {prefix}_error = %s, "

@@ -1,5 +1,6 @@
 """What the auditor finds about a run stops that run, and only that run, until somebody has looked."""
 
+from datetime import timedelta
 from io import StringIO
 from uuid import UUID
 
@@ -7,12 +8,17 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from factory.auditing import Report, Violation
+from factory.clock import now
+from factory.commanding import commands
 from factory.errors import DomainError, InsufficientRole
-from factory.models import Finding, Verification
+from factory.models import Finding, OutboxEvent, Verification
+from factory.relay.delivery import drain
+from factory.relay.destinations import Handlers
 from factory.tenancy import reading
 from runs import keeping
 from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, resolve_step
 from runs.errors import NotFrozen, RunFrozen
+from runs.operations.holding import WHILE_FROZEN
 from runs.selectors import run_view
 from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House
@@ -69,6 +75,17 @@ def test_every_command_but_cancel_is_refused_and_others_go_on(house: House) -> N
     house.decide(asked.approval_id)
     assert house.state(gated) == "Running"
     assert violations(house.tenant) == []
+
+
+def test_its_events_wait_for_the_lift_and_are_never_set_aside(house: House) -> None:
+    run_id = house.accept()
+    freeze(house, run_id)
+    drain(Handlers(), house.tenant, seconds=3)
+    with reading(house.system):
+        [waiting] = OutboxEvent.objects.filter(run_id=run_id, handled_at__isnull=True)
+        assert (waiting.handle_attempts, waiting.handle_set_aside_at) == (0, None)
+        assert waiting.handle_due_at - now() > timedelta(seconds=30)
+    assert set(commands()) >= WHILE_FROZEN
 
 
 def test_nothing_of_a_frozen_run_is_dispatched(house: House) -> None:
