@@ -16,7 +16,10 @@ from runs.errors import AttemptNotFound, LeaseOver, RunFrozen, RunNotFound, Stal
 from runs.models import Attempt, Lease, Run, Step
 from runs.states import LEASE_CURRENT, LeaseState, RunState
 
-WHILE_FROZEN = frozenset({"CancelKilledRun", "CancelRun", "FreezeRun", "LiftFreeze", "RecoverLease"})
+WHILE_FROZEN = frozenset(
+    {"CancelRun", "CancelKilledRun", "FollowReleaseDecree", "FreezeRun", "LiftFreeze", "RecoverLease"}
+)
+"""What may happen to a frozen run: it may be stopped, and looked at."""
 
 
 @dataclass(slots=True)
