@@ -16,6 +16,7 @@ import config.urls  # noqa: F401 - it registers every path
 from approvals.commands import publish_policy_revision
 from approvals.selectors import current_policy
 from factory.context import Context, system
+from factory.identity.permissions import table
 from factory.tenancy import reading
 from projects.commands import add_member, onboard_project
 from projects.inputs import NewEnvironment, NewMember
@@ -276,6 +277,13 @@ def random_id(name: str) -> str:
     return NOBODY.get(name, lambda: str(uuid4()))()
 
 
+def allowed_to(place: Place, operation: str) -> Context:
+    """Who may do it in the place: whoever has all roles of a project, or the only one who may."""
+    if table[operation].roles == {"PlatformAdmin"}:
+        return context_of(subject_of(place.tenant, "platform_admin"), place.tenant, place.project)
+    return place.everybody
+
+
 def tenant_wide(place: Place, who: str = "tenant_admin") -> Context:
     return context_of(subject_of(place.tenant, who), place.tenant, None)
 
@@ -285,4 +293,15 @@ def runs_of(place: Place) -> list[Run]:
         return list(Run.objects.filter(project_id=place.project))
 
 
-__all__ = ["BODIES", "BODILESS", "Place", "Route", "Scene", "build", "console_routes", "replace", "routes"]
+__all__ = [
+    "BODIES",
+    "BODILESS",
+    "Place",
+    "Route",
+    "Scene",
+    "allowed_to",
+    "build",
+    "console_routes",
+    "replace",
+    "routes",
+]

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.security.scene import BODIES, Place, Route, Scene, routes
+from tests.security.scene import BODIES, Place, Route, Scene, allowed_to, routes
 from tests.support.api import Api, problem
 from tests.support.evidence import counts
 
@@ -46,7 +46,8 @@ RAW: dict[str, bytes] = {
 def send(place: Place, route: Route, method: str, body: Any, **headers: str) -> Any:
     url = route.url(place.ids)
     headers = {"Idempotency_Key": str(uuid4())} | headers
-    return Api.as_(place.everybody).call(method, url, body, **headers)
+    caller = allowed_to(place, route.operations[method])
+    return Api.as_(caller).call(method, url, body, **headers)
 
 
 @pytest.mark.requirement("API-12")

@@ -10,7 +10,6 @@ import pytest
 from django.test import Client
 
 from factory.context import Context
-from factory.identity.permissions import table
 from factory.models import User
 from tests.security.scene import (
     BODIES,
@@ -18,6 +17,7 @@ from tests.security.scene import (
     Place,
     Route,
     Scene,
+    allowed_to,
     console_routes,
     random_id,
     routes,
@@ -26,7 +26,6 @@ from tests.security.scene import (
 )
 from tests.support.api import Api
 from tests.support.evidence import violations
-from tests.support.world import context_of, subject_of
 
 ROUTES = routes()
 NAMED = [
@@ -94,13 +93,6 @@ def test_another_projects_id_is_no_id(scene: Scene, route: Route, method: str, n
     if name in OF_THE_TENANT:
         return
     _same_as_random(scene.home, scene.sister, route, method, name)
-
-
-def allowed_to(place: Place, operation: str) -> Context:
-    """Who may do it in the place: whoever has all roles of a project, or the only one who may."""
-    if table[operation].roles == {"PlatformAdmin"}:
-        return context_of(subject_of(place.tenant, "platform_admin"), place.tenant, place.project)
-    return place.everybody
 
 
 def _same_as_random(home: Place, other: Place, route: Route, method: str, name: str) -> None:
