@@ -92,6 +92,7 @@ NAVIGATION = [
         "Tenant",
         _entry("Projects", "folder", "projects_project_changelist"),
         _entry("Environments", "lan", "projects_environment_changelist"),
+        _entry("Settings", "tune", "factory_setting_changelist"),
         _entry("Members", "group", "projects_membership_changelist"),
         _entry("Service accounts", "smart_toy", "projects_serviceaccount_changelist"),
     ),

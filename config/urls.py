@@ -13,7 +13,7 @@ from factory.rest import house
 
 APPS = ("projects", "approvals", "registry", "usage", "runs")
 
-autodiscover_modules("admin", "admin.evidence", register_to=site)
+autodiscover_modules("admin", "admin.evidence", "admin.settings", register_to=site)
 
 
 def _has_rest(app: str) -> bool:

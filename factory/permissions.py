@@ -5,5 +5,7 @@ from factory.identity.permissions import permit
 permit("BringUpToJournal", scope=None, roles=(), kinds=("system",))
 permit("RecordFindings", scope=None, roles=(), kinds=("system",))
 permit("ReadAudit", scope="audit.read", roles=None, level="tenant")
-permit("ReadSettings", scope="audit.read", roles=("PlatformAdmin", "Operator"), level="tenant")
+permit(
+    "ReadSettings", scope="audit.read", roles=("PlatformAdmin", "WorkspaceAdmin", "Operator"), level="tenant"
+)
 permit("ChangeSetting", scope="projects.write", roles=("PlatformAdmin",), level="tenant")

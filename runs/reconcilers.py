@@ -27,11 +27,11 @@ class LeaseExpiryReconciler(Reconciler):
         return (
             "SELECT expires_at AS due_at, id, tenant_id, fencing_token::text AS key FROM runs_lease "
             "WHERE state IN ('Offered', 'Held') "
-            f"AND expires_at + interval '{seconds} seconds' < clock_timestamp() "
+            f"AND expires_at < statement_timestamp() - interval '{seconds} seconds' "
             "AND NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.id = run_id AND r.frozen_at IS NOT NULL "
             "AND r.state <> 'Cancelling') "
             f"UNION ALL SELECT deadline_at, id, tenant_id, '{DEADLINE}' FROM runs_run "
-            "WHERE state = 'Running' AND frozen_at IS NULL AND deadline_at <= clock_timestamp()"
+            "WHERE state = 'Running' AND frozen_at IS NULL AND deadline_at <= statement_timestamp()"
         )
 
     def repair(self, ctx: Context, due: Due) -> None:

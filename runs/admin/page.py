@@ -18,7 +18,9 @@ from factory.models import AuditEntry, JournalEntry, OutboxEvent
 from registry.selectors import release
 from runs.admin.drawing import Graph, Span, Timeline, draw_graph, draw_timeline
 from runs.commands.cancel_run import MAY_CANCEL
-from runs.models import Attempt, CancellationIntent, Freeze, Lease, Receipt, Run, Step
+from runs.models import Artifact, Attempt, CancellationIntent, Freeze, Lease, Receipt, Run, Step
+from runs.selectors.reasons import Reasons
+from runs.selectors.runs import attempts_of
 from runs.selectors.standing import Standing, standings
 from runs.states import RUN_ACTIVE, AttemptState, Attention, LeaseState, RunState, StepState
 from usage.selectors import UsageView, reservation_of, usage_of_run
@@ -45,6 +47,7 @@ class Try:
     attempt: Attempt
     leases: Sequence[Lease]
     receipts: Sequence[Receipt]
+    artifacts: Sequence[Artifact]
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Facts:
     attempts: list[Attempt]
     leases: list[Lease]
     receipts: list[Receipt]
+    artifacts: list[Artifact]
     approvals: list[ApprovalView]
     journal: list[JournalEntry]
 
@@ -67,10 +71,12 @@ class Facts:
     @cached_property
     def _tries(self) -> dict[UUID, list[Try]]:
         leases, receipts = _grouped(self.leases), _grouped(self.receipts)
+        made = _grouped(self.artifacts)
         steps = {step.id: step for step in self.steps}
         found: dict[UUID, list[Try]] = {}
         for each in self.attempts:
-            one = Try(steps[each.step_id], each, leases.get(each.id, ()), receipts.get(each.id, ()))
+            own = [rows.get(each.id, ()) for rows in (leases, receipts, made)]
+            one = Try(steps[each.step_id], each, *own)
             found.setdefault(each.step_id, []).append(one)
         return found
 
@@ -94,6 +100,7 @@ def read(run: Run) -> Facts:
         attempts=list(Attempt.objects.filter(run_id=run.id).order_by("number", "id")),
         leases=list(Lease.objects.filter(run_id=run.id).order_by("fencing_token")),
         receipts=list(Receipt.objects.filter(run_id=run.id).order_by("occurred_at", "id")),
+        artifacts=list(Artifact.objects.filter(run_id=run.id).order_by("id")),
         approvals=approvals_of_run(run.id),
         journal=list(JournalEntry.objects.filter(stream_id=run.id).order_by("sequence")),
     )
@@ -126,6 +133,7 @@ def run_page(ctx: Context, run: Run) -> dict[str, Any]:
         "audits": list(AuditEntry.objects.filter(subject__contains=str(run.id)).order_by("occurred_at")),
         "intent": CancellationIntent.objects.filter(run_id=run.id).first(),
         "uncertain": [s for s in facts.steps if s.attention == Attention.UNCERTAIN],
+        "looked_for": [s for s in facts.steps if s.attention not in ("", Attention.UNCERTAIN)],
         "may_cancel": may_cancel(ctx, run),
         "freeze": Freeze.objects.filter(run_id=run.id, lifted_at__isnull=True).first(),
         "may_lift": "PlatformAdmin" in ctx.actor.roles,
@@ -169,8 +177,14 @@ def waits(facts: Facts, at: datetime) -> list[Waits]:
     if run.state == RunState.CANCELLING:
         found += [_interruption(lease, at) for lease in facts.leases if lease.is_current]
     if not found:
-        found += [_worker(step, at) for step in facts.steps if step.state == StepState.PENDING]
+        found += _idle(facts, at)
     return found
+
+
+def _idle(facts: Facts, at: datetime) -> list[Waits]:
+    """The steps that nobody works at, each with the reason that the API tells too."""
+    reasons = Reasons(facts.run, facts.steps, attempts_of(facts.run.id))
+    return [_worker(step, at, why) for step in facts.steps if (why := reasons.of_step(step))]
 
 
 def _question(view: ApprovalView, at: datetime) -> Waits:
@@ -204,17 +218,14 @@ def _interruption(lease: Lease, at: datetime) -> Waits:
     )
 
 
-def _worker(step: Step, at: datetime) -> Waits:
+def _worker(step: Step, at: datetime, why: str) -> Waits:
     due = step.next_dispatch_at
     if due is not None and due > at:
         return Waits(
             "Pending", f"{step.node_key} waits to be tried again", f"In {span((due - at).total_seconds())}."
         )
-    return Waits(
-        "Pending",
-        f"{step.node_key} waits for a worker",
-        "As soon as one that can do it has a free slot, it starts.",
-    )
+    title = f"{step.node_key} waits for a worker"
+    return Waits(str(step.state), title, f"{why} As soon as that changes, it starts.")
 
 
 def nodes_of(run: Run) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
 from runs.admin.page import run_page
-from runs.commands import cancel_run, lift_freeze, resolve_step
+from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
 from runs.models import Run
 from usage.selectors import usage_of_runs
 
@@ -44,6 +44,11 @@ class RunAdmin(HouseAdmin[Run]):
                 "<uuid:run_id>/steps/<uuid:step_id>/settle/",
                 view(require_POST(self.settle_view)),
                 name="runs_settle",
+            ),
+            path(
+                "<uuid:run_id>/steps/<uuid:step_id>/attention/",
+                view(require_POST(self.attention_view)),
+                name="runs_attention",
             ),
         ]
         return [*own, *super().get_urls()]
@@ -92,6 +97,21 @@ class RunAdmin(HouseAdmin[Run]):
         except DomainError as refusal:
             return self._page(request, run_id, refusal=refusal, kept=sent.get("evidence", ""))
         return self.act(request, lambda: None, done="Settled, with your evidence.", then=_url(run_id))
+
+    def attention_view(self, request: HttpRequest, run_id: UUID, step_id: UUID) -> HttpResponse:
+        ctx, sent = context_of(request), request.POST
+        return self.act(
+            request,
+            lambda: close_attention(
+                ctx,
+                run_id=run_id,
+                step_id=step_id,
+                reason=sent.get("reason", ""),
+                version=_number(sent.get("version", "")),
+            ),
+            done="Closed, with what you found. It stays on record.",
+            then=_url(run_id),
+        )
 
     def _page(
         self, request: HttpRequest, run_id: UUID, *, refusal: DomainError | None = None, kept: str = ""

@@ -1,18 +1,29 @@
-"""Workers that serve this tenant: alive or not, what they can do, how busy they are."""
+"""Workers that serve this tenant: alive or not, what they can do, how busy they are, and who drains them."""
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import DateTimeField, Func, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
 
 from factory.admin.base import HouseAdmin
-from factory.admin.scope import context_of
+from factory.admin.scope import as_uuid, context_of
+from factory.admin.settings import whole
 from factory.admin.show import badge, span
 from factory.admin.site import site
-from runs.models import Worker
+from factory.context import Context
+from factory.identity.permissions import may
+from factory.tenancy import reading
+from runs.commands import change_quota, undrain
+from runs.dispatch import drain_from_outside
+from runs.models import Attempt, Lease, TenantQuota, Worker
 from runs.selectors.waiting import open_leases
+from runs.states import LEASE_CURRENT, AttemptState
 
 ONLINE_SECONDS = 60
 
@@ -24,16 +35,91 @@ class WorkerAdmin(HouseAdmin[Worker]):
     view_operation = "ListRuns"
     list_display = ("name", "pool", "online", "seen", "slots", "abilities", "version")
     list_select_related = ("pool",)
+    list_before_template = "runs/workers_about.html"
     search_fields = ("name",)
     ordering = ("-last_seen_at", "-id")
-    fields = ("name", "pool", "online", "seen", "slots", "abilities", "version")
-    readonly_fields = fields
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("drain/", view(require_POST(self.drain_view)), name="runs_worker_drain"),
+            path("undrain/", view(require_POST(self.undrain_view)), name="runs_worker_undrain"),
+            path("quota/", view(require_POST(self.quota_view)), name="runs_quota"),
+        ]
+        return [*own, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         at = Func(function="clock_timestamp", output_field=DateTimeField())
         tenant_id = context_of(request).tenant_id
         return (
             Worker.objects.filter(pool__tenants__contains=[tenant_id]).annotate(at=at).select_related("pool")
+        )
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        ctx = context_of(request)
+        with reading(ctx):
+            share = {
+                "quota": TenantQuota.objects.values_list("open_attempts", flat=True).first(),
+                "at_work": Attempt.objects.filter(state=AttemptState.OPEN).count(),
+                "may_change_quota": may(ctx, "ChangeTenantQuota"),
+            }
+        return super().changelist_view(request, {**(extra_context or {}), **share})
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        key = as_uuid(object_id)
+        row: Any = self.get_queryset(request).filter(pk=key).first() if key else None
+        if row is None or request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
+            raise Http404
+        return self.in_scope(request, lambda: self._page(request, row))
+
+    def _page(self, request: HttpRequest, row: Any) -> TemplateResponse:
+        current = Lease.objects.filter(worker_id=row.pk, state__in=sorted(LEASE_CURRENT))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": row.name,
+            "opts": None,
+            "worker": row,
+            "state": self.online(row),
+            "sentence": _sentence(row),
+            "used": open_leases(row.pk),
+            "leases": list(current.select_related("step").order_by("fencing_token")),
+            "may_drain": may_drain(context_of(request), row),
+        }
+        return TemplateResponse(request, "runs/worker.html", context)
+
+    def drain_view(self, request: HttpRequest) -> HttpResponse:
+        ctx, key, reason = context_of(request), _worker(request), request.POST.get("reason", "")
+        return self.act(
+            request,
+            lambda: drain_from_outside(ctx, worker_id=key, reason=reason),
+            done="Nothing new is offered to it. What it holds it may finish.",
+            then=reverse("admin:runs_worker_change", args=[key]),
+        )
+
+    def undrain_view(self, request: HttpRequest) -> HttpResponse:
+        ctx, key, reason = context_of(request), _worker(request), request.POST.get("reason", "")
+        return self.act(
+            request,
+            lambda: undrain(ctx, worker_id=key, reason=reason),
+            done="It is offered work again.",
+            then=reverse("admin:runs_worker_change", args=[key]),
+        )
+
+    def quota_view(self, request: HttpRequest) -> HttpResponse:
+        ctx, sent = context_of(request), request.POST
+        return self.act(
+            request,
+            lambda: change_quota(
+                ctx, open_attempts=whole(sent.get("open_attempts", "")), reason=sent.get("reason", "")
+            ),
+            done="The quota holds from now on. What is at work already goes on.",
+            then=reverse("admin:runs_worker_changelist"),
         )
 
     @admin.display(description="state")
@@ -53,3 +139,24 @@ class WorkerAdmin(HouseAdmin[Worker]):
     @admin.display(description="can do")
     def abilities(self, row: Worker) -> str:
         return ", ".join(row.capabilities)
+
+
+def may_drain(ctx: Context, row: Worker) -> bool:
+    """Whether the button is offered; the command judges again."""
+    alone = row.pool.tenants == [ctx.tenant_id]
+    return may(ctx, "DrainWorkerByOperator") and (alone or "PlatformAdmin" in ctx.actor.roles)
+
+
+def _sentence(row: Worker) -> str:
+    if row.drained_by:
+        return f"{row.drained_by} drained it: nothing new is offered to it until somebody ends that."
+    if row.draining_at:
+        return "It drains by itself: nothing new is offered to it until it registers again."
+    return "It is offered work whenever it asks for some and has a free slot."
+
+
+def _worker(request: HttpRequest) -> UUID:
+    key = as_uuid(request.POST.get("worker", ""))
+    if key is None:
+        raise Http404
+    return key

@@ -65,7 +65,7 @@ def run_view(ctx: Context, run_id: UUID) -> RunView:
     """A run with its steps, attempts, current leases, pending approvals and usage. Raises `RunNotFound`."""
     row = find_run(ctx, run_id)
     steps = list(Step.objects.filter(run_id=run_id).order_by("ordinal"))
-    attempts = _attempts(run_id)
+    attempts = attempts_of(run_id)
     reasons = Reasons(row, steps, attempts)
     intent = CancellationIntent.objects.filter(run_id=run_id).first()
     return RunView(
@@ -130,7 +130,8 @@ def leases_of_attempt(attempt_id: UUID) -> list[LeaseView]:
     return [_lease(row) for row in Lease.objects.filter(attempt_id=attempt_id).order_by("fencing_token")]
 
 
-def _attempts(run_id: UUID) -> dict[UUID, list[AttemptView]]:
+def attempts_of(run_id: UUID) -> dict[UUID, list[AttemptView]]:
+    """The run's attempts by their step, in their order, each with its current lease."""
     current = Lease.objects.filter(run_id=run_id, state__in=sorted(LEASE_CURRENT))
     leases = {row.attempt_id: _lease(row) for row in current}
     left: dict[UUID, list[ArtifactView]] = {}

@@ -51,9 +51,10 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
     FROM unnest(%(tenants)s::text[]) AS t(tenant_id) CROSS JOIN LATERAL (
         (SELECT s.tenant_id, r.project_id, s.run_id, s.id AS step_id, s.next_dispatch_at AS due_at
          FROM runs_step s JOIN runs_run r ON r.id = s.run_id JOIN projects_project p ON p.id = r.project_id
-         WHERE s.tenant_id = t.tenant_id AND s.state = 'Pending' AND s.next_dispatch_at <= clock_timestamp()
+         WHERE s.tenant_id = t.tenant_id AND s.state = 'Pending'
+           AND s.next_dispatch_at <= statement_timestamp()
            AND r.state IN ('Accepted', 'Running') AND p.state = 'Active'
-           AND (r.deadline_at IS NULL OR r.deadline_at > clock_timestamp()) AND s.id <> ALL(%(passed)s)
+           AND (r.deadline_at IS NULL OR r.deadline_at > statement_timestamp()) AND s.id <> ALL(%(passed)s)
            AND r.frozen_at IS NULL
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY s.next_dispatch_at, s.id LIMIT %(most)s)
@@ -61,9 +62,9 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
         (SELECT a.tenant_id, r.project_id, a.run_id, a.step_id, a.resume_at
          FROM runs_attempt a JOIN runs_step s ON s.id = a.step_id JOIN runs_run r ON r.id = a.run_id
          JOIN projects_project p ON p.id = r.project_id
-         WHERE a.tenant_id = t.tenant_id AND a.state = 'Parked' AND a.resume_at <= clock_timestamp()
+         WHERE a.tenant_id = t.tenant_id AND a.state = 'Parked' AND a.resume_at <= statement_timestamp()
            AND r.state = 'Running' AND p.state = 'Active'
-           AND r.deadline_at > clock_timestamp() AND s.id <> ALL(%(passed)s)
+           AND r.deadline_at > statement_timestamp() AND s.id <> ALL(%(passed)s)
            AND r.frozen_at IS NULL
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY a.resume_at, a.id LIMIT %(most)s)
@@ -76,7 +77,7 @@ ORDER BY turn, (tenant_id <= %(last)s), tenant_id LIMIT %(most)s
 """
 _LAPSED = """
 SELECT tenant_id, id, fencing_token FROM runs_lease
-WHERE state IN ('Offered', 'Held') AND expires_at + make_interval(secs => %s) < clock_timestamp()
+WHERE state IN ('Offered', 'Held') AND expires_at < statement_timestamp() - make_interval(secs => %s)
   AND tenant_id = ANY(%s)
   AND NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.id = run_id AND r.frozen_at IS NOT NULL
                   AND r.state <> 'Cancelling')
@@ -87,16 +88,19 @@ _TODO = """
 SELECT tenant_id, count(*) || ' ' || max(at) FROM (
     SELECT s.tenant_id, s.next_dispatch_at AS at
     FROM runs_step s JOIN runs_run r ON r.id = s.run_id
-    WHERE s.tenant_id = ANY(%(tenants)s) AND s.state = 'Pending' AND s.next_dispatch_at <= clock_timestamp()
-      AND r.state IN ('Accepted', 'Running')
+    WHERE s.tenant_id = ANY(%(tenants)s) AND s.state = 'Pending'
+           AND s.next_dispatch_at <= statement_timestamp()
+      AND r.state IN ('Accepted', 'Running') AND r.frozen_at IS NULL
     UNION ALL
     SELECT a.tenant_id, a.resume_at FROM runs_attempt a JOIN runs_run r ON r.id = a.run_id
-    WHERE a.tenant_id = ANY(%(tenants)s) AND a.state = 'Parked' AND a.resume_at <= clock_timestamp()
-      AND r.state = 'Running'
+    WHERE a.tenant_id = ANY(%(tenants)s) AND a.state = 'Parked' AND a.resume_at <= statement_timestamp()
+      AND r.state = 'Running' AND r.frozen_at IS NULL
     UNION ALL
     SELECT tenant_id, expires_at FROM runs_lease
     WHERE tenant_id = ANY(%(tenants)s) AND state IN ('Offered', 'Held')
-      AND expires_at + make_interval(secs => %(grace)s) < clock_timestamp()
+      AND expires_at < statement_timestamp() - make_interval(secs => %(grace)s)
+      AND NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.id = run_id AND r.frozen_at IS NOT NULL
+                      AND r.state <> 'Cancelling')
 ) AS due GROUP BY tenant_id
 """
 _LAST_SERVED = (

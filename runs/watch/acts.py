@@ -18,7 +18,7 @@ from runs.commands import (
 )
 from runs.dispatch import drain_worker, poll_worker
 from runs.watch.bodies import told
-from runs.watch.scopes import context_of_release, tenants_of
+from runs.watch.scopes import context_of_release
 
 Told = tuple[Any, int]
 
@@ -35,11 +35,6 @@ def drain(ctx: Context, name: str, instance_id: UUID) -> Any:
 def poll(ctx: Context, name: str, instance_id: UUID) -> list[Any]:
     found: list[Any] = told(poll_worker(ctx, name=name, instance_id=instance_id))
     return found
-
-
-def tenants(ctx: Context) -> list[str]:
-    """For whom the caller's pool works. A pool that is not there is refused by the poll itself."""
-    return tenants_of(ctx.actor.pool)
 
 
 def lease(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:

@@ -17,6 +17,7 @@ from runs.selectors import assignment_scope
 from runs.watch import acts, bodies
 from runs.watch.board import Board, Waiting
 from runs.watch.http import Endpoint, answer, caller, read_body
+from runs.watch.scopes import tenants_of
 from runs.watch.threads import Threads
 
 INSTANCE = "Factory-Worker-Instance"
@@ -77,10 +78,9 @@ class WorkerSurface:
         """A heartbeat, and work as soon as there is some; waits in the loop and never in a thread."""
         name, body = _name(request), await read_body(request)
         wait = bodies.waiting_time(request.query_params.getlist("wait"))
-        ctx = await self._threads.run(lambda: _poller(request, body))
+        ctx, tenants = await self._threads.run(lambda: _poller(request, body))
         instance = _instance(request)
         ends_at = asyncio.get_running_loop().time() + wait
-        tenants = await self._threads.run(lambda: acts.tenants(ctx))
         while True:
             with self._board.waiting(tenants) as waiting:
                 found = await self._threads.run(lambda: acts.poll(ctx, name, instance))
@@ -138,10 +138,11 @@ def _worker(request: Request) -> Context:
     return ctx
 
 
-def _poller(request: Request, body: bytes) -> Context:
+def _poller(request: Request, body: bytes) -> tuple[Context, list[str]]:
+    """The worker, and the tenants that its pool works for."""
     ctx = _worker(request)
     bodies.Nothing.parse(loads(body))
-    return ctx
+    return ctx, tenants_of(ctx.actor.pool)
 
 
 def _name(request: Request) -> str:

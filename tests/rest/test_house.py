@@ -104,8 +104,10 @@ def test_an_operator_can_have_a_token(capsys, tenant_id):
     call_command("issue_token", "--subject", subject, "--tenant", tenant_id)
     whole = verifier().verify(capsys.readouterr().out.strip())
     assert whole.scopes == SCOPES - {"factory.worker"}
-    call_command("issue_token", "--subject", "w", "--worker-pool", "default")
-    assert verifier().verify(capsys.readouterr().out.strip()).pool == "default"
+    call_command("issue_token", "--subject", "w", "--worker-pool", f"pool-{tenant_id}")
+    told = capsys.readouterr()
+    assert verifier().verify(told.out.strip()).pool == f"pool-{tenant_id}"
+    assert f"There is no pool pool-{tenant_id} yet" in told.err
     for wrong in (
         ["--tenant", tenant_id, "--scope", "nothing"],
         [],

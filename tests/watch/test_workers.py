@@ -1,5 +1,6 @@
 """The workers' surface over HTTP, called as the reference worker calls it."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -11,12 +12,14 @@ import pytest
 
 from factory.hashing import digest
 from factory.hints import publish
+from runs.commands import cancel_run
 from runs.worker.client import WorkerClient
 from runs.worker.errors import Conflict
 from tests.support.api import token_of, worker_token
 from tests.support.evidence import violations
 from tests.support.running import DIFF, House, receipt
 from tests.watch.server import serving
+from tests.watch.test_stream import listening
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,7 @@ def test_a_poll_waits_for_work_without_holding_a_thread(base, house):
     token = worker_token("worker:more", pool=house.pool)
     more = {"capabilities": ["*/*"], "maxConcurrency": 1, "version": ""}
     assert call(base, "PUT", "/workers/more", more, token).status_code == 200
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4, "Nobody who waits is in the way."
     house.run("single")
     publish("work")
     deadline = time.monotonic() + 5
@@ -216,6 +219,52 @@ def test_wants_a_sane_waiting_time_and_an_instance(base, house, worker):
     assert call(base, "POST", "/workers/w%00/poll", {}, token, **instance).status_code == 400
     unknown = call(base, "POST", "/workers/w2/poll", {}, token, **instance)
     assert (unknown.status_code, unknown.json()["type"]) == (404, "/factory/problems/worker-not-registered")
+
+
+@pytest.mark.requirement("WAPI-04", "WAPI-10")
+def test_a_worker_sees_the_decision_and_the_interrupt_on_the_watch(base, house, worker):
+    run_id = house.run("gated")
+    [work] = worker.poll(wait=0)
+    worker.acquire(work)
+    with listening(base.removesuffix("/factory"), worker._token()) as listener:
+        listener.wait(lambda each: each.last)
+        ask = {"action_class": "shared-write", "proposal": DIFF, "summary": "publish wants to commit"}
+        asked = worker.request_approval(work, **ask)
+        house.decide(UUID(asked.approval_id))
+        cancel_run(house.world.operator, run_id=run_id, reason="stop")
+        publish("outbox")
+        listener.wait(lambda each: any('"toState":"Cancelling"' in one["data"] for one in each.events), 15)
+        told = [one["event"].rsplit(".", 1)[-1] for one in listener.events]
+        assert told.index("approval-requested") < told.index("approval-decided")
+        last = json.loads(listener.events[-1]["data"])
+        assert (last["runid"], last["data"]["cause"]) == (str(run_id), "CancelRequested")
+    assert worker.acquire(work).cancel_requested
+
+
+@pytest.mark.requirement("WAPI-06")
+def test_no_call_of_a_holder_is_without_its_token(base, house, worker):
+    house.run("single")
+    [work] = worker.poll(wait=0)
+    for name in ("lease", "receipts", "approvals", "authorizations", "outcome"):
+        body = {"leaseId": work.fence["leaseId"]}
+        answer = call(base, "POST", f"/attempts/{work.attempt_id}/{name}", body, worker._token())
+        assert answer.status_code == 400, name
+        assert "/fencingToken" in {error["pointer"] for error in answer.json()["errors"]}
+
+
+@pytest.mark.requirement("ATT-16")
+def test_a_refused_outcome_says_that_its_receipts_were_kept(base, house, worker):
+    house.run("single")
+    [work] = worker.poll(wait=0)
+    worker.acquire(work)
+    house.let_lapse(work.fence["leaseId"])
+    worker.poll(wait=0)  # which recovers what has lapsed
+    told = {**outcome(work, 1), "receipts": [receipt()]}
+    answer = call(base, "POST", f"/attempts/{work.attempt_id}/outcome", told, worker._token())
+    assert (answer.status_code, answer.json()["receiptsRecorded"]) == (409, 1)
+    late = {**work.fence, "receipts": [receipt()]}
+    answer = call(base, "POST", f"/attempts/{work.attempt_id}/receipts", late, worker._token())
+    assert (answer.status_code, answer.json()) == (202, {"recorded": 1, "superseded": True})
 
 
 def test_a_draining_worker_is_offered_nothing(base, house, worker):

@@ -1,0 +1,99 @@
+"""The pages of workers and settings, and closing what an Operator was asked to look at."""
+
+import pytest
+from django.urls import reverse
+
+from factory import reloading
+from runs.commands import expire_lease
+from runs.models import Worker
+from tests.console.test_pages import signed_in
+from tests.support.evidence import audits
+from tests.support.running import House, effect
+
+WORKERS, SETTINGS = "admin:runs_worker_changelist", "admin:factory_setting_changelist"
+
+
+@pytest.fixture
+def house(tenant_id: str) -> House:
+    return House(tenant_id)
+
+
+@pytest.mark.requirement("DSP-01")
+def test_an_operator_drains_a_worker_and_ends_it(house: House) -> None:
+    run_id, worker = house.run(), house.hand()
+    row = Worker.objects.get(pool_id=house.pool)
+    page = reverse("admin:runs_worker_change", args=[row.pk])
+    operator, observer = signed_in(house.world.operator), signed_in(house.world.observer)
+    assert "Drain this worker" in operator.get(page).content.decode()
+    assert "Drain this worker" not in observer.get(page).content.decode()
+    form = {"worker": str(row.pk), "reason": "the host is updated"}
+    observer.post(reverse("admin:runs_worker_drain"), form)
+    assert len(worker.poll()) == 1, "An Observer drains nothing."
+    text = operator.post(reverse("admin:runs_worker_drain"), form, follow=True).content.decode()
+    assert f"{house.world.operator.actor.subject} drained it" in text
+    assert worker.poll() == []
+    assert "Draining" in operator.get(reverse(WORKERS)).content.decode()
+    operator.post(reverse("admin:runs_worker_undrain"), form)
+    assert [work.run_id for work in worker.poll()] == [run_id]
+    foreign = House(f"{house.tenant}-b")
+    assert signed_in(foreign.world.operator).post(reverse("admin:runs_worker_drain"), form).status_code == 404
+
+
+def test_the_quota_and_why_a_run_waits_are_told_and_changed(house: House) -> None:
+    admin, operator = signed_in(house.world.platform_admin), signed_in(house.world.operator)
+    assert "It has no quota." in operator.get(reverse(WORKERS)).content.decode()
+    form = {"open_attempts": "0", "reason": "they have not paid"}
+    operator.post(reverse("admin:runs_quota"), form)
+    run_id, worker = house.run(), house.hand()
+    assert len(worker.poll()) == 1
+    other = house.run()
+    text = admin.post(reverse("admin:runs_quota"), form, follow=True).content.decode()
+    assert "At most 0 attempts" in text
+    assert worker.poll() != []  # what was offered before is offered still
+    page = operator.get(reverse("admin:runs_run_change", args=[other])).content.decode()
+    assert "quota of 0 open attempts is used up" in page
+    assert (
+        "has not acquired" in operator.get(reverse("admin:runs_run_change", args=[run_id])).content.decode()
+    )
+    assert (
+        "whole number"
+        in admin.post(
+            reverse("admin:runs_quota"), form | {"open_attempts": "many"}, follow=True
+        ).content.decode()
+    )
+
+
+@pytest.mark.requirement("CFG-06")
+def test_settings_are_changed_on_their_page_by_the_platform(house: House) -> None:
+    admin, operator = signed_in(house.world.platform_admin), signed_in(house.world.operator)
+    form = {"name": "FACTORY_LEASES_DURATION_SECONDS", "value": "77", "reason": "a slow link"}
+    assert signed_in(house.world.observer).get(reverse(SETTINGS)).status_code in (403, 404)
+    assert "A PlatformAdmin changes them." in operator.get(reverse(SETTINGS)).content.decode()
+    operator.post(reverse("admin:factory_setting_set"), form)
+    assert reloading.value(form["name"]) != 77
+    try:
+        text = admin.post(reverse("admin:factory_setting_set"), form, follow=True).content.decode()
+        assert "a slow link" in text
+        assert reloading.value(form["name"]) == 77
+        [told] = audits(house.system, "ChangeSetting")[-1:]
+        assert (told.outcome, told.detail["after"]) == ("done", 77)
+    finally:
+        admin.post(reverse("admin:factory_setting_set"), form | {"value": ""})
+    assert reloading.value(form["name"]) != 77
+
+
+@pytest.mark.requirement("ATT-06")
+def test_a_late_effect_is_closed_on_the_runs_page(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    work = worker.take()
+    house.let_lapse(work.lease_id)
+    expire_lease(house.system, lease_id=work.lease_id, fencing_token=work.fencing_token)
+    worker.receipts(work, effect(None))
+    step = house.steps(run_id)["publish"]
+    page = reverse("admin:runs_run_change", args=[run_id])
+    operator = signed_in(house.world.operator)
+    assert "a holder that had lost its lease" in operator.get(page).content.decode()
+    form = {"reason": "nothing is there", "version": step.version}
+    operator.post(reverse("admin:runs_attention", args=[run_id, step.id]), form)
+    assert house.steps(run_id)["publish"].attention == ""
+    assert "a holder that had lost its lease" not in operator.get(page).content.decode()

@@ -1,0 +1,67 @@
+"""What the reference worker does with a no that stays one, with artifacts, and after its lease is gone."""
+
+import threading
+
+import pytest
+
+from runs.worker.client import WorkerClient
+from runs.worker.errors import Forbidden
+from runs.worker.runtime import Options, Worker
+from runs.worker.wire import digest
+from tests.worker.surface import Surface, problem
+
+HASH = "sha256:" + "ab" * 32
+
+
+def test_a_pool_that_is_not_there_is_not_asked_for_ever(
+    surface: Surface, client: WorkerClient, tmp_path
+) -> None:
+    surface.faults["w1"] += [lambda: problem(403, "pool-unknown")] * 3
+    with pytest.raises(Forbidden) as refused:
+        Worker(client, Options(cache=tmp_path)).run()
+    assert (refused.value.slug, len(surface.got("/w1"))) == ("pool-unknown", 1)
+
+
+def test_a_pool_that_is_taken_away_ends_the_worker(surface: Surface, client: WorkerClient, tmp_path) -> None:
+    surface.faults["poll"] += [lambda: problem(403, "pool-unknown")] * 3
+    worker = Worker(client, Options(cache=tmp_path, drain_seconds=0.1))
+    ended: list[int] = []
+    thread = threading.Thread(target=lambda: ended.append(worker.run()), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert ended == [1]
+
+
+def test_artifacts_travel_with_the_outcome_and_in_its_hash(surface: Surface, started) -> None:
+    code = f"def run(context):\n    context.artifact('s3://store/r.md', '{HASH}', 7)\n    return 1\n"
+    surface.publish({"skills/work.py": code})
+    surface.offer()
+    started()
+    (told,) = surface.wait_for("/outcome")
+    assert told["artifacts"] == [{"uri": "s3://store/r.md", "hash": HASH, "size": 7}]
+    names = ("outcome", "failureClass", "reason", "output", "artifacts")
+    assert told["outcomeHash"] == digest({name: told[name] for name in names})
+
+
+@pytest.mark.requirement("ATT-16")
+def test_who_lost_its_lease_still_tells_what_it_spent(surface: Surface, started) -> None:
+    surface.publish(
+        {
+            "skills/work.py": "import time\n\n\ndef run(context):\n"
+            "    with context.tool('brew'):\n        time.sleep(0.1)\n"
+            "    time.sleep(1)\n    context.check()\n"
+        }
+    )
+    surface.ttl = 0.6
+    surface.offer()
+    taken: list[int] = []
+
+    def lease():
+        taken.append(1)
+        return surface.granted() if len(taken) == 1 else problem(409, "stale-fencing-token")
+
+    surface.lease = lease
+    started()
+    told = surface.wait_for("/receipts")[0]
+    assert [each["name"] for each in told["receipts"]] == ["brew"]
+    assert surface.got("/outcome") == []
