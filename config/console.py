@@ -23,6 +23,18 @@ def _opens(page: str) -> Shown:
     return shown
 
 
+def _may(operation: str) -> Shown:
+    """Whether this person may do something, for a page that is no list."""
+
+    def shown(request: HttpRequest) -> bool:
+        from factory.identity.permissions import may
+
+        ctx = getattr(request, "context", None)
+        return ctx is not None and may(ctx, operation)
+
+    return shown
+
+
 def _entry(title: str, icon: str, page: str) -> dict[str, Any]:
     return {
         "title": title,
@@ -95,6 +107,7 @@ NAVIGATION = [
         _entry("Settings", "tune", "factory_setting_changelist"),
         _entry("Members", "group", "projects_membership_changelist"),
         _entry("Service accounts", "smart_toy", "projects_serviceaccount_changelist"),
+        _entry("Webhooks", "webhook", "factory_webhooksubscription_changelist"),
     ),
     _group(
         "Evidence",
@@ -103,5 +116,11 @@ NAVIGATION = [
         _entry("Events", "bolt", "factory_outboxevent_changelist"),
         _entry("Verifications", "verified_user", "factory_verification_changelist"),
         _entry("Findings", "report", "factory_finding_changelist"),
+        {
+            "title": "Consumers",
+            "icon": "move_to_inbox",
+            "link": reverse_lazy("admin:factory_consumers"),
+            "permission": _may("ListConsumers"),
+        },
     ),
 ]

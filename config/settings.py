@@ -117,6 +117,10 @@ FACTORY_ANCHOR_AT = cron("FACTORY_ANCHOR_AT", "47 1 * * *")
 FACTORY_PURGE_AT = cron("FACTORY_PURGE_AT", "7 3 * * *")
 FACTORY_STREAM_LENGTH = integer("FACTORY_STREAM_LENGTH", 100_000, least=1000, most=100_000_000)
 
+# --- webhooks ------------------------------------------------------------------------------------
+# host:port of endpoints of one's own that may be plain http or inside; none unless somebody names one.
+FACTORY_WEBHOOKS_TRUSTED_HOSTS = words("FACTORY_WEBHOOKS_TRUSTED_HOSTS", [])
+
 # --- registry ------------------------------------------------------------------------------------
 # Folders below which a local Git repository may be fetched; none unless somebody names one.
 FACTORY_GIT_LOCAL_ROOTS = words("FACTORY_GIT_LOCAL_ROOTS", [])

@@ -13,7 +13,9 @@ from factory.rest import house
 
 APPS = ("projects", "approvals", "registry", "usage", "runs")
 
-autodiscover_modules("admin", "admin.evidence", "admin.settings", register_to=site)
+autodiscover_modules(
+    "admin", "admin.evidence", "admin.events", "admin.settings", "admin.webhooks", register_to=site
+)
 
 
 def _has_rest(app: str) -> bool:
@@ -30,6 +32,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("factory/problems/<slug:slug>", house.problem_page),
     path("admin/", site.urls),
     path("", RedirectView.as_view(pattern_name="admin:index")),
+    path(
+        "factory/events/<slug:context>.<slug:aggregate>.<slug:version>.<slug:event>.json", house.event_schema
+    ),
+    path("factory/", include("factory.rest.urls")),
     *(path("factory/", include(f"{app}.rest.urls")) for app in APPS if _has_rest(app)),
 ]
 

@@ -18,6 +18,7 @@ from factory.errors import DomainError, InvalidInput, TooLarge
 from factory.events import wire
 from factory.hashing import canonical, digest, digest_bytes, storable
 from factory.ids import uuid7
+from factory.models.webhook import PINGED
 from factory.recording import AuditNote, Entry, Work
 
 MOST_DETAIL = 128 * 1024
@@ -291,9 +292,23 @@ def _insertion(table: str, columns: Mapping[str, str], more: tuple[str, str]) ->
 
 
 _TRANSACTION = ("transaction_id", "pg_current_xact_id()::text::bigint")
+
+_OFFER = f"""
+INSERT INTO factory_webhookdelivery (id, tenant_id, subscription_id, event_id, stream_id, sequence, position,
+    topic, project_id, run_id, created_at, attempts, error)
+SELECT gen_random_uuid(), o.tenant_id, s.id, o.id, o.stream_id, o.sequence, o.position,
+    o.topic, o.project_id, o.run_id, o.occurred_at, 0, ''
+FROM o JOIN factory_webhooksubscription s ON s.tenant_id = o.tenant_id AND s.state = 'Active'
+WHERE CASE WHEN o.topic = '{PINGED}' THEN o.stream_id = s.id
+           ELSE (s.project_id IS NULL OR s.project_id = o.project_id)
+                AND (s.topics = '{{}}' OR o.topic = ANY (s.topics)) END
+"""
+"""Each event's way to each subscription that wants it begins with the event, in the same statement."""
+
 _WRITE = (
     f"WITH j AS ({_insertion('factory_journalentry', _JOURNAL_COLUMNS, _TRANSACTION)}), "
-    f"o AS ({_insertion('factory_outboxevent', _OUTBOX_COLUMNS, _FRESH_OUTBOX)}), "
+    f"o AS ({_insertion('factory_outboxevent', _OUTBOX_COLUMNS, _FRESH_OUTBOX)} RETURNING *), "
+    f"w AS ({_OFFER}), "
     f"a AS ({_insertion('factory_auditentry', _AUDIT_COLUMNS, ('', ''))}) "
     "UPDATE factory_chainhead AS head SET hash = r.hash "
     "FROM jsonb_to_recordset(%s::jsonb) AS r(stream_id uuid, hash text) WHERE head.stream_id = r.stream_id"

@@ -1,6 +1,7 @@
-"""Who may read the evidence, and who may change how the platform works."""
+"""Who may read the evidence, change how the platform works, and say where events go."""
 
 from factory.identity.permissions import permit
+from factory.webhooks import events, invariants  # noqa: F401  declares them
 
 permit("BringUpToJournal", scope=None, roles=(), kinds=("system",))
 permit("RecordFindings", scope=None, roles=(), kinds=("system",))
@@ -9,3 +10,18 @@ permit(
     "ReadSettings", scope="audit.read", roles=("PlatformAdmin", "WorkspaceAdmin", "Operator"), level="tenant"
 )
 permit("ChangeSetting", scope="projects.write", roles=("PlatformAdmin",), level="tenant")
+
+ADMINS = ("WorkspaceAdmin", "PlatformAdmin")
+MINDERS = ("Operator", "PlatformAdmin")
+
+permit("ListWebhooks", scope="projects.read", roles=ADMINS, level="tenant")
+permit("CreateWebhook", scope="projects.write", roles=ADMINS, level="tenant")
+permit("ChangeWebhook", scope="projects.write", roles=ADMINS, level="tenant")
+permit("DisableWebhook", scope="projects.write", roles=ADMINS, level="tenant")
+permit("EnableWebhook", scope="projects.write", roles=ADMINS, level="tenant")
+permit("RotateWebhookSecret", scope="projects.write", roles=ADMINS, level="tenant")
+permit("PingWebhook", scope="projects.write", roles=ADMINS, level="tenant")
+permit("CloseGoneWebhook", scope=None, roles=(), kinds=("system",), level="tenant")
+
+permit("ListConsumers", scope="audit.read", roles=("Operator", *ADMINS), level="tenant")
+permit("RetryDelivery", scope="runs.write", roles=MINDERS, level="tenant")

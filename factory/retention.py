@@ -95,6 +95,7 @@ def _purge_stream(stream: UUID, tenant: str, days: dict[str, int], done: Purged)
         events = _outbox_prefix(cursor, stream, before["outbox"])
         if events is not None:
             done.inbox += _remove_inbox(cursor, stream, tenant, events)
+            _remove_deliveries(cursor, stream, events)
             row = _record(stream, tenant, "outbox", events, "", {}, days["outbox"], at)
             done.outbox += _remove(cursor, row, "factory_outboxevent")
         entries = _journal_prefix(cursor, stream, before["journal"])
@@ -135,7 +136,12 @@ def _prefix(
 
 def _outbox_prefix(cursor: CursorWrapper, stream: UUID, before: datetime) -> Prefix | None:
     """What has been delivered everywhere; an event that was set aside waits for a person, and stays."""
-    delivered = "AND handled_at IS NOT NULL AND streamed_at IS NOT NULL"
+    delivered = (
+        "AND handled_at IS NOT NULL AND streamed_at IS NOT NULL AND NOT EXISTS ("
+        "SELECT 1 FROM factory_webhookdelivery d "
+        "JOIN factory_webhooksubscription s ON s.id = d.subscription_id "
+        "WHERE d.event_id = factory_outboxevent.id AND d.delivered_at IS NULL AND s.state = 'Active')"
+    )
     return _prefix(cursor, "factory_outboxevent", stream, before, delivered)
 
 
@@ -160,6 +166,13 @@ def _what_is_kept(cursor: CursorWrapper, stream: UUID, last: int) -> tuple[str, 
         "SELECT hash FROM factory_journalentry WHERE stream_id = %s AND sequence = %s", [stream, last]
     )
     return str(cursor.fetchone()[0]), states
+
+
+def _remove_deliveries(cursor: CursorWrapper, stream: UUID, events: Prefix) -> None:
+    """An event's ways to webhooks go with it; a disabled webhook is waited for no longer."""
+    cursor.execute(
+        "DELETE FROM factory_webhookdelivery WHERE stream_id = %s AND sequence <= %s", [stream, events[0]]
+    )
 
 
 def _remove_inbox(cursor: CursorWrapper, stream: UUID, tenant: str, events: Prefix) -> int:

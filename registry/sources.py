@@ -1,13 +1,12 @@
 """Where a release may come from: which repositories and commits are fetched at all."""
 
-import ipaddress
 import re
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from factory.egress import NotPublic, public_address
 from registry.errors import FetchFailed, SourceRefused
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -16,8 +15,6 @@ MANIFEST_PATH = re.compile(
 )
 _PRINTABLE = re.compile(r"[!-~]{1,500}")
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
-_WRAPPINGS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
-_SPECIAL = ipaddress.ip_network("192.0.0.0/24")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +90,8 @@ def vetted_address(source: Source) -> str:
     A name that leads to any address that is not public is refused as a whole.
     """
     try:
-        found = socket.getaddrinfo(source.host, source.port, type=socket.SOCK_STREAM)
+        return public_address(source.host, source.port)
     except OSError as fault:
         raise FetchFailed(f"The host {source.host} cannot be found.") from fault
-    addresses = [str(entry[4][0]) for entry in found]
-    if not addresses or not all(is_public(address) for address in addresses):
-        raise SourceRefused(f"The host {source.host} leads to an address that is not public.")
-    return addresses[0]
-
-
-def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet, with the wrappings taken off."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    if isinstance(ip, ipaddress.IPv6Address):
-        if any(ip in network for network in _WRAPPINGS):
-            return False
-        if ip.ipv4_mapped is not None:
-            ip = ip.ipv4_mapped
-    if ip in _SPECIAL or ip.is_multicast:
-        return False
-    return ip.is_global
+    except NotPublic as fault:
+        raise SourceRefused(str(fault)) from fault

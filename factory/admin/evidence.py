@@ -1,4 +1,4 @@
-"""Pages of the evidence: journal, audit log and events."""
+"""Pages of the evidence: journal and audit log."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from factory.admin.base import HouseAdmin
 from factory.admin.scope import context_of
 from factory.admin.show import badge, short, when
 from factory.admin.site import site
-from factory.models import AuditEntry, Finding, JournalEntry, OutboxEvent, Verification
+from factory.models import AuditEntry, Finding, JournalEntry, Verification
 
 
 class EvidenceAdmin(HouseAdmin[Any]):
@@ -69,33 +69,8 @@ class AuditAdmin(EvidenceAdmin):
         return badge(row.outcome)
 
 
-@admin.register(OutboxEvent, site=site)
-class EventAdmin(EvidenceAdmin):
-    """Every event, and how far it has come on its way to handlers and streams."""
-
-    list_display = ("at", "topic", "stream", "sequence", "to_handlers", "to_streams")
-    list_filter = ("topic",)
-    search_fields = ("id", "stream_id", "run_id")
-    ordering = ("-occurred_at", "-sequence")
-
-    @admin.display(description="time")
-    def at(self, row: OutboxEvent) -> SafeString:
-        return when(row.occurred_at)
-
-    @admin.display(description="stream")
-    def stream(self, row: OutboxEvent) -> SafeString:
-        return short(row.stream_id)
-
-    @admin.display(description="handlers")
-    def to_handlers(self, row: OutboxEvent) -> str:
-        return _way(row.handled_at, row.handle_set_aside_at, row.handle_attempts)
-
-    @admin.display(description="streams")
-    def to_streams(self, row: OutboxEvent) -> str:
-        return _way(row.streamed_at, row.stream_set_aside_at, row.stream_attempts)
-
-
-def _way(done: Any, aside: Any, attempts: int) -> str:
+def way(done: Any, aside: Any, attempts: int) -> str:
+    """How far an event has come, in words."""
     if done:
         return "delivered"
     if aside:

@@ -2,7 +2,14 @@
 
 from django.db import migrations
 
-from factory.database import AppendOnly, KernelFunctions, MutableColumns, Retention, TenantWalls
+from factory.database import (
+    AppendOnly,
+    JournalRequired,
+    KernelFunctions,
+    MutableColumns,
+    Retention,
+    TenantWalls,
+)
 
 DELIVERY = tuple(
     f"{prefix}_{name}"
@@ -33,6 +40,31 @@ class Migration(migrations.Migration):
         ),
         MutableColumns("OutboxEvent", columns=("handled_at", "streamed_at", *DELIVERY)),
         Retention("OutboxEvent", removes=True),
+        TenantWalls("WebhookSubscription", scan=("id", "tenant_id", "state", "resume_at", "failures")),
+        MutableColumns(
+            "WebhookSubscription",
+            columns=(
+                "consumer", "description", "url", "topics", "state", "disabled_reason", "secret",
+                "previous_secret", "previous_until", "version", "updated_at", "failures", "resume_at",
+                "succeeded_at", "failed_at", "last_error",
+            ),
+        ),
+        JournalRequired("WebhookSubscription"),
+        TenantWalls(
+            "WebhookDelivery",
+            scan=(
+                "id", "tenant_id", "subscription_id", "stream_id", "sequence", "position", "created_at",
+                "due_at", "claimed_until", "delivered_at", "set_aside_at",
+            ),
+        ),
+        MutableColumns(
+            "WebhookDelivery",
+            columns=(
+                "attempts", "due_at", "claimed_until", "delivered_at", "set_aside_at", "last_status", "error",
+            ),
+        ),
+        Retention("WebhookSubscription", reads=("id", "state")),
+        Retention("WebhookDelivery", removes=True),
         TenantWalls("IdempotencyRecord"),
         MutableColumns("IdempotencyRecord", columns=("result",)),
         Retention("IdempotencyRecord", removes=True),

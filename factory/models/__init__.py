@@ -5,6 +5,7 @@ from factory.models.ledger import AuditEntry, ChainHead, IdempotencyRecord, Jour
 from factory.models.revoked_token import RevokedToken
 from factory.models.setting import Setting
 from factory.models.user import User
+from factory.models.webhook import WebhookDelivery, WebhookSubscription
 
 __all__ = [
     "AuditEntry",
@@ -18,4 +19,6 @@ __all__ = [
     "Setting",
     "User",
     "Verification",
+    "WebhookDelivery",
+    "WebhookSubscription",
 ]

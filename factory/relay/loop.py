@@ -11,6 +11,7 @@ from django.db import DatabaseError, InterfaceError, connections
 from factory.hints import OUTBOX, channel_name, connect
 from factory.relay.delivery import Destination, DestinationAway, deliver_due
 from factory.relay.destinations import Handlers, Streams
+from factory.relay.webhooks import Courier
 from factory.telemetry import setup
 
 log = structlog.get_logger("factory.relay")
@@ -18,10 +19,11 @@ log = structlog.get_logger("factory.relay")
 IDLE_SECONDS = 0.2
 """How long a commit waits at the most when its hint is lost."""
 STREAMS_IDLE_SECONDS = 1.0
+WEBHOOKS_IDLE_SECONDS = 0.5
 
 
 class Relay:
-    """Both destinations, each in a thread of its own, so that neither waits for the other."""
+    """Handlers, streams and webhooks, each in a thread of its own, so that none waits for another."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -33,11 +35,13 @@ class Relay:
         threads = [
             threading.Thread(target=self._listen, name="hints", daemon=True),
             threading.Thread(target=self._rounds, args=(Streams(), STREAMS_IDLE_SECONDS), name="streams"),
+            threading.Thread(target=self._webhooks, name="webhooks"),
         ]
         for thread in threads:
             thread.start()
         self._rounds(Handlers(), IDLE_SECONDS)
-        threads[1].join(timeout=5)
+        for thread in threads[1:]:
+            thread.join(timeout=5)
 
     def stop(self) -> None:
         """End after the present round."""
@@ -49,7 +53,7 @@ class Relay:
             try:
                 delivered = deliver_due(destination)
             except Exception as fault:  # a thread that ended would leave half a relay, and nobody would know
-                self._recover(destination, fault)
+                self._recover(destination.prefix, fault)
                 delivered = 0
             if not delivered and destination.prefix == "handle":
                 self._woken.wait(idle)
@@ -58,11 +62,23 @@ class Relay:
                 self.stopping.wait(idle)
         connections.close_all()
 
-    def _recover(self, destination: Destination, fault: Exception) -> None:
+    def _webhooks(self) -> None:
+        courier = Courier()
+        while not self.stopping.is_set():
+            try:
+                courier.round()
+            except Exception as fault:
+                self._recover("webhook", fault)
+            if not courier.busy:
+                self.stopping.wait(WEBHOOKS_IDLE_SECONDS)
+        courier.close()
+        connections.close_all()
+
+    def _recover(self, destination: str, fault: Exception) -> None:
         """Begin the next round with nothing of this one, after a moment."""
         expected = isinstance(fault, DestinationAway | DatabaseError | InterfaceError | psycopg.Error)
         say = log.warning if expected else log.exception
-        say("delivery_waits", destination=destination.prefix, fault=str(fault)[:200])
+        say("delivery_waits", destination=destination, fault=str(fault)[:200])
         connections.close_all()
         self.stopping.wait(1)
 

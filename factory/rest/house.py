@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from redis import RedisError
 
 from factory.errors import NotFound
+from factory.events import schema, topics
 from factory.hints import broker
 from factory.identity.issuer import jwks
 from factory.rest.middleware import problem_response
@@ -90,6 +91,16 @@ def metrics(request: HttpRequest) -> HttpResponse:
 @cache_control(public=True, max_age=300)
 def public_keys(request: HttpRequest) -> HttpResponse:
     return JsonResponse(jwks(), content_type="application/jwk-set+json")
+
+
+@require_safe
+@cache_control(public=True, max_age=300)
+def event_schema(request: HttpRequest, **parts: str) -> HttpResponse:
+    """The JSON Schema of an event's data: where the `dataschema` of each event leads."""
+    cls = topics().get(".".join(parts.values()))
+    if cls is None:
+        raise Http404
+    return JsonResponse(schema(cls), content_type="application/schema+json")
 
 
 @require_safe

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from factory.egress import is_public
 from registry import git as fetching
 from registry.errors import FetchFailed, ManifestRefused, SourceRefused
 from registry.git import Limits, fetched
@@ -14,7 +15,6 @@ from registry.sources import (
     check_commit,
     check_manifest_path,
     check_repository,
-    is_public,
     vetted_address,
 )
 from tests.registry.support import Repository, git

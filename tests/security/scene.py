@@ -17,7 +17,10 @@ from approvals.commands import publish_policy_revision
 from approvals.selectors import current_policy
 from factory.context import Context, system
 from factory.identity.permissions import table
+from factory.models import OutboxEvent
 from factory.tenancy import reading
+from factory.webhooks.commands import create_webhook
+from factory.webhooks.signing import new_secret
 from projects.commands import add_member, onboard_project
 from projects.inputs import NewEnvironment, NewMember
 from registry.commands import move_alias
@@ -98,7 +101,15 @@ def _place(house: House, project: UUID) -> Place:
     move_alias(everybody, asset="sample", alias=alias, release_id=house.release, version=0)
     with reading(ctx):
         files = load_release(house.release)["files"]
+    webhook = create_webhook(
+        everybody, url="https://hooks.example.com/x", topics=(), consumer="", description=name,
+        secret=new_secret(),
+    )  # fmt: skip
+    with reading(ctx):
+        event = OutboxEvent.objects.filter(project_id=project).latest("occurred_at")
     ids = {
+        "webhook_id": webhook,
+        "event_id": str(event.id),
         "project_id": str(project),
         "member_id": str(member),
         "approval_id": approval_id,
@@ -261,6 +272,15 @@ BODIES: dict[str, Body] = {
     "CloseAttention": lambda p, i: {"reason": "looked", "version": 1},
     "LiftFreeze": lambda p, i: {"reason": "looked at it"},
     "ResolveUncertainStep": lambda p, i: {"resolution": "give-up", "evidence": "looked", "version": 1},
+}
+BODIES |= {
+    "CreateWebhook": lambda p, i: {"url": "https://hooks.example.com/new"},
+    "ChangeWebhook": lambda p, i: {"url": "https://hooks.example.com/other", "version": 1},
+    "DisableWebhook": lambda p, i: {"reason": "moved"},
+    "EnableWebhook": lambda p, i: None,
+    "RotateWebhookSecret": lambda p, i: None,
+    "PingWebhook": lambda p, i: None,
+    "RetryDelivery": lambda p, i: {"kind": "handlers", "reason": "again"},
 }
 BODILESS = {"RemoveMember"}
 READS = {"GET", "HEAD"}

@@ -1,0 +1,123 @@
+"""Pages of events: who is told of them, how far behind each is, and what was set aside."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from factory.admin.evidence import EvidenceAdmin, way
+from factory.admin.scope import as_uuid, context_of
+from factory.admin.show import short, span, when
+from factory.admin.site import Card, Item, card, site
+from factory.consumers import NOT_SUBSCRIBED, Consumer, SetAside, consumers, retry_delivery, set_aside
+from factory.context import Context
+from factory.identity.permissions import may
+from factory.models import OutboxEvent
+from factory.tenancy import reading
+
+ITSELF = {"handlers": "the product's own handlers", "streams": "Redis Streams"}
+CARD_SHOWS = 5
+
+
+@admin.register(OutboxEvent, site=site)
+class EventAdmin(EvidenceAdmin):
+    """Every event, and how far it has come on its way to handlers and streams."""
+
+    list_display = ("at", "topic", "stream", "sequence", "to_handlers", "to_streams")
+    list_filter = ("topic",)
+    search_fields = ("id", "stream_id", "run_id")
+    ordering = ("-occurred_at", "-sequence")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("consumers/", view(self.consumers_view), name="factory_consumers"),
+            path("<uuid:event_id>/retry/", view(require_POST(self.retry_view)), name="factory_event_retry"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def consumers_view(self, request: HttpRequest) -> HttpResponse:
+        """Consumers with their lag, and what was set aside for them."""
+        ctx = context_of(request)
+        if not may(ctx, "ListConsumers"):
+            raise Http404
+        with reading(ctx):
+            everyone = consumers(ctx)
+            page = {
+                **self.admin_site.each_context(request),
+                "title": "Consumers of events",
+                "consumers": [(_name(each), each, _lag(each)) for each in everyone if _subscribed(each)],
+                "unsubscribed": [each for each in everyone if not _subscribed(each)],
+                "set_aside": [(_told(each), each) for each in set_aside(ctx)],
+                "may_retry": may(ctx, "RetryDelivery"),
+            }
+            response = TemplateResponse(request, "factory/consumers.html", page)
+            response.render()
+        return response
+
+    def retry_view(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
+        """Offer a set-aside event to its consumer again."""
+        ctx, sent = context_of(request), request.POST
+        return self.act(
+            request,
+            lambda: retry_delivery(
+                ctx,
+                event_id=event_id,
+                kind=sent.get("kind", ""),
+                webhook_id=as_uuid(sent.get("webhook", "")),
+                reason=sent.get("reason", ""),
+            ),
+            done="The event is offered again, with all its tries before it.",
+            then=reverse("admin:factory_consumers"),
+        )
+
+    @admin.display(description="time")
+    def at(self, row: OutboxEvent) -> SafeString:
+        return when(row.occurred_at)
+
+    @admin.display(description="stream")
+    def stream(self, row: OutboxEvent) -> SafeString:
+        return short(row.stream_id)
+
+    @admin.display(description="handlers")
+    def to_handlers(self, row: OutboxEvent) -> str:
+        return way(row.handled_at, row.handle_set_aside_at, row.handle_attempts)
+
+    @admin.display(description="streams")
+    def to_streams(self, row: OutboxEvent) -> str:
+        return way(row.streamed_at, row.stream_set_aside_at, row.stream_attempts)
+
+
+def _subscribed(each: Consumer) -> bool:
+    return each.kind != NOT_SUBSCRIBED
+
+
+def _name(each: Consumer) -> str:
+    return ITSELF.get(each.kind, each.name)
+
+
+def _lag(each: Consumer) -> str:
+    return span(each.lag_seconds) if each.waiting else "nothing waits"
+
+
+def _told(each: SetAside) -> str:
+    of = ITSELF.get(each.kind, each.consumer)
+    return f"{of} did not take it in {each.attempts} tries: {each.reason}"
+
+
+@card(order=25)
+def events_set_aside(ctx: Context) -> Card | None:
+    """Only for those who can send again, and only when there is something."""
+    if not may(ctx, "RetryDelivery"):
+        return None
+    found: list[Any] = set_aside(ctx, CARD_SHOWS)
+    if not found:
+        return None
+    url = reverse("admin:factory_consumers")
+    items = tuple(Item(each.topic, url, "set aside", "bad", _told(each)[:200]) for each in found)
+    return Card("Events set aside", items, more_url=url, more_label="All consumers", needs_you=True)

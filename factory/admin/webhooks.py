@@ -1,0 +1,209 @@
+"""Pages of webhooks: where events go, how each endpoint does, and what an admin does about it."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from factory.admin.base import HouseAdmin
+from factory.admin.scope import as_uuid, context_of
+from factory.admin.show import badge, seen, when
+from factory.admin.site import site
+from factory.consumers import webhooks_of
+from factory.context import Context
+from factory.errors import DomainError
+from factory.events import known_consumers, topics
+from factory.identity.permissions import may
+from factory.models import WebhookDelivery, WebhookSubscription
+from factory.models.webhook import PINGED
+from factory.tenancy import reading
+from factory.webhooks.commands import (
+    change_webhook,
+    create_webhook,
+    disable_webhook,
+    enable_webhook,
+    ping_webhook,
+    rotate_secret,
+)
+from factory.webhooks.signing import new_secret
+
+LAST = 20
+
+
+@admin.register(WebhookSubscription, site=site)
+class WebhookAdmin(HouseAdmin[WebhookSubscription]):
+    """Endpoints of others that are told of events. Each request is signed, and tried for about a day."""
+
+    view_operation = "ListWebhooks"
+    list_display = ("which", "status", "consumer", "wants", "health", "since")
+    list_display_links = None
+    list_filter = ("state",)
+    search_fields = ("url", "consumer", "description")
+    ordering = ("-created_at", "-id")
+    list_before_template = "factory/webhooks_about.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [path("new/", view(never_cache(self.new_view)), name="factory_webhook_new")]
+        for act in ("change", "disable", "enable", "rotate", "ping"):
+            acting = require_POST(never_cache(getattr(self, f"{act}_act")))
+            own.append(path(f"<uuid:webhook_id>/{act}-it/", view(acting), name=f"factory_webhook_{act}"))
+        return [*own, *super().get_urls()]
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        webhook_id = as_uuid(object_id)
+        if webhook_id is None or request.method not in ("GET", "HEAD"):
+            raise Http404
+        if not self.has_view_permission(request):
+            raise Http404
+        return self._page(request, webhook_id)
+
+    def new_view(self, request: HttpRequest) -> HttpResponse:
+        """A form, and for what it sends a page that shows the secret: once."""
+        ctx = context_of(request)
+        if not may(ctx, "CreateWebhook"):
+            raise Http404
+        refusal = None
+        if request.method == "POST":
+            secret = new_secret()
+            try:
+                made = create_webhook(ctx, **_form(request), secret=secret)
+                return self._page(request, UUID(made), secret=secret)
+            except DomainError as fault:
+                refusal = fault
+        page = {"title": "New webhook", "refusal": refusal, "kept": _form(request), **_choices(ctx)}
+        return self._rendered(request, "factory/webhook_new.html", page, refusal)
+
+    def change_act(self, request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+        values = {**_form(request), "version": _number(request.POST.get("version", ""))}
+        return self._act(request, webhook_id, change_webhook, "The webhook was changed.", **values)
+
+    def disable_act(self, request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+        reason = request.POST.get("reason", "")
+        return self._act(request, webhook_id, disable_webhook, "It is sent nothing more.", reason=reason)
+
+    def enable_act(self, request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+        return self._act(request, webhook_id, enable_webhook, "It is sent events again.")
+
+    def ping_act(self, request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+        return self._act(request, webhook_id, ping_webhook, "A ping is on its way; see below how it fares.")
+
+    def rotate_act(self, request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+        ctx, secret = context_of(request), new_secret()
+        try:
+            rotate_secret(ctx, webhook_id=webhook_id, secret=secret)
+        except DomainError as refusal:
+            return self._page(request, webhook_id, refusal=refusal)
+        return self._page(request, webhook_id, secret=secret)
+
+    def _act(
+        self, request: HttpRequest, webhook_id: UUID, act: Callable[..., object], done: str, **values: Any
+    ) -> HttpResponse:
+        ctx = context_of(request)
+        return self.act(
+            request, lambda: act(ctx, webhook_id=webhook_id, **values), done=done, then=_url(webhook_id)
+        )
+
+    def _page(
+        self, request: HttpRequest, webhook_id: UUID, *, secret: str = "", refusal: DomainError | None = None
+    ) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            row = webhooks_of(ctx).filter(pk=webhook_id).first()
+            if row is None:
+                raise Http404
+            rows = WebhookDelivery.objects.filter(subscription_id=row.id).order_by("-created_at", "-sequence")
+            page = {
+                "title": row.description or row.url,
+                "row": row,
+                "deliveries": [(each, _way(each)) for each in rows[:LAST]],
+                "secret": secret,
+                "refusal": refusal,
+                "may_change": may(ctx, "ChangeWebhook"),
+                **_choices(ctx),
+            }
+        return self._rendered(request, "factory/webhook.html", page, refusal)
+
+    def _rendered(
+        self, request: HttpRequest, template: str, page: dict[str, Any], refusal: DomainError | None
+    ) -> HttpResponse:
+        status = refusal.http_status if refusal else 200
+        context = {**self.admin_site.each_context(request), "opts": None, **page}
+        response = TemplateResponse(request, template, context, status=status)
+        response.render()
+        response["Cache-Control"] = "no-store"
+        return response
+
+    @admin.display(description="endpoint")
+    def which(self, row: WebhookSubscription) -> SafeString:
+        return format_html(
+            '<a class="fc-link" href="{}">{}</a>', _url(row.id), seen((row.description or row.url)[:80])
+        )
+
+    @admin.display(description="state")
+    def status(self, row: WebhookSubscription) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="events")
+    def wants(self, row: WebhookSubscription) -> str:
+        return "all" if not row.topics else f"{len(row.topics)} kinds"
+
+    @admin.display(description="health")
+    def health(self, row: WebhookSubscription) -> str:
+        if row.failures:
+            return seen(f"{row.failures} failures in a row: {row.last_error[:80]}")
+        return "well" if row.succeeded_at else "nothing sent yet"
+
+    @admin.display(description="since")
+    def since(self, row: WebhookSubscription) -> SafeString:
+        return when(row.created_at)
+
+
+def _form(request: HttpRequest) -> dict[str, Any]:
+    sent = request.POST
+    return {
+        "url": sent.get("url", "").strip(),
+        "topics": sent.getlist("topics"),
+        "consumer": sent.get("consumer", "").strip()[:64],
+        "description": sent.get("description", "").strip()[:200],
+    }
+
+
+def _choices(ctx: Context) -> dict[str, Any]:
+    return {
+        "topics": sorted(topic for topic in topics() if topic != PINGED),
+        "known": list(known_consumers()),
+        "whole_tenant": ctx.project_id is None,
+    }
+
+
+def _way(row: WebhookDelivery) -> str:
+    if row.delivered_at:
+        return "delivered"
+    if row.set_aside_at:
+        return f"set aside after {row.attempts} tries: {row.error}"
+    return f"{row.attempts} tries so far: {row.error}" if row.attempts else "waiting"
+
+
+def _url(webhook_id: UUID) -> str:
+    return reverse("admin:factory_webhooksubscription_change", args=[webhook_id])
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise Http404("The page did not send the version that it showed.")
+    return int(text)

@@ -1,0 +1,229 @@
+"""From the outbox to webhooks: at least once, in order within a subscription and a stream.
+
+Several relays share the work row by row: each claims what it sends for a minute. Nothing is sent inside a
+transaction, and nothing waits for one endpoint but what goes to that endpoint.
+"""
+
+import json
+import random
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import connection
+
+from factory import clock
+from factory.context import system
+from factory.errors import DomainError
+from factory.hashing import storable
+from factory.models import OutboxEvent, WebhookDelivery, WebhookSubscription
+from factory.relay.destinations import envelope
+from factory.tenancy import bound, scanning
+from factory.webhooks.commands import close_gone_webhook
+from factory.webhooks.sending import GONE, Answer, Parcel, Sender
+from factory.webhooks.signing import SecretUnreadable, opened
+
+log = structlog.get_logger("factory.relay")
+
+IN_FLIGHT = 100
+PER_SUBSCRIPTION = 4
+CLAIM_SECONDS = 60
+"""Longer than a request may take, so that nobody else sends what is being sent."""
+DELAYS = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 28800)
+"""Seconds before each further try: together about a day. After the last one the event is set aside."""
+LONGEST_ASKED = 3600
+WORRYING = 5
+"""After so many failures in a row an endpoint is tried with one request at a time, and rests in between."""
+LONGEST_REST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A delivery that is ours to send."""
+
+    tenant_id: str
+    id: UUID
+    webhook_id: UUID
+    topic: str
+    attempts: int
+
+
+class Courier:
+    """One relay's webhooks. `round()` is called again and again, always by the same thread."""
+
+    def __init__(self, tenant_id: str | None = None) -> None:
+        self._tenant_id = tenant_id
+        self._sender = Sender()
+        self._under_way: dict[Future[Answer], Claim] = {}
+
+    def round(self, seconds: float = 0.2) -> int:
+        """Send what is due, wait a moment for answers, note them; says how many came."""
+        room = IN_FLIGHT - len(self._under_way)
+        if room > 0:
+            for claim, parcel in take(room, self._tenant_id):
+                self._under_way[self._dispatch(parcel)] = claim
+        if not self._under_way:
+            return 0
+        done, _ = wait(self._under_way, timeout=seconds, return_when=FIRST_COMPLETED)
+        for future in done:
+            settle(self._under_way.pop(future), future.result())
+        return len(done)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._under_way)
+
+    def close(self) -> None:
+        """What is under way is claimed a little longer, and sent again by whoever comes next."""
+        self._sender.close()
+
+    def _dispatch(self, parcel: "Parcel | Answer") -> Future[Answer]:
+        if isinstance(parcel, Parcel):
+            return self._sender.send(parcel)
+        answered: Future[Answer] = Future()
+        answered.set_result(parcel)
+        return answered
+
+
+_DUE = f"""
+SELECT first.tenant_id, first.id FROM (
+    SELECT d.*, row_number() OVER (
+        PARTITION BY d.subscription_id ORDER BY d.claimed DESC, d.created_at) AS place
+    FROM factory_webhooksubscription s CROSS JOIN LATERAL (
+        SELECT DISTINCT ON (stream_id) tenant_id, id, subscription_id, created_at, due_at, set_aside_at,
+               coalesce(claimed_until > clock_timestamp(), false) AS claimed
+        FROM factory_webhookdelivery WHERE subscription_id = s.id AND delivered_at IS NULL
+        ORDER BY stream_id, sequence, position
+    ) AS d
+    WHERE s.state = 'Active' AND (s.resume_at IS NULL OR s.resume_at <= clock_timestamp())
+      AND d.set_aside_at IS NULL AND (d.claimed OR d.due_at IS NULL OR d.due_at <= clock_timestamp())
+      AND (%(tenant)s::text IS NULL OR s.tenant_id = %(tenant)s)
+) AS first
+JOIN factory_webhooksubscription o ON o.id = first.subscription_id
+WHERE NOT claimed AND place <= CASE WHEN o.failures >= {WORRYING} THEN 1 ELSE {PER_SUBSCRIPTION} END
+ORDER BY place, first.created_at LIMIT %(limit)s
+"""
+
+_CLAIM = f"""
+UPDATE factory_webhookdelivery SET claimed_until = clock_timestamp() + interval '{CLAIM_SECONDS} seconds'
+WHERE id = ANY(%s) AND delivered_at IS NULL AND set_aside_at IS NULL
+  AND (claimed_until IS NULL OR claimed_until <= clock_timestamp()) RETURNING id
+"""
+
+
+def take(limit: int, tenant_id: str | None = None) -> Iterable[tuple[Claim, Parcel | Answer]]:
+    """Claim the first undelivered event of as many streams as there is room for."""
+    with scanning() as cursor:
+        cursor.execute(_DUE, {"tenant": tenant_id, "limit": limit})
+        found: dict[str, list[UUID]] = {}
+        for tenant, delivery in cursor.fetchall():
+            found.setdefault(tenant, []).append(delivery)
+    for tenant, deliveries in found.items():
+        yield from _claim(tenant, deliveries)
+
+
+def _claim(tenant_id: str, ids: Sequence[UUID]) -> list[tuple[Claim, Parcel | Answer]]:
+    with bound(system(tenant_id, "Relay", channel="handler")):
+        with connection.cursor() as cursor:
+            cursor.execute(_CLAIM, [list(ids)])
+            ours = [row[0] for row in cursor.fetchall()]
+        rows = WebhookDelivery.objects.filter(pk__in=ours).select_related("subscription", "event")
+        return [
+            (Claim(tenant_id, row.id, row.subscription_id, row.topic, row.attempts), _packed(row))
+            for row in rows
+        ]
+
+
+def _packed(row: WebhookDelivery) -> Parcel | Answer:
+    subscription: WebhookSubscription = row.subscription
+    event: OutboxEvent = row.event
+    sealed = [subscription.secret]
+    if subscription.previous_until is not None and subscription.previous_until > clock.now():
+        sealed.append(subscription.previous_secret)
+    try:
+        secrets = [opened(one) for one in sealed]
+    except SecretUnreadable as fault:
+        return Answer(None, str(fault))
+    body = json.dumps(envelope(event), separators=(",", ":"), ensure_ascii=False).encode()
+    trace = {"traceparent": event.traceparent} if event.traceparent else {}
+    return Parcel(subscription.url, str(event.id), body, secrets, trace)
+
+
+def settle(claim: Claim, answer: Answer) -> None:
+    """Note what came of a request: of the delivery, and of the endpoint."""
+    ctx = system(claim.tenant_id, "Relay", channel="handler")
+    with bound(ctx), connection.cursor() as cursor:
+        if answer.error:
+            _failed(cursor, claim, answer)
+        else:
+            cursor.execute(_DELIVERED, [answer.status, claim.id])
+            cursor.execute(_WELL, [claim.webhook_id])
+    if answer.status == GONE:
+        try:
+            close_gone_webhook(ctx, webhook_id=claim.webhook_id)
+        except DomainError:
+            return  # somebody disabled it first
+
+
+_DELIVERED = """
+UPDATE factory_webhookdelivery SET delivered_at = clock_timestamp(), claimed_until = NULL,
+    attempts = attempts + 1, last_status = %s, error = '' WHERE id = %s AND delivered_at IS NULL
+"""
+_WELL = """
+UPDATE factory_webhooksubscription SET failures = 0, resume_at = NULL, succeeded_at = clock_timestamp()
+WHERE id = %s
+"""
+_FAILED = """
+UPDATE factory_webhookdelivery SET attempts = attempts + 1, claimed_until = NULL, last_status = %(status)s,
+    error = %(error)s, due_at = clock_timestamp() + make_interval(secs => %(delay)s),
+    set_aside_at = CASE WHEN %(aside)s THEN clock_timestamp() END
+WHERE id = %(id)s AND delivered_at IS NULL
+"""
+_ILL = f"""
+UPDATE factory_webhooksubscription SET failed_at = clock_timestamp(), last_error = %(error)s,
+    failures = failures + %(blamed)s, resume_at = CASE WHEN failures + %(blamed)s >= {WORRYING} THEN
+        clock_timestamp() + make_interval(secs => least({LONGEST_REST},
+            5 * power(2, least(failures + %(blamed)s - {WORRYING}, 10))) * %(jitter)s) END
+WHERE id = %(webhook)s
+"""
+
+
+def _failed(cursor: Any, claim: Claim, answer: Answer) -> None:
+    tries = claim.attempts + 1
+    aside = tries > len(DELAYS)
+    jitter = random.uniform(0.8, 1.2)
+    planned = 0 if aside else DELAYS[tries - 1] * jitter
+    values = {
+        "id": claim.id,
+        "webhook": claim.webhook_id,
+        "status": answer.status,
+        "error": storable(answer.error, 500),
+        "delay": max(planned, min(answer.retry_after, LONGEST_ASKED)),
+        "aside": aside and answer.status != GONE,
+        "blamed": 1 if answer.unreachable else 0,
+        "jitter": jitter,
+    }
+    cursor.execute(_FAILED, values)
+    cursor.execute(_ILL, values)
+    log.warning(
+        "delivery_failed", destination="webhook", webhook=str(claim.webhook_id), topic=claim.topic,
+        attempts=tries, set_aside=values["aside"], status=answer.status,
+    )  # fmt: skip
+
+
+def deliver_all(tenant_id: str, seconds: float = 10.0) -> int:
+    """Send one tenant's events until nothing more is due; for whoever waits for the end."""
+    courier, total, end = Courier(tenant_id), 0, time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            came = courier.round()
+            total += came
+            if not came and not courier.busy:
+                break
+    finally:
+        courier.close()
+    return total
