@@ -15,6 +15,7 @@ from environs import Env, EnvError, validate
 PREFIX = "FACTORY_"
 READ_ELSEWHERE = (
     "FACTORY_TEST_*",  # tests/databases.py
+    "FACTORY_FAULT_*",  # tests/faults/rounds.py
     "FACTORY_WORKER_*",  # the reference worker, which knows no Django
     "FACTORY_ARTIFACT_REPOSITORY",  # … where its reports go
     "FACTORY_PG_USER",  # the embedded PostgreSQL, when root starts it

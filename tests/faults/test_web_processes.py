@@ -29,7 +29,6 @@ from usage.commands import change_budget_amount, create_budget
 from usage.models import Budget, Reservation
 from usage.periods import month_of
 
-pytestmark = pytest.mark.slow
 REPLAYED = "Idempotent-Replayed"
 STARTED = ("Accepted", "Failed")
 

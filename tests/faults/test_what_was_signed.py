@@ -15,7 +15,6 @@ from tests.support.evidence import audits, violations
 from tests.support.running import DIFF, House, effect
 from tests.watch.server import serving
 
-pytestmark = pytest.mark.slow
 OTHER = {"kind": "diff", "files": [{"path": "secrets.txt", "added": 1, "removed": 0}]}
 
 

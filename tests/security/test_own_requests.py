@@ -11,9 +11,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from approvals.rest.serializers import DecisionBody
 from approvals.selectors import ApprovalView
 from approvals.selectors import approval as approval_now
-from approvals.subjects import _subjects  # noqa: F401 - the apps above have registered theirs
 from factory.context import Context
 from factory.tenancy import reading
 from projects.commands import add_member, register_service_account
@@ -100,10 +100,11 @@ PEOPLE: dict[str, Callable[[House], Case]] = {
 }
 
 
-def by_api(decision: str, **claims: Any) -> Callable[[Case], int]:
+def by_api(decision: str, extra: Any = None, **claims: Any) -> Callable[[Case], int]:
     def send(case: Case) -> int:
         view = case.view()
         body = {"decision": decision, "version": view.version, "proposalHash": view.proposal_hash}
+        body |= extra or {}
         api = Api(token_of(case.who, **{"scopes": ALL, **claims}))
         answer = api.post(f"/factory/approvals/{case.approval_id}/decision", body | {"reason": "mine"})
         assert problem(answer)["type"].endswith("/separation-of-duties"), answer.content
@@ -131,6 +132,9 @@ PATHS: dict[str, Callable[[Case], int]] = {
     "console, reject": by_button("reject"),
     "console, request changes": by_button("request_changes"),
 }
+if "breakGlass" in DecisionBody().fields:
+    GLASS = {"breakGlass": True}
+    PATHS |= {f"API, break-glass, {word}": by_api(word, GLASS) for word in ("approve", "reject")}
 OF_PEOPLE = ("console",)
 """Paths that no service account can walk: it has no session."""
 

@@ -133,6 +133,36 @@ def test_says_that_it_is_still_there(base, home, monkeypatch):
         assert listener.last
 
 
+@pytest.mark.requirement("WAPI-09")
+def test_a_cut_after_a_comment_loses_nothing_and_shows_nothing_foreign(base, home, tenant_id, monkeypatch):
+    """Comments carry no id: whoever comes back twice with the last one that they saw gets the rest once."""
+    monkeypatch.setattr(streaming, "QUIET_SECONDS", 0.1)
+    other, run, token = second_world(tenant_id), uuid4(), token_of(home.observer)
+
+    def tell(*sequences: int) -> list[str]:
+        with writing(other.tenant, other.project) as writer:
+            writer.tell(uuid4(), sequences[0])
+        with writing(home.tenant, home.project) as writer:
+            return [writer.tell(run, sequence) for sequence in sequences]
+
+    with listening(base, token) as listener:
+        listener.wait(lambda each: each.last)
+        seen = tell(1)
+        listener.wait(lambda each: each.events)
+        last, quiet = listener.last, listener.comments
+        listener.wait(lambda each: each.comments >= quiet + 3)
+        assert listener.last == last, "a comment moves nothing"
+    seen += tell(2, 3)
+    told: list[list[str]] = []
+    for _ in range(2):
+        with listening(base, token, last=last) as listener:
+            listener.wait(lambda each: len(each.events) >= 2 and each.comments >= 2)
+            told.append([event["data"] for event in listener.events])
+    for events in told:
+        assert [one in data for one, data in zip(seen[1:], events, strict=True)] == [True, True]
+        assert not [data for data in events if other.tenant in data or str(other.project) in data]
+
+
 def test_ends_when_its_token_is_revoked(base, home, monkeypatch):
     monkeypatch.setattr(streaming, "QUIET_SECONDS", 0.1)
     monkeypatch.setattr(streaming, "RECHECK_SECONDS", 0.2)
