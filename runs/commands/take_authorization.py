@@ -41,6 +41,7 @@ def take_authorization(
     loadable = hold_loadable(ctx, release_id)  # above the run; judged after the token, which says most
     lock_project(scope)
     held = lock_held(ctx, attempt_id, lease_id, fencing_token)
+    _require_not_lapsed(held)  # the repeat, too, would renew the lease
     if not _taken_before(held, approval_id, proposal_hash):
         lock_active_project(scope)
         _require_going_on(held, loadable=loadable)
@@ -78,9 +79,12 @@ def _above(attempt_id: UUID) -> tuple[UUID, UUID]:
     return UUID(str(found[0])), UUID(str(found[1]))
 
 
-def _require_going_on(held: Held, *, loadable: bool) -> None:
+def _require_not_lapsed(held: Held) -> None:
     if now() > held.lease.expires_at + grace():
         raise LeaseOver("The lease ended before this call: nothing may be done under it.")
+
+
+def _require_going_on(held: Held, *, loadable: bool) -> None:
     if not held.run.is_working:
         raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
     if not loadable:
