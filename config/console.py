@@ -108,6 +108,7 @@ NAVIGATION = [
         _entry("Members", "group", "projects_membership_changelist"),
         _entry("Service accounts", "smart_toy", "projects_serviceaccount_changelist"),
         _entry("Webhooks", "webhook", "factory_webhooksubscription_changelist"),
+        _entry("Revoked tokens", "key_off", "factory_revokedtoken_changelist"),
     ),
     _group(
         "Evidence",

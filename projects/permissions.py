@@ -20,6 +20,11 @@ permit("ChangeMember", scope="projects.write", roles=ADMINS, level="tenant")
 permit("RemoveMember", scope="projects.write", roles=ADMINS, level="tenant")
 permit("RegisterServiceAccount", scope="projects.write", roles=ADMINS, level="tenant")
 
+permit("RevokeServiceAccount", scope="projects.write", roles=ADMINS, level="tenant")
+permit("RevokeToken", scope="projects.write", roles=ADMINS, level="tenant")
+permit("RevokeCredential", scope="projects.write", roles=ADMINS, level="tenant")
+
+permit("ListRevocations", scope="projects.read", roles=ADMINS, level="tenant")
 permit("ListProjects", scope="projects.read", roles=ROLES, level="tenant")
 permit("ReadProject", scope="projects.read", roles=ROLES, level="tenant")
 permit("ListEnvironments", scope="projects.read", roles=ROLES, level="tenant")

@@ -193,6 +193,15 @@ def service_account(subject: str) -> ServiceAccount | None:
     return ServiceAccount.objects.filter(subject=subject, state=ServiceAccountState.ACTIVE).first()
 
 
+def service_accounts(project_id: UUID | None) -> QuerySet[ServiceAccount]:
+    """The accounts that are, or were, members of a project; with no project, every one of the tenant."""
+    rows: QuerySet[ServiceAccount] = ServiceAccount.objects.all()
+    if project_id is None:
+        return rows
+    own = Membership.objects.filter(project_id=project_id, kind=SubjectKind.SERVICE).values("subject")
+    return rows.filter(subject__in=own)
+
+
 def reaches(person: str, project_id: UUID | None) -> bool:
     """Whether a person is an active member of a scope, by themselves or tenant-wide."""
     return bool(active_memberships(project_id).filter(subject=person, kind=SubjectKind.PERSON).exists())

@@ -132,6 +132,20 @@ def _named(asset_id: UUID, release_id: UUID | None) -> Release:
     return row
 
 
+def pinnable(workflow_id: str) -> list[tuple[ReleaseView, tuple[str, ...]]]:
+    """The releases that a submission of this workflow could pin now, newest first, with their aliases."""
+    assets = AssetWorkflow.objects.filter(workflow_id=workflow_id).values("asset_id")
+    rows = releases().filter(asset_id__in=assets, state=ReleaseState.PUBLISHED).order_by("-published_at")[:20]
+    named: dict[UUID, list[str]] = {}
+    for release_id, name in Alias.objects.filter(asset_id__in=assets).values_list("release_id", "name"):
+        named.setdefault(release_id, []).append(name)
+    return [
+        (view(row), tuple(sorted(named.get(row.id, ()))))
+        for row in rows
+        if _workflow(row, workflow_id) is not None
+    ]
+
+
 def _unknown_workflow(workflow_id: str, where: str = "") -> UnknownWorkflow:
     problem = f"There is no workflow {workflow_id}{where}."
     return UnknownWorkflow(problem, errors=[FieldError("/workflowId", problem)])

@@ -18,6 +18,17 @@ class WorkerNotRegistered(NotFound):
     title = "The worker is not registered"
 
 
+class WorkerNotFound(NotFound):
+    title = "There is no such worker here"
+
+
+class PoolShared(Forbidden):
+    """One tenant does not shut out a worker that others work with."""
+
+    code = "pool-shared"
+    title = "The worker works for other tenants too"
+
+
 class PoolUnknown(Forbidden):
     code = "pool-unknown"
     title = "There is no such pool"
@@ -124,6 +135,13 @@ class EnvironmentUnknown(Unprocessable):
 class PreviousRunUnknown(Unprocessable):
     code = "previous-run-unknown"
     title = "There is no such previous run"
+
+
+class PreviousRunOpen(Unprocessable):
+    """Work that still goes on is not done again."""
+
+    code = "previous-run-open"
+    title = "The previous run is not over"
 
 
 class NoSlot(Conflict):

@@ -23,7 +23,7 @@ from runs.commands import (
     start_run,
 )
 from runs.reconcilers import KillSwitchReconciler, ReleaseDecreeReconciler
-from runs.selectors import concerns  # noqa: F401  registers what rests on projects and releases
+from runs.selectors import active, concerns  # noqa: F401  registers what is counted, and what rests on what
 from runs.states import (
     ATTEMPT_OUTCOME_RECORDED,
     RUN_ACCEPTED,

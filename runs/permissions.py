@@ -8,6 +8,7 @@ from factory.identity.permissions import permit
 from projects.states import ROLES, Role
 
 SUBMITTERS = (Role.REQUESTER, Role.OPERATOR, Role.WORKSPACE_ADMIN)
+KEEPERS = (Role.OPERATOR, Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN)
 WORKERS = ("worker",)
 HOUSE = ("system",)
 
@@ -22,6 +23,9 @@ permit(
 permit("UndrainWorker", scope="runs.write", roles=(Role.OPERATOR, Role.PLATFORM_ADMIN), level="tenant")
 permit("ChangeTenantQuota", scope="projects.write", roles=(Role.PLATFORM_ADMIN,), level="tenant")
 
+permit("RevokeWorker", scope="runs.write", roles=KEEPERS, level="tenant")
+
+permit("ListUncertainAttempts", scope="runs.read", roles=KEEPERS)
 permit("ListRuns", scope="runs.read", roles=ROLES)
 permit("ReadRun", scope="runs.read", roles=ROLES)
 permit("ReadRunJournal", scope="runs.read", roles=ROLES)

@@ -109,6 +109,17 @@ def unused_approved(step_id: UUID, proposal_hash: str) -> ApprovalView | None:
     return next((view for view in views if view.use(at) == "not-yet-used"), None)
 
 
+def authorizations_of_attempts(attempt_ids: Iterable[UUID]) -> list[AuthorizationView]:
+    """The same for several attempts, oldest first."""
+    rows = Authorization.objects.filter(attempt_id__in=list(attempt_ids)).order_by("authorized_at")
+    return [authorization_view(row) for row in rows]
+
+
+def approvals_by_id(approval_ids: Iterable[UUID]) -> dict[UUID, ApprovalView]:
+    """Several requests by their ids."""
+    return {row.id: approval_view(row) for row in requests().filter(pk__in=list(approval_ids))}
+
+
 def authorizations_of_attempt(attempt_id: UUID) -> list[AuthorizationView]:
     """What an attempt was authorized to do; empty means that no gated effect may have happened."""
     rows = Authorization.objects.filter(attempt_id=attempt_id).order_by("authorized_at")

@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
+from factory.admin.confirming import Act
 from factory.admin.scope import context_of
 from factory.commanding import AlreadyDone
 from factory.errors import DomainError, NotFound
@@ -33,14 +34,19 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     paginator = InfinitePaginator
     show_full_result_count = False
     list_per_page = 50
-    actions = None
+    actions: ClassVar[Any] = None
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     list_before_template = "factory/about.html"
+    change_form_outer_before_template = "factory/acts.html"
 
     @property
     def about(self) -> str:
         """What stands on this page, in the one line that its class is described by."""
         return " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
+
+    def acts(self, request: HttpRequest, row: M | None) -> list[Act]:
+        """What is offered on a row's page, or without a row on the list; each leads to a page of its own."""
+        return []
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -3,8 +3,13 @@
 They count through the OpenTelemetry API: without an exporter a call costs next to nothing.
 """
 
+from collections.abc import Callable, Iterable, Mapping
+
 from opentelemetry import metrics
-from opentelemetry.metrics import Meter
+from opentelemetry.metrics import CallbackOptions, Meter, Observation
+
+Counted = Callable[[], Mapping[tuple[str, str], int]]
+"""How many, by tenant and state."""
 
 
 class Meters:
@@ -28,6 +33,26 @@ class Meters:
             f"{prefix}.outbox.lag", unit="s", description="From an event's commit to its publication"
         )
 
+        self._active: Counted = dict
+        self._seen: set[tuple[str, str]] = set()
+        meter.create_observable_up_down_counter(
+            f"{prefix}.runs.active",
+            callbacks=[self._observe_active],
+            unit="{run}",
+            description="Runs that are not over, counted in the database when it is asked",
+        )
+
+    def count_active(self, count: "Counted") -> None:
+        """Whoever keeps runs says how to count them: by tenant and state."""
+        self._active = count
+
+    def _observe_active(self, options: CallbackOptions) -> Iterable[Observation]:
+        """Counted anew each time, so that it is right after any restart; a series that was told ends at 0."""
+        found = self._active()
+        self._seen |= set(found)
+        for tenant, state in sorted(self._seen):
+            yield Observation(found.get((tenant, state), 0), {"tenant": tenant, "state": state})
+
     def run_accepted(self, tenant: str, project: str, workflow: str) -> None:
         self._runs_accepted.add(1, {"tenant": tenant, "project": project, "workflow": workflow})
 
@@ -45,6 +70,7 @@ class Meters:
 
 
 _house = Meters(metrics.get_meter("factory"))
+count_active = _house.count_active
 run_accepted = _house.run_accepted
 attempt_settled = _house.attempt_settled
 lease_expired = _house.lease_expired

@@ -1,5 +1,7 @@
 """`{% load house %}`: badge, short, when, span, usd, tone, pretty."""
 
+from typing import Any
+
 from django import template
 
 from factory.admin import show
@@ -7,3 +9,15 @@ from factory.admin import show
 register = template.Library()
 for name in ("badge", "outline", "short", "when", "span", "usd", "tone", "pretty", "seen"):
     register.filter(name, getattr(show, name))
+
+
+@register.simple_tag(takes_context=True)
+def acts_of(context: Any, page: Any, row: Any) -> Any:
+    """What this person is offered to do with a row, or, without one, from the list."""
+    return page.acts(context["request"], row)
+
+
+@register.filter
+def member(values: Any, name: str) -> Any:
+    """A member of a mapping by a name that the page has in a variable; empty where it has none."""
+    return values.get(name, "") if values else ""

@@ -1,9 +1,10 @@
 """The commands of this app, one file for each thing that they are about."""
 
+from projects.commands.credentials import revoke_credential, revoke_token
 from projects.commands.environments import add_environment
 from projects.commands.members import add_member, change_member, remove_member
 from projects.commands.onboarding import Onboarded, onboard_project, onboard_tenant
-from projects.commands.service_accounts import register_service_account
+from projects.commands.service_accounts import register_service_account, revoke_service_account
 from projects.commands.suspension import kill_project, resume_project, suspend_project
 
 __all__ = [
@@ -17,5 +18,8 @@ __all__ = [
     "register_service_account",
     "remove_member",
     "resume_project",
+    "revoke_credential",
+    "revoke_service_account",
+    "revoke_token",
     "suspend_project",
 ]

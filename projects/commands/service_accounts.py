@@ -5,14 +5,23 @@ from uuid import UUID
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
-from factory.errors import FieldError
-from factory.recording import record
+from factory.errors import FieldError, NotFound
+from factory.locking import lock, lock_many
+from factory.recording import audit, record
 from projects.commands.joining import join
-from projects.commands.reach import lock_scope, lock_tenant, require_may_give
+from projects.commands.reach import (
+    lock_scope,
+    lock_tenant,
+    require_may_give,
+    require_tenant_wide_admin,
+    tenant_wide_roles,
+)
 from projects.errors import OwnerNotMember, ServiceAccountExists
-from projects.inputs import SERVICE_PREFIX, NewMember, member_faults, refuse, slug_faults
-from projects.models import ServiceAccount
+from projects.inputs import SERVICE_PREFIX, NewMember, member_faults, refuse, slug_faults, text_faults
+from projects.models import Membership, ServiceAccount
+from projects.permissions import ADMINS
 from projects.selectors import reaches
+from projects.states import MembershipState
 
 
 @command("RegisterServiceAccount")
@@ -41,6 +50,41 @@ def register_service_account(
     _register(ctx, slug, new, owner)
     join(ctx, project_id, new, at=now(), pointer="")
     return new.subject
+
+
+@command("RevokeServiceAccount")
+def revoke_service_account(ctx: Context, *, account_id: UUID, reason: str) -> str:
+    """Take a machine's identity back for good: it has no standing any more, whatever token it shows.
+
+    Its memberships end. What it requested stays, and goes on. Guards: an admin of the whole tenant, or of
+    the one project that the account is a member of; a reason. Emits: nothing. Errors: `NotFound`,
+    `InvalidInput`, `RoleOutOfReach`, `TransitionRefused` when it is revoked already.
+    """
+    refuse(text_faults(reason, "/reason", limit=1000), "Revoking an account needs a reason.")
+    lock_tenant(ctx)
+    missing = NotFound("There is no such service account here.")
+    account = lock(ServiceAccount, account_id, missing=missing)
+    active = Membership.objects.filter(subject=account.subject, state=MembershipState.ACTIVE)
+    members = lock_many(active)
+    reached = {member.project_id for member in members}
+    if ctx.project_id not in reached and not tenant_wide_roles(ctx) & frozenset(ADMINS):
+        raise missing
+    if reached != {ctx.project_id}:
+        require_tenant_wide_admin(ctx)
+    at = now()
+    account.revoke(at=at)
+    record(ctx, account, "RevocationRequested")
+    for member in members:
+        member.remove(at=at)
+        record(ctx, member, "AccountRevoked")
+    audit(
+        ctx,
+        "RevokeServiceAccount",
+        subject=f"service-account:{account.id}",
+        reason=reason.strip(),
+        stream=account.id,
+    )
+    return str(account.state)
 
 
 def _lock(ctx: Context, project_id: UUID | None) -> None:

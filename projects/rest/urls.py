@@ -2,9 +2,16 @@
 
 from django.urls import path
 
-from projects.rest import views
+from projects.rest import credentials, views
 
 urlpatterns = [
+    path("revocations", credentials.Revocations.as_view(), name="revocations"),
+    path("service-accounts", credentials.ServiceAccounts.as_view(), name="service-accounts"),
+    path(
+        "service-accounts/<uuid:account_id>/revoke",
+        credentials.ServiceAccountRevoke.as_view(),
+        name="service-account-revoke",
+    ),
     path("projects", views.ProjectList.as_view(), name="projects"),
     path("projects/<uuid:project_id>", views.ProjectDetail.as_view(), name="project"),
     path("projects/<uuid:project_id>/suspend", views.ProjectSuspend.as_view(), name="project-suspend"),

@@ -27,7 +27,7 @@ def runs_in(ctx: Context) -> QuerySet[Run]:
 class AttentionAdmin(HouseAdmin[Step]):
     """Steps that a person has to look at: uncertain effects, violations, effects that came too late."""
 
-    view_operation = "ReadRun"
+    view_operation = "ListUncertainAttempts"
     list_display = ("what", "kind", "klass", "since", "reason")
     list_display_links = None
     list_filter = ("attention",)

@@ -16,10 +16,14 @@ from factory.admin.show import span
 from factory.context import Context
 from factory.models import AuditEntry, JournalEntry, OutboxEvent
 from registry.selectors import release
+from runs.admin.again import may_run_again
 from runs.admin.drawing import Graph, Span, Timeline, draw_graph, draw_timeline
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Artifact, Attempt, CancellationIntent, Freeze, Lease, Receipt, Run, Step
+from runs.operations.timing import grace
+from runs.selectors.doubts import doubts
 from runs.selectors.reasons import Reasons
+from runs.selectors.reruns import family
 from runs.selectors.runs import attempts_of
 from runs.selectors.standing import Standing, standings
 from runs.states import RUN_ACTIVE, AttemptState, Attention, LeaseState, RunState, StepState
@@ -132,8 +136,10 @@ def run_page(ctx: Context, run: Run) -> dict[str, Any]:
         ),
         "audits": list(AuditEntry.objects.filter(subject__contains=str(run.id)).order_by("occurred_at")),
         "intent": CancellationIntent.objects.filter(run_id=run.id).first(),
-        "uncertain": [s for s in facts.steps if s.attention == Attention.UNCERTAIN],
         "looked_for": [s for s in facts.steps if s.attention not in ("", Attention.UNCERTAIN)],
+        "doubts": doubts([s for s in facts.steps if s.attention == Attention.UNCERTAIN]),
+        "family": family(run.id),
+        "may_run_again": may_run_again(ctx, run),
         "may_cancel": may_cancel(ctx, run),
         "freeze": Freeze.objects.filter(run_id=run.id, lifted_at__isnull=True).first(),
         "may_lift": "PlatformAdmin" in ctx.actor.roles,
@@ -211,10 +217,13 @@ def _doubt(step: Step) -> Waits:
 
 
 def _interruption(lease: Lease, at: datetime) -> Waits:
-    left = (lease.expires_at - at).total_seconds()
-    until = f"in {span(left)} and the grace its lease ends" if left > 0 else "its lease is ending"
+    left = (lease.expires_at + grace() - at).total_seconds()
+    until = f"in {span(left)} it is waited for no longer" if left > 0 else "it is waited for no longer"
     return Waits(
-        "Cancelling", f"{lease.worker_name} stops", f"It was told to; if it does not answer, {until}."
+        "Cancelling",
+        f"{lease.worker_name} stops",
+        f"It is told to at its next renewal. If it does not answer, {until}: at "
+        f"{lease.expires_at + grace():%H:%M:%S} UTC its attempt becomes Uncertain.",
     )
 
 

@@ -1,10 +1,11 @@
 """The page of a run and its acts: cancel it, settle what is uncertain in it."""
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -18,6 +19,8 @@ from factory.admin.show import badge, seen, short, usd, when
 from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
+from runs.admin.again import again_view
+from runs.admin.cancelling import MOST, ask_about, cancel_many
 from runs.admin.page import run_page
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
 from runs.models import Run
@@ -35,9 +38,13 @@ class RunAdmin(HouseAdmin[Run]):
     search_fields = ("id", "workflow_id", "requested_by", "idempotency_key", "release_hash")
     ordering = ("-created_at", "-id")
 
+    actions: ClassVar[Any] = ("cancel_selected",)
+
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         own = [
+            path("cancel/", view(require_POST(self.cancel_many_view)), name="runs_cancel_many"),
+            path("<uuid:run_id>/again/", view(self.again_view), name="runs_again"),
             path("<uuid:run_id>/cancel/", view(require_POST(self.cancel_view)), name="runs_cancel"),
             path("<uuid:run_id>/lift/", view(require_POST(self.lift_view)), name="runs_lift"),
             path(
@@ -64,6 +71,17 @@ class RunAdmin(HouseAdmin[Run]):
         if run_id is None or request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
             raise Http404
         return self._page(request, run_id)
+
+    @admin.action(description="Cancel the chosen runs…")
+    def cancel_selected(self, request: HttpRequest, rows: QuerySet[Run]) -> HttpResponse:
+        """Leads to the page that asks for the reason; nothing is cancelled yet."""
+        return ask_about(self.admin_site, request, list(rows[:MOST]))
+
+    def cancel_many_view(self, request: HttpRequest) -> HttpResponse:
+        return cancel_many(self.admin_site, request, self.get_queryset)
+
+    def again_view(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        return again_view(self.admin_site, request, run_id)
 
     def cancel_view(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
         ctx, reason = context_of(request), request.POST.get("reason", "")

@@ -19,6 +19,7 @@ from factory.admin.site import site
 from factory.context import Context
 from factory.identity.permissions import may
 from factory.tenancy import reading
+from runs.admin.revoking import revoke_view
 from runs.commands import change_quota, undrain
 from runs.dispatch import drain_from_outside
 from runs.models import Attempt, Lease, TenantQuota, Worker
@@ -45,8 +46,18 @@ class WorkerAdmin(HouseAdmin[Worker]):
             path("drain/", view(require_POST(self.drain_view)), name="runs_worker_drain"),
             path("undrain/", view(require_POST(self.undrain_view)), name="runs_worker_undrain"),
             path("quota/", view(require_POST(self.quota_view)), name="runs_quota"),
+            path("<uuid:worker_id>/revoke/", view(self.revoke_view), name="runs_revoke_worker"),
         ]
         return [*own, *super().get_urls()]
+
+    def revoke_view(self, request: HttpRequest, worker_id: UUID) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=worker_id).first()
+            held = open_leases(worker_id)
+        if row is None or not may(ctx, "RevokeWorker"):
+            raise Http404
+        return revoke_view(self.admin_site, request, row, held)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         at = Func(function="clock_timestamp", output_field=DateTimeField())
@@ -89,6 +100,7 @@ class WorkerAdmin(HouseAdmin[Worker]):
             "sentence": _sentence(row),
             "used": open_leases(row.pk),
             "leases": list(current.select_related("step").order_by("fencing_token")),
+            "may_revoke": may(context_of(request), "RevokeWorker"),
             "may_drain": may_drain(context_of(request), row),
         }
         return TemplateResponse(request, "runs/worker.html", context)

@@ -22,6 +22,7 @@ from runs.commands.report import report
 from runs.commands.report_outcome import report_outcome
 from runs.commands.request_approval import Park, request_approval
 from runs.commands.resolve_step import resolve_step
+from runs.commands.revoke_worker import revoke_worker
 from runs.commands.second_chances import (
     complete_run_when_told,
     create_step_and_dispatch,
@@ -63,6 +64,7 @@ __all__ = [
     "report_outcome",
     "request_approval",
     "resolve_step",
+    "revoke_worker",
     "serve_tenant",
     "start_draining",
     "start_run",

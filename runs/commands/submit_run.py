@@ -16,11 +16,12 @@ from projects.operations import lock_active_project
 from projects.selectors import environment
 from registry.operations import hold_published
 from registry.selectors import ReleaseView
-from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRunUnknown
+from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRunOpen, PreviousRunUnknown
 from runs.events import RunAccepted
 from runs.inputs import Submission, parse_submission
 from runs.models import Run, Snapshot
 from runs.operations.metering import count_accepted
+from runs.states import RUN_TERMINAL
 
 
 def submit(ctx: Context, *, payload: Any, key: str) -> tuple[dict[str, Any], bool]:
@@ -45,7 +46,7 @@ def submit_run(ctx: Context, *, submission: Submission, key: str) -> dict[str, A
     policy in force and known to the release, the environment and the previous run of this project, and
     the input as the workflow's schema says. Emits RunAccepted, whose handler starts the run. Raises
     `ProjectNotActive`, `UnknownWorkflow`, `UnknownAlias`, `ReleaseNotPublished`, `ModelProfileNotApproved`,
-    `EnvironmentUnknown`, `PreviousRunUnknown` (all 422), `InvalidInput`.
+    `EnvironmentUnknown`, `PreviousRunUnknown`, `PreviousRunOpen` (all 422), `InvalidInput`.
     """
     release = registry.resolve(
         submission.workflow_id, alias=submission.release_alias, release_id=submission.release_id
@@ -96,10 +97,19 @@ def _check(submission: Submission, release: ReleaseView, policy: PolicyView, pro
     if submission.environment_id and environment(project_id, submission.environment_id) is None:
         problem = "The project has no such environment."
         raise EnvironmentUnknown(problem, errors=[FieldError("/environmentId", problem)])
-    previous = submission.previous_run_id
-    if previous and not Run.objects.filter(pk=previous, project_id=project_id).exists():
+    if submission.previous_run_id:
+        _check_previous(submission.previous_run_id, project_id)
+
+
+def _check_previous(previous: UUID, project_id: UUID) -> None:
+    """A run is run again when it is over: until then its own retries and people see to it."""
+    state = Run.objects.filter(pk=previous, project_id=project_id).values_list("state", flat=True).first()
+    if state is None:
         problem = "The project has no such run."
         raise PreviousRunUnknown(problem, errors=[FieldError("/previousRunId", problem)])
+    if state not in RUN_TERMINAL:
+        problem = f"The run is {state}: wait for its end, or cancel it, before it is run again."
+        raise PreviousRunOpen(problem, errors=[FieldError("/previousRunId", problem)])
 
 
 def _limits(submission: Submission, policy: PolicyView) -> dict[str, Any]:

@@ -152,6 +152,7 @@ class LeaseBody(StrictSerializer):
     leaseId = Identifier(source="id")
     state = Choice(choices=LeaseState.choices)
     holder = Text()
+    workerId = Identifier(source="worker_id")
     workerName = Text(source="worker_name")
     fencingToken = Whole(source="fencing_token")
     offeredAt = Moment(source="offered_at")
@@ -231,12 +232,25 @@ class CancellationBody(StrictSerializer):
     requestedAt = Moment(source="requested_at")
 
 
+class KinBody(StrictSerializer):
+    """A run of the same work."""
+
+    runId = Identifier(source="run_id")
+    previousRunId = Identifier(source="previous_run_id", allow_null=True)
+    state = Choice(choices=RunState.choices)
+    releaseId = Identifier(source="release_id")
+    requestedBy = Text(source="requested_by")
+    createdAt = Moment(source="created_at")
+
+
 class RunDetailBody(RunBody):
     """A run with all that belongs to it. `input` and `output` are there for those who may see payloads."""
 
     waitingFor = Text(source="waiting", allow_blank=True)
     budgetReservationId = Identifier(source="budget_reservation_id", allow_null=True)
     cancellation = CancellationBody(allow_null=True)
+    cancelDeadline = Moment(source="cancel_deadline", allow_null=True)
+    reruns = KinBody(many=True, source="family")
     steps = StepBody(many=True)
     approvals = PendingBody(many=True, source="pending")
     input = serializers.JSONField(required=False)

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from runs.rest import views
+from runs.rest.doubts import UncertainAttempts
 
 urlpatterns = [
     path("runs", views.RunList.as_view(), name="runs"),
@@ -11,6 +12,8 @@ urlpatterns = [
     path("runs/<uuid:run_id>/graph", views.RunGraph.as_view(), name="run-graph"),
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="run-cancel"),
     path("runs/<uuid:run_id>/freeze/lift", views.FreezeLift.as_view(), name="run-freeze-lift"),
+    path("workers/<uuid:worker_id>/revoke", views.WorkerRevoke.as_view(), name="worker-revoke"),
+    path("uncertain-attempts", UncertainAttempts.as_view(), name="uncertain-attempts"),
     path(
         "runs/<uuid:run_id>/steps/<uuid:step_id>/resolution",
         views.StepResolution.as_view(),

@@ -12,7 +12,7 @@ from factory.rest.etags import with_etag
 from factory.rest.idempotency import REPLAYED, key_of
 from factory.rest.pages import page
 from factory.rest.views import HouseView
-from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step, submit
+from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step, revoke_worker, submit
 from runs.rest.serializers import (
     AcceptedBody,
     AttentionBody,
@@ -149,6 +149,17 @@ class StepAttention(HouseView):
         with self.reading():
             view = run_view(self.ctx, run_id)
         return Response(detail_body(view, payloads=may_see_payloads(self.ctx)))
+
+
+class WorkerRevoke(HouseView):
+    operation = {"POST": "RevokeWorker"}
+
+    @extend_schema(summary="Revoke a worker's credential", request=CancelBody, responses={204: None})
+    def post(self, request: Request, worker_id: UUID) -> Response:
+        """Refuse every token of it at once. What it holds settles when its leases and the grace are over."""
+        reason = CancelBody.parse(request.data)["reason"]
+        revoke_worker(self.ctx, worker_id=worker_id, reason=reason)
+        return Response(status=204)
 
 
 def detail_body(view: RunView, *, payloads: bool) -> dict[str, Any]:

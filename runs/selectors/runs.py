@@ -1,6 +1,7 @@
 """Reads of runs."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -8,11 +9,13 @@ from uuid import UUID
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from approvals.selectors import pending_of_run
+from factory import reloading
 from factory.context import Context
 from factory.models import ChainHead, JournalEntry
 from runs.errors import RunNotFound
 from runs.models import Artifact, Attempt, CancellationIntent, Lease, Run, Step
 from runs.selectors.reasons import Reasons
+from runs.selectors.reruns import family
 from runs.selectors.standing import Standing, standings
 from runs.selectors.views import (
     ArtifactView,
@@ -26,7 +29,7 @@ from runs.selectors.views import (
     RunView,
     StepView,
 )
-from runs.states import LEASE_CURRENT
+from runs.states import LEASE_CURRENT, RunState
 from usage.selectors import UsageView, usage_of_runs
 
 PAYLOADS = "factory.payloads.read"
@@ -80,8 +83,19 @@ def run_view(ctx: Context, run_id: UUID) -> RunView:
         cancellation=CancellationView(intent.requested_by, intent.reason, intent.requested_at)
         if intent
         else None,
+        cancel_deadline=_cancel_deadline(row, attempts),
+        family=family(run_id),
         budget_reservation_id=row.budget_reservation_id,
     )
+
+
+def _cancel_deadline(row: Run, attempts: dict[UUID, list[AttemptView]]) -> datetime | None:
+    """When the last holder that does not answer is waited for no longer; None unless a holder is awaited."""
+    if row.state != RunState.CANCELLING:
+        return None
+    ends = [one.lease.expires_at for own in attempts.values() for one in own if one.lease is not None]
+    grace = timedelta(seconds=reloading.value("FACTORY_LEASES_RENEWAL_GRACE_SECONDS"))
+    return max(ends) + grace if ends else None
 
 
 def graph(ctx: Context, run_id: UUID) -> GraphView:

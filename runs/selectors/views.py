@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals.selectors import ApprovalView
+from runs.selectors.reruns import Kin
 from usage.selectors import UsageView
 
 
@@ -17,6 +18,7 @@ class LeaseView:
     attempt_id: UUID
     state: str
     holder: str
+    worker_id: UUID
     worker_name: str
     fencing_token: int
     offered_at: datetime
@@ -134,6 +136,8 @@ class RunView:
     steps: tuple[StepView, ...]
     pending: tuple[ApprovalView, ...]
     cancellation: CancellationView | None
+    cancel_deadline: datetime | None
+    family: tuple[Kin, ...]
     budget_reservation_id: UUID | None
 
 

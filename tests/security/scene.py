@@ -22,11 +22,12 @@ from factory.tenancy import reading
 from factory.webhooks.commands import create_webhook
 from factory.webhooks.signing import new_secret
 from projects.commands import add_member, onboard_project
+from projects.commands import add_member, onboard_project, register_service_account
 from projects.inputs import NewEnvironment, NewMember
 from registry.commands import move_alias
 from registry.selectors import load_release
 from runs.commands import start_run, submit
-from runs.models import Run
+from runs.models import Lease, Run
 from tests.support.running import DIFF, House
 from tests.support.world import context_of, subject_of
 from usage.commands import create_budget
@@ -111,6 +112,8 @@ def _place(house: House, project: UUID) -> Place:
         "webhook_id": webhook,
         "event_id": str(event.id),
         "project_id": str(project),
+        "account_id": _account(ctx, everybody, project),
+        "worker_id": _worker(ctx, UUID(lease)),
         "member_id": str(member),
         "approval_id": approval_id,
         "revision": revision,
@@ -127,6 +130,21 @@ def _place(house: House, project: UUID) -> Place:
         "subject": everybody.actor.subject,
     }
     return Place(house, project, everybody, ids)
+
+
+def _account(ctx: Context, owner: Context, project: UUID) -> str:
+    from projects.models import ServiceAccount
+
+    slug = f"robot-{project.hex[-6:]}"
+    values = {"slug": slug, "owner": owner.actor.subject, "roles": ("Requester",)}
+    register_service_account(ctx, project_id=project, **values)
+    with reading(ctx):
+        return str(ServiceAccount.objects.get(slug=slug).id)
+
+
+def _worker(ctx: Context, lease_id: UUID) -> str:
+    with reading(ctx):
+        return str(Lease.objects.get(pk=lease_id).worker_id)
 
 
 def _environment(ctx: Context, project: UUID) -> str:
@@ -231,6 +249,9 @@ BODIES: dict[str, Body] = {
     "OnboardProject": lambda p, i: {"slug": f"p-{uuid4().hex[:8]}", "name": "New"},
     "SuspendProject": lambda p, i: {"reason": "why"},
     "KillProject": lambda p, i: {"reason": "why"},
+    "RevokeToken": lambda p, i: {"jti": uuid4().hex, "reason": "lost"},
+    "RevokeServiceAccount": lambda p, i: {"reason": "lost"},
+    "RevokeWorker": lambda p, i: {"reason": "lost"},
     "ResumeProject": lambda p, i: {"reason": "why"},
     "AddEnvironment": lambda p, i: {"slug": f"e-{uuid4().hex[:8]}"},
     "AddMember": lambda p, i: {"subject": f"new-{uuid4().hex[:8]}", "roles": ["Observer"]},

@@ -9,11 +9,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from factory.errors import Conflict
 from factory.telemetry import hooks, meters
+from runs.selectors.active import active_runs
 from tests.support.running import House
 from tests.support.world import world
 
 
-@pytest.mark.requirement("OBS-01", "OBS-03", "OBS-04", "OBS-05", "OBS-06")
+@pytest.mark.requirement("OBS-01", "OBS-02", "OBS-03", "OBS-04", "OBS-05", "OBS-06")
 def test_the_meters_have_their_promised_names_units_and_dimensions():
     reader = InMemoryMetricReader()
     catalogue = meters.Meters(MeterProvider([reader]).get_meter("test"))
@@ -22,6 +23,7 @@ def test_the_meters_have_their_promised_names_units_and_dimensions():
     catalogue.lease_expired("t")
     catalogue.approval_closed(3.0, tenant="t", action_class="shared-write")
     catalogue.outbox_published(0.01, host="h")
+    catalogue.count_active(lambda: {("t", "Running"): 2})
     data = reader.get_metrics_data()
     assert data is not None
     found = {
@@ -30,6 +32,7 @@ def test_the_meters_have_their_promised_names_units_and_dimensions():
     }
     assert found == {
         "connectsoft.factory.runs.accepted": ("{run}", {"tenant", "project", "workflow"}),
+        "connectsoft.factory.runs.active": ("{run}", {"tenant", "state"}),
         "connectsoft.factory.attempts.duration": ("s", {"tenant", "agent", "outcome"}),
         "connectsoft.factory.leases.expired": ("{lease}", {"tenant"}),
         "connectsoft.factory.approvals.pending_age": ("s", {"tenant", "actionClass"}),
@@ -65,3 +68,26 @@ def test_a_run_is_counted_when_it_commits_and_its_attempt_timed(tenant_id, monke
         (tenant_id, str(house.world.project), "single"),
         (True, {"tenant": tenant_id, "agent": "analyst", "outcome": "Succeeded"}),
     ]
+
+
+@pytest.mark.requirement("OBS-02")
+def test_active_runs_are_counted_where_they_are_kept_and_end_at_zero(tenant_id):
+    reader = InMemoryMetricReader()
+    catalogue = meters.Meters(MeterProvider([reader]).get_meter("test"))
+    catalogue.count_active(active_runs)
+
+    def told() -> dict[str, int]:
+        data = reader.get_metrics_data()
+        assert data is not None
+        [found] = data.resource_metrics[0].scope_metrics[0].metrics
+        points = found.data.data_points
+        return {p.attributes["state"]: p.value for p in points if p.attributes["tenant"] == tenant_id}
+
+    house = House(tenant_id)
+    house.run("single")
+    assert told() == {"Accepted": 1}
+    worker = house.hand()
+    work = worker.take()
+    assert told() == {"Accepted": 0, "Running": 1}
+    worker.report(work, output=1)
+    assert told() == {"Accepted": 0, "Running": 0}

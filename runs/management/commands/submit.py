@@ -5,23 +5,28 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.context import Actor, Context, system
+from factory.context import Context
 from factory.errors import DomainError
 from factory.hashing import digest
-from factory.identity.directory import directory
+from factory.management.acting import acting_as
 from factory.tenancy import reading
-from projects.selectors import project_by_slug
 from runs.commands import submit
+from runs.selectors import find_run
+from runs.selectors.reruns import again
 
 
 class Command(BaseCommand):
     help = "Submit a run. The submission is the JSON that POST /factory/runs takes."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("submission", help="a file with the JSON, or - for standard input")
+        parser.add_argument("submission", nargs="?", help="a file with the JSON, or - for standard input")
+        parser.add_argument("--previous", type=UUID, help="the run that this one runs again, and refers to")
+        parser.add_argument("--alias", help="with --previous alone: the release that this alias names")
+        parser.add_argument("--release", type=UUID, help="with --previous alone: this release, not the same")
         parser.add_argument("--tenant", required=True)
         parser.add_argument("--project", required=True, help="the project's slug")
         parser.add_argument("--as", dest="subject", required=True, help="the subject who requests it")
@@ -30,8 +35,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        payload = self._payload(options["submission"])
-        ctx = self._context(options["tenant"], options["project"], options["subject"])
+        scopes = ("factory.runs.write", "factory.runs.read")
+        ctx = acting_as(
+            options["subject"], tenant_id=options["tenant"], project=options["project"], scopes=scopes
+        )
+        payload = self._wanted(ctx, options)
         try:
             body, replayed = submit(ctx, payload=payload, key=options["key"] or digest(payload))
         except DomainError as refusal:
@@ -41,26 +49,24 @@ class Command(BaseCommand):
             self.stderr.write("This was submitted before; the run is the same.")
         self.stdout.write(json.dumps(body))
 
+    def _wanted(self, ctx: Context, options: dict[str, Any]) -> Any:
+        """The submission, or, with --previous alone, that of the earlier run once more."""
+        previous = options["previous"]
+        if options["submission"]:
+            payload = self._payload(options["submission"])
+            return payload if previous is None else {**payload, "previousRunId": str(previous)}
+        if previous is None:
+            raise CommandError("Name a file with the submission, or the run to run again with --previous.")
+        try:
+            with reading(ctx):
+                run = find_run(ctx, previous)
+                return again(run, release_id=options["release"], alias=options["alias"])
+        except DomainError as refusal:
+            raise CommandError(refusal.detail) from refusal
+
     def _payload(self, source: str) -> Any:
         try:
             text = sys.stdin.read() if source == "-" else Path(source).read_text("utf-8")
             return json.loads(text)
         except (OSError, ValueError) as fault:
             raise CommandError(f"{source} cannot be read as JSON: {fault}") from fault
-
-    def _context(self, tenant_id: str, slug: str, subject: str) -> Context:
-        """What the subject is in the project by their memberships: no more is claimed than they have."""
-        with reading(system(tenant_id, "submit")):
-            project = project_by_slug(slug)
-            standing = directory().grants_of(subject, tenant_id, project.id) if project else None
-        if project is None or standing is None:
-            raise CommandError(f"{subject} is no member of a project {slug} of the tenant {tenant_id}.")
-        actor = Actor(
-            subject,
-            "service" if subject.startswith("service:") else "person",
-            person=standing.person,
-            roles=standing.roles,
-            grants=standing.grants,
-            scopes=frozenset({"factory.runs.write", "factory.runs.read"}),
-        )
-        return Context(tenant_id, project.id, actor, channel="cli")

@@ -1,0 +1,88 @@
+"""A page before an act: what it will and will not do, why it is done, and one button that says it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin import AdminSite
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+
+from factory.commanding import AlreadyDone
+from factory.errors import DomainError, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A way from a page to an act that is offered there."""
+
+    label: str
+    url: str
+    danger: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A field of the page: a line of text, or one of several values with their consequences."""
+
+    name: str
+    label: str
+    options: tuple[tuple[str, str], ...] = ()
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is about to be done, in words."""
+
+    title: str
+    lead: str
+    button: str
+    back: str
+    facts: Sequence[tuple[str, Any]] = ()
+    consequences: Sequence[str] = ()
+    fields: Sequence[Choice] = ()
+    reason: str = "Reason"
+    danger: bool = True
+    hidden: Sequence[tuple[str, str]] = field(default=())
+
+
+def ask(
+    site: AdminSite, request: HttpRequest, question: Question, refusal: DomainError | None = None
+) -> HttpResponse:
+    """Show the page; after a refusal with what it says, and everything that was written kept."""
+    context = {
+        **site.each_context(request),
+        "title": question.title,
+        "question": question,
+        "refusal": refusal,
+        "sent": request.POST if refusal else {},
+    }
+    status = refusal.http_status if refusal else 200
+    return TemplateResponse(request, "factory/confirm.html", context, status=status)
+
+
+def act_on(
+    site: AdminSite,
+    request: HttpRequest,
+    question: Callable[[], Question],
+    command: Callable[[str], object],
+    *,
+    done: str,
+    then: str,
+) -> HttpResponse:
+    """GET asks; POST calls one command with the reason, and leads on, or asks again with the refusal."""
+    if request.method not in ("POST",):
+        return ask(site, request, question())
+    try:
+        command(request.POST.get("reason", ""))
+    except AlreadyDone:
+        messages.info(request, "This was already done; nothing was done twice.")
+    except NotFound as missing:
+        raise Http404(missing.detail) from missing
+    except DomainError as refusal:
+        return ask(site, request, question(), refusal)
+    else:
+        messages.success(request, done)
+    return HttpResponseRedirect(then)

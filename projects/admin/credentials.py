@@ -1,0 +1,141 @@
+"""Pages of machines' identities, and of credentials that are refused."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+
+from factory.admin.base import HouseAdmin
+from factory.admin.confirming import Act, Choice, Question, act_on
+from factory.admin.scope import context_of
+from factory.admin.show import short, when
+from factory.admin.site import site
+from factory.identity.permissions import may
+from factory.models import RevokedToken
+from factory.tenancy import reading
+from projects.admin.places import Stated
+from projects.commands import revoke_credential, revoke_service_account, revoke_token
+from projects.models import ServiceAccount
+from projects.selectors import service_accounts
+from projects.states import ServiceAccountState
+
+KINDS = (
+    ("jti", "One token, by its jti"),
+    ("subject", "Every token that a subject was given until now: a key or a device was lost"),
+)
+
+
+@admin.register(ServiceAccount, site=site)
+class ServiceAccountAdmin(Stated):
+    """Accounts of machines. What one asks for counts as asked for by its owner."""
+
+    view_operation = "ListServiceAccounts"
+    list_display = ("name", "subject", "owner", "status", "since")
+    search_fields = ("name", "subject", "owner")
+    fields = ("name", "slug", "subject", "owner", "status", "since")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return service_accounts(context_of(request).project_id)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = path("<uuid:account_id>/revoke/", view(self.revoke_view), name="projects_revoke_account")
+        return [own, *super().get_urls()]
+
+    def acts(self, request: HttpRequest, row: Any) -> list[Act]:
+        active = row is not None and row.state == ServiceAccountState.ACTIVE
+        if not active or not may(context_of(request), "RevokeServiceAccount"):
+            return []
+        return [Act("Revoke", reverse("admin:projects_revoke_account", args=[row.pk]), danger=True)]
+
+    def revoke_view(self, request: HttpRequest, account_id: UUID) -> HttpResponse:
+        ctx = context_of(request)
+        if not may(ctx, "RevokeServiceAccount"):
+            raise PermissionDenied("An administrator revokes accounts.")
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=account_id).first()
+        if row is None:
+            raise Http404
+        back = reverse("admin:projects_serviceaccount_change", args=[account_id])
+        question = Question(
+            title=f"Revoke {row.name}",
+            lead="It has no standing anywhere from now on, whatever token it shows. There is no way back.",
+            button="Revoke it",
+            back=back,
+            facts=[("Subject", row.subject), ("Answers for it", row.owner)],
+            consequences=(
+                "Its memberships end.",
+                "Runs that it requested go on.",
+            ),
+        )
+        return act_on(
+            self.admin_site,
+            request,
+            lambda: question,
+            lambda reason: revoke_service_account(ctx, account_id=account_id, reason=reason),
+            done="The account is revoked.",
+            then=back,
+        )
+
+
+@admin.register(RevokedToken, site=site)
+class RevocationAdmin(HouseAdmin[RevokedToken]):
+    """Tokens and credentials of this tenant that are refused although their signatures are good."""
+
+    view_operation = "ListRevocations"
+    list_display = ("at", "which", "reason", "revoked_by")
+    list_display_links = None
+    search_fields = ("jti", "subject", "reason")
+    ordering = ("-revoked_at", "-id")
+    fields = ("at", "which", "reason", "revoked_by")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RevokedToken]:
+        rows: QuerySet[RevokedToken] = RevokedToken.objects.filter(scope=context_of(request).tenant_id)
+        return rows
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [path("new/", view(self.new_view), name="projects_revoke_token"), *super().get_urls()]
+
+    def acts(self, request: HttpRequest, row: RevokedToken | None) -> list[Act]:
+        if row is not None or not may(context_of(request), "RevokeToken"):
+            return []
+        return [Act("Revoke a token or a credential", reverse("admin:projects_revoke_token"))]
+
+    def new_view(self, request: HttpRequest) -> HttpResponse:
+        ctx, sent = context_of(request), request.POST
+        if not may(ctx, "RevokeToken"):
+            raise PermissionDenied("An administrator revokes tokens.")
+        back = reverse("admin:factory_revokedtoken_changelist")
+        question = Question(
+            title="Revoke a token or a credential",
+            lead="It is refused at once, by every process. There is no way back; a new token may be issued.",
+            button="Revoke it",
+            back=back,
+            fields=(Choice("kind", "What is refused", KINDS), Choice("value", "The jti, or the subject")),
+        )
+
+        def revoke(reason: str) -> object:
+            value = sent.get("value", "").strip()
+            if sent.get("kind") == "subject":
+                return revoke_credential(ctx, subject=value, reason=reason)
+            return revoke_token(ctx, jti=value, reason=reason)
+
+        return act_on(
+            self.admin_site, request, lambda: question, revoke, done="It is refused from now on.", then=back
+        )
+
+    @admin.display(description="time")
+    def at(self, row: RevokedToken) -> SafeString:
+        return when(row.revoked_at)
+
+    @admin.display(description="what is refused")
+    def which(self, row: RevokedToken) -> str | SafeString:
+        return short(row.jti) if row.jti else f"every token of {row.subject} from before"

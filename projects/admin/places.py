@@ -1,0 +1,202 @@
+"""Pages of projects and of who is what in them."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+
+from factory.admin.base import HouseAdmin
+from factory.admin.confirming import Act, Question, act_on
+from factory.admin.scope import context_of
+from factory.admin.show import badge, when
+from factory.admin.site import site
+from factory.commanding import Command
+from factory.concerns import concerns
+from factory.identity.permissions import may
+from factory.tenancy import reading
+from projects.commands import kill_project, resume_project, suspend_project
+from projects.models import Environment, Membership, Project
+from projects.states import ProjectState
+
+
+class Stated(HouseAdmin[Any]):
+    @admin.display(description="state")
+    def status(self, row: Any) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="since")
+    def since(self, row: Any) -> SafeString:
+        return when(row.created_at)
+
+
+@admin.register(Project, site=site)
+class ProjectAdmin(Stated):
+    """Where work is submitted. A suspended project accepts no runs and dispatches nothing new."""
+
+    view_operation = "ListProjects"
+    list_display = ("name", "slug", "status", "since", "suspension_reason")
+    search_fields = ("name", "slug")
+    fields = (
+        "name", "slug", "status", "since", "suspension_reason", "killed_by", "kill_reason", "killing_since",
+        "version",
+    )  # fmt: skip
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)
+        project_id = context_of(request).project_id
+        return rows if project_id is None else rows.filter(pk=project_id)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path(
+                f"<uuid:project_id>/{word}/",
+                view(partial(self.act_view, word=word)),
+                name=f"projects_{word}",
+            )
+            for word in ACTS
+        ]
+        return [*own, *super().get_urls()]
+
+    def acts(self, request: HttpRequest, row: Any) -> list[Act]:
+        if row is None or not may(context_of(request), "SuspendProject"):
+            return []
+        words = ["kill"] if row.killing_since is None else []
+        words = [*(["suspend"] if row.state == ProjectState.ACTIVE else ["resume"]), *words]
+        return [
+            Act(ACTS[word].label, reverse(f"admin:projects_{word}", args=[row.pk]), danger=word == "kill")
+            for word in words
+        ]
+
+    def act_view(self, request: HttpRequest, project_id: UUID, word: str) -> HttpResponse:
+        ctx, command = context_of(request), ACTS[word].command
+        if not may(ctx, command.name):
+            raise PermissionDenied("An administrator of the project does this.")
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=project_id).first()
+            found = concerns("project", project_id)
+        if row is None:
+            raise Http404
+        back = reverse("admin:projects_project_change", args=[project_id])
+        return act_on(
+            self.admin_site,
+            request,
+            lambda: question(ACTS[word], row, found, back),
+            lambda reason: command(ctx, project_id=project_id, reason=reason),
+            done=ACTS[word].done,
+            then=back,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectAct:
+    """An act on a project's state, and what the page before it says."""
+
+    label: str
+    command: Command[Any, Any]
+    lead: str
+    consequences: tuple[str, ...]
+    done: str
+
+
+ACTS = {
+    "suspend": ProjectAct(
+        "Suspend",
+        suspend_project,
+        "No runs are accepted and nothing new is dispatched, until somebody resumes it.",
+        (
+            "Attempts that a worker holds may finish; decisions and cancellation stay possible.",
+            "Approvals that are not used yet, and reservations, lose no time meanwhile.",
+        ),
+        "The project is suspended.",
+    ),
+    "resume": ProjectAct(
+        "Resume",
+        resume_project,
+        "Runs are accepted and dispatched again.",
+        ("Approvals and reservations go on with the time that they had left.",),
+        "The project takes work again.",
+    ),
+    "kill": ProjectAct(
+        "Throw the kill switch",
+        kill_project,
+        "The project is suspended, and every open run of it is cancelled. In one act, with one reason.",
+        (
+            "Pending questions are withdrawn, and offers taken back.",
+            "Who holds an attempt is told to stop at the next renewal, and may report once; who does not "
+            "answer in time may leave an attempt that an Operator has to settle.",
+            "What has happened already is not undone, and stays visible.",
+            "The project can be resumed when every run was asked to stop.",
+        ),
+        "The kill switch is thrown: nothing new starts, and the open runs are being cancelled.",
+    ),
+}
+
+
+def question(act: ProjectAct, row: Project, found: dict[str, int], back: str) -> Question:
+    """The page before an act on a project, with what it will reach."""
+    facts = [
+        ("Project", row.name),
+        ("State", row.state),
+        ("Open runs", found.get("openRuns", 0)),
+        ("Attempts held by a worker", found.get("heldAttempts", 0)),
+    ]
+    return Question(
+        title=f"{act.label}: {row.name}",
+        lead=act.lead,
+        button=act.label,
+        back=back,
+        facts=facts,
+        consequences=act.consequences,
+        danger=act.label != "Resume",
+    )
+
+
+@admin.register(Environment, site=site)
+class EnvironmentAdmin(HouseAdmin[Any]):
+    """What runs may target; the policy speaks of environments by these names."""
+
+    view_operation = "ListEnvironments"
+    list_display = ("slug", "name", "project")
+    list_select_related = ("project",)
+    search_fields = ("slug", "name")
+
+
+@admin.register(Membership, site=site)
+class MembershipAdmin(Stated):
+    """Who is what here. A membership without a project holds in the whole tenant; history stays."""
+
+    view_operation = "ListMembers"
+    list_display = ("who", "email", "what", "may_also", "place", "status", "since")
+    list_select_related = ("project",)
+    list_filter = ("state", "kind")
+    search_fields = ("subject", "display_name", "email")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = Membership.objects.all()
+        project_id = context_of(request).project_id
+        return rows if project_id is None else rows.filter(Q(project_id=project_id) | Q(project=None))
+
+    @admin.display(description="member")
+    def who(self, row: Membership) -> str:
+        return row.display_name or row.subject
+
+    @admin.display(description="roles")
+    def what(self, row: Membership) -> str:
+        return ", ".join(row.roles)
+
+    @admin.display(description="grants")
+    def may_also(self, row: Membership) -> str:
+        return ", ".join(row.grants) or "–"
+
+    @admin.display(description="where")
+    def place(self, row: Membership) -> str:
+        return row.project.name if row.project else "whole tenant"

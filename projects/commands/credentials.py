@@ -1,0 +1,55 @@
+"""Credentials that are refused from now on although their signatures are good."""
+
+import re
+from datetime import datetime
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError
+from factory.models import RevokedToken
+from factory.recording import audit
+from projects.inputs import refuse, text_faults
+
+JTI = re.compile(r"[!-~]{1,255}")
+SUBJECT = JTI
+
+
+@command("RevokeToken")
+def revoke_token(ctx: Context, *, jti: str, reason: str, expires_at: datetime | None = None) -> str:
+    """Refuse one token, by its `jti`, from this commit on. Twice is once: the first reason stands.
+
+    Only tokens of the caller's tenant are meant: another's, under the same name, is not touched.
+    Guards: an admin of the tenant or project, a reason. Emits: nothing. Errors: `InvalidInput`.
+    """
+    faults = [] if JTI.fullmatch(jti) else [FieldError("/jti", "1 to 255 visible characters.")]
+    refuse([*faults, *text_faults(reason, "/reason", limit=1000)], "The revocation is not valid.")
+    RevokedToken.objects.bulk_create(
+        [_row(ctx, reason, jti=jti, expires_at=expires_at)],
+        ignore_conflicts=True,
+    )
+    audit(ctx, "RevokeToken", subject=f"token:{jti}", reason=reason.strip())
+    return jti
+
+
+@command("RevokeCredential")
+def revoke_credential(ctx: Context, *, subject: str, reason: str) -> str:
+    """Refuse every token that a subject was given for this tenant until now; later ones are good again.
+
+    For a key or a device that was lost. Guards: an admin, a reason. Emits: nothing. Errors: `InvalidInput`.
+    """
+    faults = [] if SUBJECT.fullmatch(subject) else [FieldError("/subject", "The `sub` of the tokens.")]
+    refuse([*faults, *text_faults(reason, "/reason", limit=1000)], "The revocation is not valid.")
+    RevokedToken.objects.bulk_create([_row(ctx, reason, subject=subject)])
+    audit(ctx, "RevokeCredential", subject=f"subject:{subject}", reason=reason.strip())
+    return subject
+
+
+def _row(ctx: Context, reason: str, **which: object) -> RevokedToken:
+    return RevokedToken(
+        scope=ctx.tenant_id,
+        reason=reason.strip(),
+        revoked_by=ctx.actor.subject,
+        revoked_at=now(),
+        **which,
+    )

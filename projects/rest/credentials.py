@@ -1,0 +1,104 @@
+"""Credentials over HTTP: what was revoked, and revoking."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from factory.errors import FieldError, InvalidInput, NotFound
+from factory.models import RevokedToken
+from factory.rest.pages import page
+from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text
+from factory.rest.views import HouseView
+from projects.commands import revoke_credential, revoke_service_account, revoke_token
+from projects.models import ServiceAccount
+from projects.rest.serializers import ReasonBody
+from projects.selectors import service_accounts
+from projects.states import ServiceAccountState
+
+
+class RevocationBody(StrictSerializer):
+    """One token by its `jti`, or every token of a `subject` from before."""
+
+    revocationId = Identifier(source="id")
+    jti = Text(allow_blank=True)
+    subject = Text(allow_blank=True)
+    reason = Text(max_length=1000)
+    revokedBy = Text(source="revoked_by")
+    revokedAt = Moment(source="revoked_at")
+    expiresAt = Moment(source="expires_at", allow_null=True)
+
+
+class NewRevocationBody(StrictSerializer):
+    """Either the `jti` of one token, or the `subject` whose tokens until now are meant."""
+
+    jti = Text(max_length=255, required=False)
+    subject = Text(max_length=255, required=False)
+    reason = Text(max_length=1000)
+
+
+class Revocations(HouseView):
+    operation = {"GET": "ListRevocations", "POST": "RevokeToken"}
+
+    @extend_schema(summary="List revoked tokens", responses=RevocationBody(many=True))
+    def get(self, request: Request) -> Response:
+        """What was revoked in the tenant, newest first."""
+        with self.reading():
+            rows: QuerySet[Any] = RevokedToken.objects.filter(scope=self.ctx.tenant_id)
+            render = lambda row: RevocationBody(row).data  # noqa: E731
+            return Response(page(rows, request, key=("revoked_at", "id"), render=render))
+
+    @extend_schema(summary="Revoke a token", request=NewRevocationBody, responses={201: NewRevocationBody})
+    def post(self, request: Request) -> Response:
+        """Refuse a token, or all tokens that a subject was given until now; at once, and for good."""
+        body = NewRevocationBody.parse(request.data)
+        if ("jti" in body) == ("subject" in body):
+            fault = FieldError("/jti", "Name the token by jti, or the subject.")
+            raise InvalidInput("The revocation names one of the two.", errors=[fault])
+        if "jti" in body:
+            revoke_token(self.ctx, jti=body["jti"], reason=body["reason"])
+        else:
+            revoke_credential(self.ctx, subject=body["subject"], reason=body["reason"])
+        return Response(body, 201)
+
+
+class ServiceAccountBody(StrictSerializer):
+    """A machine's identity, and the person who answers for it."""
+
+    accountId = Identifier(source="id")
+    slug = Text()
+    name = Text()
+    subject = Text()
+    owner = Text()
+    state = Choice(choices=ServiceAccountState.choices)
+    createdAt = Moment(source="created_at")
+    revokedAt = Moment(source="revoked_at", allow_null=True)
+
+
+class ServiceAccounts(HouseView):
+    operation = {"GET": "ListServiceAccounts"}
+
+    @extend_schema(summary="List service accounts", responses=ServiceAccountBody(many=True))
+    def get(self, request: Request) -> Response:
+        """The service accounts of the project, or, without one, of the tenant; newest first."""
+        with self.reading():
+            rows = service_accounts(self.ctx.project_id)
+            return Response(page(rows, request, render=lambda row: ServiceAccountBody(row).data))
+
+
+class ServiceAccountRevoke(HouseView):
+    operation = {"POST": "RevokeServiceAccount"}
+
+    @extend_schema(summary="Revoke a service account", request=ReasonBody, responses=ServiceAccountBody)
+    def post(self, request: Request, account_id: UUID) -> Response:
+        """It has no standing anywhere from now on: every token of it is refused at once."""
+        reason = ReasonBody.parse(request.data)["reason"]
+        revoke_service_account(self.ctx, account_id=account_id, reason=reason)
+        with self.reading():
+            row = ServiceAccount.objects.filter(pk=account_id).first()
+        if row is None:
+            raise NotFound("There is no such service account here.")
+        return Response(ServiceAccountBody(row).data)

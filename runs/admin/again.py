@@ -1,0 +1,97 @@
+"""The page on which a run is run again: what will be pinned, and one button that makes one run."""
+
+from uuid import UUID, uuid4
+
+from django.contrib import messages
+from django.contrib.admin import AdminSite
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from approvals.selectors import current_policy
+from factory.admin.confirming import Choice, Question, ask
+from factory.admin.scope import as_uuid, context_of
+from factory.context import Context
+from factory.errors import DomainError
+from factory.identity.permissions import may
+from factory.tenancy import reading
+from registry.selectors import pinnable
+from runs.commands import submit
+from runs.models import Run
+from runs.selectors import find_run
+from runs.selectors.reruns import again
+
+
+def may_run_again(ctx: Context, run: Run) -> bool:
+    """Whether the button is offered; the command judges again."""
+    return run.is_terminal and ctx.project_id == run.project_id and may(ctx, "SubmitRun")
+
+
+def again_view(site: AdminSite, request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """GET shows the form with a key of its own; however often it is sent, it makes one run."""
+    ctx = context_of(request)
+    with reading(ctx):
+        run = _run(ctx, run_id)
+        asked = _question(ctx, run, request.POST.get("key", "") or str(uuid4()))
+        chosen = as_uuid(request.POST.get("release_id", ""))
+        payload = again(run, release_id=chosen)
+    if request.method != "POST":
+        return ask(site, request, asked)
+    try:
+        body, replayed = submit(ctx, payload=payload, key=dict(asked.hidden)["key"])
+    except DomainError as refusal:
+        return ask(site, request, asked, refusal)
+    if replayed:
+        messages.info(request, "This was asked for before; it is the same run.")
+    else:
+        messages.success(request, "Accepted as a new run. The old one stays as it is.")
+    return HttpResponseRedirect(reverse("admin:runs_run_change", args=[body["runId"]]))
+
+
+def _run(ctx: Context, run_id: UUID) -> Run:
+    try:
+        run = find_run(ctx, run_id)
+    except DomainError as missing:
+        raise Http404 from missing
+    if not may_run_again(ctx, run):
+        raise Http404("Who may submit runs of the project runs one again when it is over.")
+    return run
+
+
+def _question(ctx: Context, run: Run, key: str) -> Question:
+    found = pinnable(run.workflow_id)
+    own = [pair for pair in found if pair[0].id == run.release_id]
+    ordered = own + [pair for pair in found if pair[0].id != run.release_id]
+    options = tuple(
+        (str(release.id), _told(release.asset, release.version, release.hash, aliases, bool(n == 0 and own)))
+        for n, (release, aliases) in enumerate(ordered)
+    )
+    if not options:
+        options = ((str(run.release_id), "The same release, which is not published any more"),)
+    return Question(
+        title=f"Run {run.workflow_id} again",
+        lead="A new run asks for the same work. It refers to this one, which stays as it is.",
+        button="Run it again",
+        back=reverse("admin:runs_run_change", args=[run.id]),
+        facts=_pins(ctx, run),
+        fields=[Choice("release_id", "Against which release", options)],
+        reason="",
+        danger=False,
+        hidden=[("key", key)],
+    )
+
+
+def _told(asset: str, version: str, digest: str, aliases: tuple[str, ...], same: bool) -> str:
+    names = f", named by {', '.join(aliases)}" if aliases else ""
+    return f"{asset}@{version} (…{digest[-8:]}){names}{', as before' if same else ''}"
+
+
+def _pins(ctx: Context, run: Run) -> list[tuple[str, object]]:
+    limits = run.limits
+    return [
+        ("Policy", f"{current_policy(ctx).revision} (this run had {run.policy_revision})"),
+        ("Model profile", run.model_profile_id),
+        ("Environment", run.environment.slug if run.environment else "none"),
+        ("Input", f"the same, {run.input_hash[:14]}…"),
+        ("Limits", f"{limits.get('maxCostUsd')} USD, {limits.get('maxMinutes')} min"),
+        ("Requested by", ctx.actor.subject),
+    ]

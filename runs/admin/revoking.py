@@ -1,0 +1,36 @@
+"""The page before a worker's credential is revoked: what it has, and what becomes of it."""
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from factory.admin.confirming import Question, act_on
+from factory.admin.scope import context_of
+from runs.commands import revoke_worker
+from runs.models import Worker
+
+
+def revoke_view(site: AdminSite, request: HttpRequest, row: Worker, held: int) -> HttpResponse:
+    """GET asks; POST revokes, with the reason."""
+    ctx = context_of(request)
+    back = reverse("admin:runs_worker_change", args=[row.pk])
+    question = Question(
+        title=f"Revoke the credential of {row.name}",
+        lead="Every token that it has is refused at once, and it is given nothing new.",
+        button="Revoke it",
+        back=back,
+        facts=[("Leases that it has now", held)],
+        consequences=(
+            "Its leases are not taken by force: they end, and its attempts settle after the grace.",
+            "An attempt that may have had an effect then waits for an Operator.",
+            "A token that is issued afterwards is good again.",
+        ),
+    )
+    return act_on(
+        site,
+        request,
+        lambda: question,
+        lambda reason: revoke_worker(ctx, worker_id=row.pk, reason=reason),
+        done="Its tokens are refused from now on.",
+        then=back,
+    )

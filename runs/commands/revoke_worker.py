@@ -1,0 +1,45 @@
+"""A worker's credential is revoked: its tokens are refused at once, its attempts settle by themselves."""
+
+from uuid import UUID
+
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput
+from factory.models import RevokedToken
+from factory.recording import audit
+from runs.errors import PoolShared, WorkerNotFound
+from runs.models import Worker
+
+MOST_REASON = 1000
+
+
+@command("RevokeWorker")
+def revoke_worker(ctx: Context, *, worker_id: UUID, reason: str) -> str:
+    """Refuse every token that a worker has, from this commit on; it is given nothing new.
+
+    What it holds is not taken from it by force: its leases end, and its attempts settle at expiry + grace.
+    A token that is issued afterwards is good again. Guards: an Operator or an administrator; the worker's
+    pool serves this tenant and no other (of a shared pool only the house itself may say so); a reason.
+    Errors: `WorkerNotFound`, `PoolShared` (403), `InvalidInput`.
+    """
+    if not reason.strip() or len(reason) > MOST_REASON:
+        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
+        raise InvalidInput("Revoking a credential needs a reason.", errors=[fault])
+    rows = Worker.objects.select_related("pool").select_for_update(no_key=True, of=("self",))
+    worker = rows.filter(pk=worker_id, pool__tenants__contains=[ctx.tenant_id]).first()
+    if worker is None:
+        raise WorkerNotFound(f"There is no worker {worker_id} here.")
+    if ctx.actor.kind != "system" and worker.pool.tenants != [ctx.tenant_id]:
+        raise PoolShared("The pool works for others too: ask who runs the platform.")
+    at = now()
+    RevokedToken.objects.create(
+        subject=worker.subject,
+        pool=worker.pool_id,
+        reason=reason.strip(),
+        revoked_by=ctx.actor.subject,
+        revoked_at=at,
+    )
+    Worker.objects.filter(pk=worker.pk, draining_at=None).update(draining_at=at)
+    audit(ctx, "RevokeWorker", subject=f"worker:{worker.pool_id}/{worker.name}", reason=reason.strip())
+    return worker.subject

@@ -1,0 +1,102 @@
+"""What an Operator has to settle, over HTTP."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from factory.rest.pages import page
+from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
+from factory.rest.views import HouseView
+from runs.selectors import may_see_payloads
+from runs.selectors.doubts import Doubt, doubtful_steps, doubts
+from runs.states import LeaseState, StepState
+
+
+class HolderBody(StrictSerializer):
+    """Who had the attempt, under which lease."""
+
+    leaseId = Identifier(source="id")
+    state = Choice(choices=LeaseState.choices)
+    holder = Text()
+    workerName = Text(source="worker_name")
+    fencingToken = Whole(source="fencing_token")
+    acquiredAt = Moment(source="acquired_at", allow_null=True)
+    closedAt = Moment(source="closed_at", allow_null=True)
+
+
+class TakenBody(StrictSerializer):
+    """An authorization that the attempt took: from then on an effect may have happened."""
+
+    authorizationId = Identifier(source="id")
+    approvalId = Identifier(source="approval_id")
+    proposalHash = Text(source="proposal_hash")
+    authorizedAt = Moment(source="authorized_at")
+    authorizedBy = Text(source="authorized_by")
+
+
+class AllowedBody(StrictSerializer):
+    """What was allowed, and by whom; the proposal itself is at the approval."""
+
+    approvalId = Identifier(source="id")
+    actionClass = Text(source="action_class")
+    summary = Text(max_length=500)
+    proposalHash = Text(source="proposal_hash")
+    decidedBy = Text(source="decided_by")
+    decidedAt = Moment(source="decided_at", allow_null=True)
+
+
+class EvidenceBody(StrictSerializer):
+    """A receipt that the attempt left."""
+
+    receiptId = Text(source="receipt_id")
+    kind = Text()
+    provider = Text()
+    name = Text()
+    approvalId = Identifier(source="approval_id", allow_null=True)
+    proposalHash = Text(source="proposal_hash", allow_blank=True)
+    superseded = Choice(choices=[True, False])
+    occurredAt = Moment(source="occurred_at")
+
+
+class UncertainAttemptBody(StrictSerializer):
+    """An attempt of which nobody knows how it ended; settling it takes the step's `version`."""
+
+    attemptId = Identifier(source="attempt.id")
+    number = Whole(source="attempt.number")
+    runId = Identifier(source="step.run_id")
+    runState = Text(source="step.run.state")
+    stepId = Identifier(source="step.id")
+    stepState = Choice(choices=StepState.choices, source="step.state")
+    nodeKey = Text(source="step.node_key")
+    sideEffectClass = Text(source="step.side_effect_class")
+    version = Whole(source="step.version")
+    reason = Text(source="attempt.reason", allow_blank=True, max_length=10_000)
+    settledAt = Moment(source="attempt.settled_at")
+    holders = HolderBody(source="leases", many=True)
+    authorizations = TakenBody(many=True)
+    approvals = AllowedBody(many=True)
+    receipts = EvidenceBody(many=True)
+
+
+class UncertainAttempts(HouseView):
+    operation = {"GET": "ListUncertainAttempts"}
+
+    @extend_schema(summary="List uncertain attempts", responses=UncertainAttemptBody(many=True))
+    def get(self, request: Request) -> Response:
+        """Attempts that an Operator has to settle, newest first, with the evidence that there is."""
+        with self.reading():
+            found = page(doubtful_steps(self.ctx), request, render=lambda row: row)
+            payloads = may_see_payloads(self.ctx)
+            found["items"] = [_body(doubt, payloads) for doubt in doubts(found["items"])]
+        return Response(found)
+
+
+def _body(doubt: Doubt, payloads: bool) -> dict[str, Any]:
+    """Without payloads the receipts' details are left out, as everywhere."""
+    body: dict[str, Any] = dict(UncertainAttemptBody(doubt).data)
+    if payloads:
+        for told, row in zip(body["receipts"], doubt.receipts, strict=True):
+            told["details"] = row.content.get("details")
+    return body

@@ -1,0 +1,61 @@
+"""Several runs are cancelled from the list, with an outcome for each row; a project's acts ask before."""
+
+import pytest
+from django.urls import reverse
+
+from tests.console.test_pages import signed_in
+from tests.support.acts import deliver
+from tests.support.evidence import audits
+from tests.support.running import House
+
+
+@pytest.mark.requirement("RUN-14", "RUN-33")
+def test_each_row_has_its_own_outcome(tenant_id: str) -> None:
+    house = House(tenant_id)
+    idle, done, theirs = house.run(), house.run(), House(f"{tenant_id}-b").run()
+    worker = house.hand()
+    for work in worker.poll():
+        if work.run_id == done:
+            worker.acquire(work)
+            worker.report(work, output=1)
+    client = signed_in(house.world.operator)
+    chosen = {"action": "cancel_selected", "_selected_action": [str(idle), str(done)], "index": "0"}
+    asked = client.post(reverse("admin:runs_run_changelist"), chosen)
+    assert "Cancel 2 runs" in asked.content.decode()
+    assert house.state(idle) == "Running"
+    sent = {"run": [str(idle), str(done), str(theirs)], "reason": "<b>wrong</b>"}
+    text = client.post(reverse("admin:runs_cancel_many"), sent).content.decode()
+    assert "Cancelled; it was Running." in text
+    assert "The run has ended" in text
+    assert str(theirs) not in text
+    assert (house.state(idle), house.state(done)) == ("Cancelled", "Completed")
+    refused = signed_in(house.world.observer).post(reverse("admin:runs_cancel_many"), sent)
+    assert "Refused." in refused.content.decode()
+
+
+@pytest.mark.requirement("PRJ-03", "REG-09")
+def test_acts_say_what_they_reach_before_they_are_done(tenant_id: str) -> None:
+    house = House(tenant_id)
+    runs = [house.run(), house.run()]
+    client = signed_in(house.world.workspace_admin)
+    page = reverse("admin:projects_project_change", args=[house.world.project])
+    release = reverse("admin:registry_release_change", args=[house.release])
+    assert "Throw the kill switch" in client.get(page).content.decode()
+    assert "Revoke" in client.get(release).content.decode()
+    revoke = reverse("admin:registry_revoke", args=[house.release])
+    text = client.get(revoke).content.decode()
+    for said in ("Open runs that rest on it", "<dd>2</dd>", "block: they fail at once"):
+        assert said in text
+    assert client.post(revoke, {"in_flight": "no", "reason": "leaks"}).status_code == 422
+    assert signed_in(house.world.reviewer).get(revoke).status_code == 403
+    kill = reverse("admin:projects_kill", args=[house.world.project])
+    assert "<dd>2</dd>" in client.get(kill).content.decode()
+    assert client.post(kill, {"reason": " "}).status_code == 400
+    client.post(kill, {"reason": "it goes wild"})
+    deliver(house)
+    assert {house.state(run_id) for run_id in runs} == {"Cancelled"}
+    [audit] = audits(house.system, "KillProject")
+    assert audit.channel == "admin"
+    client.post(reverse("admin:projects_resume", args=[house.world.project]), {"reason": "over"})
+    client.post(revoke, {"in_flight": "block", "reason": "leaks"})
+    assert "Revoked" in client.get(release).content.decode()
