@@ -21,7 +21,6 @@ from factory.models import OutboxEvent
 from factory.tenancy import reading
 from factory.webhooks.commands import create_webhook
 from factory.webhooks.signing import new_secret
-from projects.commands import add_member, onboard_project
 from projects.commands import add_member, onboard_project, register_service_account
 from projects.inputs import NewEnvironment, NewMember
 from registry.commands import move_alias
