@@ -36,6 +36,22 @@ class AlreadyDecided(Conflict):
     audited = True
 
 
+class AlreadyVoted(Conflict):
+    """Their approval counts already, once: a quorum is of distinct people."""
+
+    code = "already-voted"
+    title = "This person's approval counts already"
+    audited = True
+
+
+class AnswerNotPossible(Unprocessable):
+    """Nobody is there who could propose again."""
+
+    code = "answer-not-possible"
+    title = "This request knows no such answer"
+    audited = True
+
+
 class ApprovalOver(Gone):
     """Expired, Stale or Cancelled: there is nothing left to decide."""
 
@@ -73,6 +89,13 @@ class ProposalCorrupted(Conflict):
 class ProposalHashMismatch(Unprocessable):
     code = "proposal-hash-mismatch"
     title = "The hash is not that of the proposal"
+
+
+class ProposalNotReadable(Unprocessable):
+    """Nobody can be asked about what nobody can be shown: of no known kind, or not whole."""
+
+    code = "proposal-not-readable"
+    title = "The proposal cannot be shown to people"
 
 
 class PolicyDenied(Forbidden):

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from approvals.states import DECIDED, POLICY_PUBLISHED, REQUESTED, TERMINAL
+from approvals.states import BREAK_GLASS, DECIDED, POLICY_PUBLISHED, REQUESTED, TERMINAL
 from factory.events import Event, Hash, Words, event
 
 
@@ -50,6 +50,22 @@ class ApprovalDecided(Event):
     state: Annotated[str, Words(sorted(TERMINAL))]
     decided_by: str | None = None
     reason: str | None = None
+    subject: str | None = None
+    on_behalf_of: str | None = None
+    break_glass: bool = False
+
+
+@event(BREAK_GLASS, consumers=("AuditService", "StudioNotificationService"))
+class ApprovalBreakGlass(Event):
+    """A PlatformAdmin decided outside the rule. `passed_over` could have decided: they are to be told now."""
+
+    approval_id: UUID
+    run_id: UUID | None
+    tenant_id: str
+    state: Annotated[str, Words(sorted(TERMINAL))]
+    decided_by: str
+    reason: str
+    passed_over: list[str]
     subject: str | None = None
 
 

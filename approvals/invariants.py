@@ -14,7 +14,7 @@ def duties_separate() -> str:
           ON decider.subject = a.decided_by AND decider.tenant_id = a.tenant_id
         WHERE a.decided_by <> '' AND (
             a.decided_person = ''
-            OR ARRAY[a.decided_by, a.decided_person, decider.owner]::text[]
+            OR ARRAY[a.decided_by, a.decided_person, nullif(a.decided_for, ''), decider.owner]::text[]
                && ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, ''), asked.owner]::text[])
     """
 
@@ -105,4 +105,88 @@ def policies_gapless() -> str:
                || max(number)
         FROM approvals_policyrevision GROUP BY tenant_id, policy_id
         HAVING min(number) <> 1 OR max(number) <> count(*)
+    """
+
+
+@invariant("D6", "What needed several people was approved by as many, each once, for its hash and version")
+def quorums_reached() -> str:
+    return """
+        SELECT a.tenant_id, 'approval:' || a.id, concat_ws(', ',
+               CASE WHEN a.votes <> coalesce(v.cast_, 0)
+                    THEN a.votes || ' votes on the request, ' || coalesce(v.cast_, 0) || ' kept' END,
+               CASE WHEN a.state = 'Approved' AND NOT a.break_glass AND coalesce(v.people, 0) < a.quorum
+                    THEN coalesce(v.people, 0) || ' people for a quorum of ' || a.quorum END,
+               CASE WHEN v.strange > 0 THEN v.strange || ' votes of who asked, or for another proposal' END,
+               CASE WHEN a.state = 'Approved' AND NOT a.break_glass AND NOT v.decider
+                    THEN 'who decided has not voted' END)
+        FROM approvals_approvalrequest a LEFT JOIN LATERAL (
+            SELECT count(*) AS cast_,
+                   count(DISTINCT coalesce(nullif(acting_for, ''), person)) AS people,
+                   bool_or(voter = a.decided_by) AS decider,
+                   count(*) FILTER (WHERE proposal_hash <> a.proposal_hash OR version >= a.version
+                       AND a.state = 'Approved'
+                       OR ARRAY[voter, person, nullif(acting_for, '')]::text[]
+                          && ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, '')]::text[])
+                   AS strange
+            FROM approvals_vote WHERE approval_id = a.id AND tenant_id = a.tenant_id) v ON true
+        WHERE (a.quorum > 1 OR a.votes > 0 OR v.cast_ > 0) AND (
+               a.votes <> coalesce(v.cast_, 0) OR v.strange > 0
+               OR (a.state = 'Approved' AND NOT a.break_glass
+                   AND (coalesce(v.people, 0) < a.quorum OR NOT coalesce(v.decider, false))))
+    """
+
+
+@invariant("D7", "Who decided or voted by a lent role had borrowed it at that moment, and the rule named it")
+def loans_in_force() -> str:
+    return """
+        WITH used AS (
+            SELECT tenant_id, id AS approval_id, decided_by AS who, decided_for AS of_whom, delegation_id,
+                   decided_at AS at FROM approvals_approvalrequest WHERE delegation_id IS NOT NULL
+            UNION ALL
+            SELECT tenant_id, approval_id, voter, acting_for, delegation_id, voted_at FROM approvals_vote
+            WHERE delegation_id IS NOT NULL)
+        SELECT u.tenant_id, 'approval:' || u.approval_id, u.who || ' for ' || u.of_whom || ' by '
+               || coalesce(d.role || ', ' || d.state, 'a delegation that is not there')
+        FROM used u JOIN approvals_approvalrequest a ON a.id = u.approval_id AND a.tenant_id = u.tenant_id
+        LEFT JOIN projects_delegation d ON d.id = u.delegation_id AND d.tenant_id = u.tenant_id
+        WHERE d.id IS NULL OR d.delegate <> u.who OR d.delegator <> u.of_whom
+           OR d.project_id IS DISTINCT FROM a.project_id OR NOT a.approver_roles ? d.role
+           OR u.at < d.lent_at OR u.at >= d.expires_at OR (d.state = 'Revoked' AND u.at > d.ended_at)
+    """
+
+
+@invariant(
+    "D8",
+    "Every broken glass has its reason, audit entry and journal entry, and nothing else has",
+)
+def glass_broken_in_sight() -> str:
+    return """
+        SELECT coalesce(a.tenant_id, n.tenant_id, j.tenant_id),
+               coalesce('approval:' || a.id, n.subject, 'approval:' || j.entity_id), concat_ws(', ',
+               CASE WHEN a.id IS NULL THEN 'told of a request that broke no glass' END,
+               CASE WHEN a.reason = '' THEN 'no reason' END,
+               CASE WHEN n.id IS NULL THEN 'no audit entry' END,
+               CASE WHEN j.id IS NULL THEN 'no word in the journal' END)
+        FROM (SELECT * FROM approvals_approvalrequest WHERE break_glass) a
+        FULL JOIN (SELECT * FROM factory_auditentry WHERE action = 'BreakGlass') n
+          ON n.subject = 'approval:' || a.id AND n.tenant_id = a.tenant_id
+        FULL JOIN (SELECT * FROM factory_journalentry
+                   WHERE entity = 'approval' AND detail->>'breakGlass' = 'true') j
+          ON j.entity_id = a.id AND j.tenant_id = a.tenant_id
+        WHERE a.id IS NULL OR a.reason = '' OR n.id IS NULL OR j.id IS NULL
+    """
+
+
+@invariant("D9", "A question is asked once more only after it has expired, and is the same question")
+def asked_again_as_before() -> str:
+    return """
+        SELECT n.tenant_id, 'approval:' || n.id, 'renews ' || n.renews || ', which is '
+               || coalesce(o.state || ' at hash ' || o.proposal_hash, 'not there')
+        FROM approvals_approvalrequest n LEFT JOIN approvals_approvalrequest o
+          ON o.id = n.renews AND o.tenant_id = n.tenant_id
+        WHERE n.renews IS NOT NULL AND (o.id IS NULL OR o.state <> 'Expired' OR o.renews IS NOT NULL
+           OR o.on_expiry <> 're-request' OR n.requested_at < o.expires_at OR o.policy_id <> n.policy_id
+           OR o.quorum <> n.quorum OR o.approver_roles <> n.approver_roles
+           OR (o.subject_id, o.proposal_hash, o.action_class, o.requester_person, o.author_person)
+              <> (n.subject_id, n.proposal_hash, n.action_class, n.requester_person, n.author_person))
     """

@@ -1,5 +1,6 @@
 """The tables of approvals: proposals, requests, authorizations and policy revisions."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -8,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django_fsm import FSMField, transition
 
-from approvals.states import APPROVAL, GATED, POLICY, ApprovalState, Decision, SubjectType
+from approvals.states import APPROVAL, GATED, POLICY, ApprovalState, Decision, OnExpiry, SubjectType
 from factory.lifecycle import Lifecycle
 from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 
@@ -101,6 +102,8 @@ class ApprovalRequest(Journaled):
     policy_revision = models.CharField(max_length=16)
     approver_rule = models.CharField(max_length=1000)
     approver_roles = models.JSONField()
+    quorum = models.PositiveSmallIntegerField(default=1)
+    on_expiry = models.CharField(max_length=16, choices=OnExpiry.choices, default=OnExpiry.FAIL)
     valid_for = models.DurationField()
     nobody_eligible = models.BooleanField(default=False)
 
@@ -109,12 +112,18 @@ class ApprovalRequest(Journaled):
     author_person = models.CharField(max_length=255, blank=True)
     requested_at = models.DateTimeField()
     expires_at = models.DateTimeField()
+    renews = models.UUIDField(null=True)
 
     state = FSMField(default="", protected=True, editable=False)
     version = models.BigIntegerField(default=0)
+    votes = models.PositiveSmallIntegerField(default=0)
     decision = models.CharField(max_length=16, blank=True)
     decided_by = models.CharField(max_length=255, blank=True)
     decided_person = models.CharField(max_length=255, blank=True)
+    decided_for = models.CharField(max_length=255, blank=True)
+    delegation_id = models.UUIDField(null=True)
+    break_glass = models.BooleanField(default=False)
+    passed_over = models.JSONField(default=list)
     decided_at = models.DateTimeField(null=True)
     reason = models.CharField(max_length=MAX_REASON, blank=True)
     closed_at = models.DateTimeField(null=True)
@@ -126,14 +135,24 @@ class ApprovalRequest(Journaled):
                 condition=in_check("state", ApprovalState.values), name="approval_state_known"
             ),
             models.CheckConstraint(
-                condition=in_check("action_class", list(GATED)), name="approval_class_gated"
+                condition=in_check("action_class", list(GATED))
+                | Q(subject_type=SubjectType.RUN, attempt_id__isnull=True),
+                name="approval_class_gated",
             ),
             models.CheckConstraint(
-                condition=Q(
-                    subject_type=SubjectType.RUN,
+                condition=(
+                    Q(subject_type=SubjectType.RUN, run_id__isnull=False, step_id__isnull=False)
+                    & Q(project_id__isnull=False)
+                    & ~Q(action_class="spend")
+                )
+                | Q(
+                    subject_type=SubjectType.SPEND,
                     run_id__isnull=False,
-                    step_id__isnull=False,
+                    subject_id=F("run_id"),
+                    step_id__isnull=True,
+                    attempt_id__isnull=True,
                     project_id__isnull=False,
+                    action_class="spend",
                 )
                 | Q(
                     subject_type=SubjectType.PUBLICATION,
@@ -157,6 +176,7 @@ class ApprovalRequest(Journaled):
                     | (
                         ~Q(state__in=[ApprovalState.APPROVED, ApprovalState.REJECTED])
                         & Q(decision="", decided_by="", decided_person="", decided_at__isnull=True)
+                        & Q(decided_for="", delegation_id__isnull=True, break_glass=False)
                     )
                 ),
                 name="approval_decision_fits_state",
@@ -168,8 +188,29 @@ class ApprovalRequest(Journaled):
             ),
             models.CheckConstraint(
                 condition=Q(decided_person="")
-                | (~Q(decided_person=F("requester_person")) & ~Q(decided_person=F("author_person"))),
+                | (
+                    ~Q(decided_person=F("requester_person"))
+                    & ~Q(decided_person=F("author_person"))
+                    & (
+                        Q(decided_for="")
+                        | (~Q(decided_for=F("requester_person")) & ~Q(decided_for=F("author_person")))
+                    )
+                ),
                 name="approval_duties_separate",
+            ),
+            models.CheckConstraint(
+                condition=Q(decided_for="", delegation_id__isnull=True)
+                | (Q(delegation_id__isnull=False, break_glass=False) & ~Q(decided_for="")),
+                name="approval_delegated_by_somebody",
+            ),
+            models.CheckConstraint(
+                condition=Q(break_glass=False) | ~Q(reason=""), name="approval_break_glass_has_a_reason"
+            ),
+            models.CheckConstraint(
+                condition=Q(quorum__gte=1, quorum__lte=10), name="approval_quorum_bounded"
+            ),
+            models.CheckConstraint(
+                condition=in_check("on_expiry", OnExpiry.values), name="approval_on_expiry_known"
             ),
             models.CheckConstraint(
                 condition=Q(decided_at__isnull=True)
@@ -188,8 +229,13 @@ class ApprovalRequest(Journaled):
             ),
             models.UniqueConstraint(
                 fields=["subject_id"],
-                condition=Q(state=ApprovalState.PENDING, subject_type=SubjectType.PUBLICATION),
-                name="approval_one_pending_per_publication",
+                condition=Q(
+                    state=ApprovalState.PENDING, subject_type__in=[SubjectType.PUBLICATION, SubjectType.SPEND]
+                ),
+                name="approval_one_pending_per_subject",
+            ),
+            models.UniqueConstraint(
+                fields=["renews"], condition=Q(renews__isnull=False), name="approval_renewed_once"
             ),
         ]
         indexes: ClassVar = [
@@ -197,6 +243,11 @@ class ApprovalRequest(Journaled):
             models.Index(fields=["tenant_id", "requested_at", "id"], name="approval_by_time"),
             models.Index(fields=["run_id", "step_id"], name="approval_by_run"),
             models.Index(fields=["subject_id", "requested_at"], name="approval_by_subject"),
+            models.Index(
+                fields=["tenant_id", "decided_at"],
+                condition=Q(break_glass=True),
+                name="approval_break_glass",
+            ),
             models.Index(
                 fields=["expires_at", "id"], condition=Q(state=ApprovalState.PENDING), name="approval_due"
             ),
@@ -215,22 +266,32 @@ class ApprovalRequest(Journaled):
         """Stale because a reviewer asked for changes, not because another proposal came."""
         return self.decision == Decision.REQUEST_CHANGES
 
+    @property
+    def consumed_by_its_decision(self) -> bool:
+        """What no attempt has asked for is done by the decision itself: a human step, money, a release."""
+        return self.attempt_id is None
+
     @transition(field="state", source="", target=ApprovalState.PENDING)
     def open(self, *, at: datetime, expires_at: datetime) -> None:
         self.requested_at = at
         self.expires_at = expires_at
 
+    @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.PENDING)
+    def count_vote(self) -> None:
+        """One more approval, while more are needed: the vote's own row says whose."""
+        self.votes += 1
+
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.APPROVED)
-    def approve(self, *, by: str, person: str, reason: str, at: datetime) -> None:
-        self._decide(Decision.APPROVE, by, person, reason, at)
+    def approve(self, answer: "Answer", *, at: datetime) -> None:
+        self._decide(Decision.APPROVE, answer, at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.REJECTED)
-    def reject(self, *, by: str, person: str, reason: str, at: datetime) -> None:
-        self._decide(Decision.REJECT, by, person, reason, at)
+    def reject(self, answer: "Answer", *, at: datetime) -> None:
+        self._decide(Decision.REJECT, answer, at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.STALE)
-    def request_changes(self, *, by: str, person: str, reason: str, at: datetime) -> None:
-        self._decide(Decision.REQUEST_CHANGES, by, person, reason, at)
+    def request_changes(self, answer: "Answer", *, at: datetime) -> None:
+        self._decide(Decision.REQUEST_CHANGES, answer, at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.STALE)
     def supersede(self, *, at: datetime) -> None:
@@ -252,12 +313,54 @@ class ApprovalRequest(Journaled):
     def authorize(self, *, at: datetime) -> None:
         """Used: the authorization row itself says when and by whom."""
 
-    def _decide(self, decision: Decision, by: str, person: str, reason: str, at: datetime) -> None:
+    def _decide(self, decision: Decision, answer: "Answer", at: datetime) -> None:
         self.decision = decision.value
-        self.decided_by = by
-        self.decided_person = person
-        self.reason = reason
+        self.decided_by, self.decided_person = answer.by, answer.person
+        self.decided_for, self.delegation_id = answer.acting_for, answer.delegation_id
+        self.break_glass, self.passed_over = answer.break_glass, list(answer.passed_over)
+        self.reason = answer.reason
         self.decided_at = self.closed_at = at
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Who answers, in whose place, in which words."""
+
+    by: str
+    person: str
+    reason: str
+    acting_for: str = ""
+    delegation_id: UUID | None = None
+    break_glass: bool = False
+    passed_over: tuple[str, ...] = ()
+
+
+class Vote(TenantModel):
+    """One person's yes to a request that needs several; append-only. All are judged at the last one."""
+
+    id = uuid_key()
+    approval = TenantForeignKey(ApprovalRequest, related_name="votes_cast")
+    voter = models.CharField(max_length=255)
+    person = models.CharField(max_length=255)
+    acting_for = models.CharField(max_length=255, blank=True)
+    delegation_id = models.UUIDField(null=True)
+    version = models.BigIntegerField()
+    proposal_hash = models.CharField(max_length=HASH_LENGTH)
+    reason = models.CharField(max_length=MAX_REASON, blank=True)
+    voted_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["approval", "voter"], name="vote_once"),
+            models.CheckConstraint(
+                condition=Q(acting_for="", delegation_id__isnull=True)
+                | (~Q(acting_for="") & Q(delegation_id__isnull=False)),
+                name="vote_delegated_by_somebody",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.voter} on {self.approval_id}"
 
 
 class Authorization(TenantModel):

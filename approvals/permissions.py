@@ -4,6 +4,7 @@ from factory.identity.permissions import permit
 from projects.states import ROLES, Role
 
 permit("DecideApproval", scope="approvals.decide", roles=None, level="tenant")
+permit("DecideApprovals", scope="approvals.decide", roles=None, level="tenant")
 permit("ExpireApproval", scope=None, roles=(), kinds=("system",), level="tenant")
 permit("ListApprovals", scope="approvals.read", roles=ROLES, level="tenant")
 permit("ReadApproval", scope="approvals.read", roles=ROLES, level="tenant")

@@ -8,6 +8,7 @@ from factory.lifecycle import Edge, Lifecycle
 
 REQUESTED: Final = "run-control.approvals.v1.approval-requested"
 DECIDED: Final = "run-control.approvals.v1.approval-decided"
+BREAK_GLASS: Final = "run-control.approvals.v1.approval-break-glass"
 POLICY_PUBLISHED: Final = "governance.policies.v1.policy-revision-published"
 
 
@@ -33,9 +34,10 @@ class Decision(TextChoices):
 
 
 class SubjectType(TextChoices):
-    """What a request is about: an action of a run's step, or the publication of a release."""
+    """What a request is about: a run's step, the money of a run, or the publication of a release."""
 
     RUN = "run"
+    SPEND = "spend"
     PUBLICATION = "publication"
 
 
@@ -48,6 +50,7 @@ class ActionClass(TextChoices):
     EXTERNAL = "external"
     PRODUCTION = "production"
     PUBLICATION = "publication"
+    SPEND = "spend"
 
     @property
     def rank(self) -> int:
@@ -56,7 +59,7 @@ class ActionClass(TextChoices):
 
     @property
     def gated(self) -> bool:
-        """The platform floor: from shared-write up, a person decides each time."""
+        """The platform floor: from shared-write up a person decides, each time; on spend past a threshold."""
         return self.rank >= ActionClass.SHARED_WRITE.rank
 
 
@@ -76,14 +79,23 @@ class Effect(TextChoices):
         return list(Effect).index(self)
 
 
+class OnExpiry(TextChoices):
+    """What follows when nobody answers in time, strictest first: an end, or the same question once more."""
+
+    FAIL = "fail"
+    RE_REQUEST = "re-request", "re-request"
+
+
 APPROVAL: Final = Lifecycle(
     "approval",
     edges=(
-        Edge("", "Pending", causes=("ApprovalRequested",), events=(REQUESTED,)),
-        Edge("Pending", "Approved", causes=("Approve",), events=(DECIDED,)),
-        Edge("Pending", "Rejected", causes=("Reject",), events=(DECIDED,)),
+        Edge("", "Pending", causes=("ApprovalRequested", "AskedAgain"), events=(REQUESTED,)),
+        Edge("Pending", "Pending", causes=("VoteCast",)),
+        Edge("Pending", "Approved", causes=("Approve",), events=(DECIDED,), optional=(BREAK_GLASS,)),
+        Edge("Pending", "Rejected", causes=("Reject",), events=(DECIDED,), optional=(BREAK_GLASS,)),
         Edge("Pending", "Expired", causes=("ExpiresAtPassed",), events=(DECIDED,)),
-        Edge("Pending", "Stale", causes=("ChangesRequested", "ProposalChanged"), events=(DECIDED,)),
+        Edge("Pending", "Stale", causes=("ChangesRequested",), events=(DECIDED,), optional=(BREAK_GLASS,)),
+        Edge("Pending", "Stale", causes=("ProposalChanged",), events=(DECIDED,)),
         Edge(
             "Pending",
             "Cancelled",

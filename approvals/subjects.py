@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """A share of a whole, in percent, with the words that say what both are."""
+
+    label: str
+    percent: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
     """What a reviewer should know about a subject: where it is, its figures, and what happened so far."""
 
@@ -24,6 +33,7 @@ class Story:
     url: str
     facts: tuple[tuple[str, str], ...] = ()
     events: tuple[tuple[datetime, str], ...] = ()
+    bars: tuple[Bar, ...] = ()
 
 
 class Subject(Protocol):
@@ -40,6 +50,9 @@ class Subject(Protocol):
 
     def decided(self, ctx: Context, view: "ApprovalView") -> None:
         """Move the subject: the request is Approved, Rejected, sent back (Stale) or Expired now."""
+
+    def renewed(self, ctx: Context, old: "ApprovalView", new: "ApprovalView") -> None:
+        """Nobody answered `old`, and the same is asked once more by `new`: go on waiting, for that one."""
 
 
 _subjects: dict[str, Subject] = {}

@@ -106,6 +106,7 @@ NAVIGATION = [
         _entry("Environments", "lan", "projects_environment_changelist"),
         _entry("Settings", "tune", "factory_setting_changelist"),
         _entry("Members", "group", "projects_membership_changelist"),
+        _entry("Delegations", "handshake", "projects_delegation_changelist"),
         _entry("Service accounts", "smart_toy", "projects_serviceaccount_changelist"),
         _entry("Webhooks", "webhook", "factory_webhooksubscription_changelist"),
         _entry("Revoked tokens", "key_off", "factory_revokedtoken_changelist"),

@@ -76,20 +76,27 @@ def open_work() -> Work:
 
 
 def record(
-    ctx: Context, obj: Journaled, cause: str, *events: Event, detail: Mapping[str, Any] | None = None
+    ctx: Context,
+    obj: Journaled,
+    cause: str,
+    *events: Event,
+    detail: Mapping[str, Any] | None = None,
+    keeps_version: bool = False,
 ) -> None:
     """Save what changed on `obj` and journal its transition with its cause and its events.
 
     The transition goes from the state that the journal last saw to `obj.state`. It must be an
     edge of the lifecycle, for this cause, with exactly the declared events (`UndeclaredTransition`
-    otherwise). `detail` holds ids and codes only: it is kept as evidence for years.
+    otherwise). `detail` holds ids and codes only: it is kept as evidence for years. What `keeps_version`
+    changes nothing that anybody else has to have seen before they act.
     """
     work = open_work()
     if ctx.tenant_id != work.ctx.tenant_id:
         raise NoCommandOpen(f"The open command works in {work.ctx.tenant_id}, not in {ctx.tenant_id}.")
     before, after = obj.recorded_state, str(obj.state)
     _check_declared(obj, before, after, cause, events)
-    _raise_version(work, obj)
+    if not keeps_version:
+        _raise_version(work, obj)
     save(obj)
     work.entries.append(_entry(obj, before, cause, events, detail))
 

@@ -1,10 +1,12 @@
 """Who somebody is, answered from memberships at this moment: nothing is remembered in a token."""
 
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from factory.identity.directory import Place, Standing
+from factory.identity.directory import Loan, Place, Standing
 from projects.models import Membership
-from projects.selectors import has_project, memberships_of, places_of_user, service_account
+from projects.selectors import has_project, places_of_user, service_account, standing_of
 from projects.states import SubjectKind
 
 
@@ -13,16 +15,19 @@ class Memberships:
 
     def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
         """The roles and grants of a subject in a project, those of the whole tenant included."""
-        own = memberships_of(subject, project_id)
+        own = standing_of(subject, project_id)
         if not own or not _is_here(project_id, own):
             return None
         person = _answerable(own[0])
         if person is None:
             return None
+        roles = frozenset(role for one in own for role in one.roles)
+        lent = tuple(loan for loan in _loans(own[0]) if loan.role not in roles)
         return Standing(
             person=person,
-            roles=frozenset(role for one in own for role in one.roles),
+            roles=roles | {loan.role for loan in lent},
             grants=frozenset(grant for one in own for grant in one.grants),
+            lent=lent,
         )
 
     def places_of(self, subject: str) -> list[Place]:
@@ -38,6 +43,14 @@ def _is_here(project_id: UUID | None, own: list[Membership]) -> bool:
     """A membership of the project itself proves that there is one; a tenant-wide one does not."""
     named = project_id is None or any(one.project_id == project_id for one in own)
     return named or has_project(project_id)
+
+
+def _loans(member: Any) -> list[Loan]:
+    """What is lent to the subject: it stands beside each of its memberships."""
+    return [
+        Loan(UUID(told["id"]), told["role"], told["delegator"], datetime.fromisoformat(told["expires_at"]))
+        for told in member.lent
+    ]
 
 
 def _answerable(membership: Membership) -> str | None:

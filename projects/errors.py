@@ -60,3 +60,35 @@ class RoleOutOfReach(Forbidden):
     code = "role-out-of-reach"
     title = "The caller may not give this role"
     audited = True
+
+
+class DelegationExists(Conflict):
+    code = "delegation-exists"
+    title = "The role is lent to this member already"
+
+
+class DelegationEnded(TransitionRefused):
+    code = "delegation-ended"
+    title = "The delegation has ended"
+
+
+class DelegationNotDue(Conflict):
+    """Its time has not come."""
+
+    code = "delegation-not-due"
+    title = "The delegation has not expired"
+
+
+class RoleNotHeld(Forbidden):
+    """What is lent is one's own: a role by delegation is nobody's to lend."""
+
+    code = "role-not-held"
+    title = "The caller does not hold this role themselves"
+    audited = True
+
+
+class DelegateNotMember(Unprocessable):
+    """Only a person who is a member of the project can be lent a role in it."""
+
+    code = "delegate-not-a-member"
+    title = "The delegate is not a member"

@@ -1,9 +1,11 @@
 """What this app tells the others."""
 
+from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
-from factory.events import Event, event
-from projects.states import STATE_CHANGED
+from factory.events import Event, Words, event
+from projects.states import DELEGATION_CHANGED, STATE_CHANGED, DelegationState
 
 
 @event(STATE_CHANGED)
@@ -15,3 +17,17 @@ class ProjectStateChanged(Event):
     from_state: str | None
     to_state: str
     cause: str
+
+
+@event(DELEGATION_CHANGED)
+class DelegationChanged(Event):
+    """A role was lent, or a delegation has ended: by its time, or because somebody took it back."""
+
+    delegation_id: UUID
+    tenant_id: str
+    project_id: UUID
+    state: Annotated[str, Words(sorted(DelegationState.values))]
+    expires_at: datetime
+    delegator: str
+    delegate: str
+    role: str

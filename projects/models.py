@@ -10,11 +10,14 @@ from django_fsm import FSMField, transition
 from factory.lifecycle import Lifecycle
 from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 from projects.states import (
+    DELEGATION,
     GRANTS,
+    LENDABLE,
     MEMBERSHIP,
     PROJECT,
     ROLES,
     SERVICE_ACCOUNT,
+    DelegationState,
     MembershipState,
     ProjectState,
     ServiceAccountState,
@@ -268,3 +271,70 @@ class ServiceAccount(Journaled):
     @transition(field=state, source=ServiceAccountState.ACTIVE, target=ServiceAccountState.REVOKED)
     def revoke(self, *, at: datetime) -> None:
         self.revoked_at = self.updated_at = at
+
+
+class Delegation(Journaled):
+    """A role that a member lends to another in one project, until a moment that is already too late.
+
+    It gives nothing by itself: whoever asks looks at this moment whether the delegator still holds the
+    role and both are still members.
+    """
+
+    lifecycle: ClassVar[Lifecycle] = DELEGATION
+
+    project = TenantForeignKey("projects.Project", related_name="delegations")
+    role = models.CharField(max_length=32)
+    delegator = models.CharField(max_length=255)
+    delegate = models.CharField(max_length=255)
+    reason = models.CharField(max_length=2000)
+    lent_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    state = FSMField(choices=DelegationState.choices, default=DelegationState.ACTIVE, protected=True)
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.CharField(max_length=255, blank=True, default="")
+    version = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "project", "delegator", "delegate", "role"],
+                condition=models.Q(state="Active"),
+                name="delegation_once",
+            ),
+            models.CheckConstraint(condition=in_check("role", LENDABLE), name="delegation_role_lendable"),
+            models.CheckConstraint(
+                condition=in_check("state", DelegationState.values), name="delegation_state_known"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(delegate=models.F("delegator")), name="delegation_between_two"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(expires_at__gt=models.F("lent_at")), name="delegation_has_a_time"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="Active", ended_at__isnull=True, ended_by="")
+                | (~models.Q(state="Active") & ~models.Q(ended_by="") & models.Q(ended_at__isnull=False)),
+                name="delegation_ended_since_and_by",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["project", "delegate"],
+                condition=models.Q(state="Active"),
+                name="delegation_by_delegate",
+            ),
+            models.Index(
+                fields=["expires_at", "id"], condition=models.Q(state="Active"), name="delegation_due"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.delegator} for {self.delegate}"
+
+    @transition(field=state, source=DelegationState.ACTIVE, target=DelegationState.EXPIRED)
+    def expire(self, *, at: datetime, by: str) -> None:
+        self.ended_at, self.ended_by = at, by
+
+    @transition(field=state, source=DelegationState.ACTIVE, target=DelegationState.REVOKED)
+    def revoke(self, *, at: datetime, by: str) -> None:
+        self.ended_at, self.ended_by = at, by

@@ -1,17 +1,20 @@
 """Steps for the commands of the apps above, inside their transaction."""
 
+from collections.abc import Iterable
+from datetime import datetime
 from uuid import UUID
 
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
 from factory.errors import NotFound
-from factory.locking import lock
+from factory.locking import lock, lock_many
 from factory.recording import record
 from projects.errors import ProjectNotActive
-from projects.models import Project
-from projects.selectors import ProjectView, project_view
-from projects.states import ProjectState
+from projects.events import DelegationChanged
+from projects.models import Delegation, Project
+from projects.selectors import ProjectView, delegations_of, holds, project_view, reaches
+from projects.states import DelegationState, ProjectState
 
 
 @operation
@@ -51,3 +54,56 @@ def lock_active_project(ctx: Context) -> ProjectView:
             extra={"projectState": found.state},
         )
     return found
+
+
+@operation
+def loan_holds(ctx: Context, delegation_id: UUID, at: datetime) -> bool:
+    """Whether a delegation is in force at `at`; it cannot end otherwise before the caller's commit.
+
+    The shared lock makes a revocation wait, so that what rests on the loan is before its end.
+    """
+    missing = NotFound("There is no such delegation here.")
+    row = lock(Delegation, delegation_id, missing=missing, shared=True)
+    return row.state == DelegationState.ACTIVE and at < row.expires_at
+
+
+@operation
+def revoke_all_of(ctx: Context, rows: Iterable[Delegation], cause: str) -> int:
+    """End delegations whose ground is gone; `DelegationChanged` for each. Says how many there were."""
+    locked = lock_many(Delegation, [row.id for row in rows])
+    active = [row for row in locked if row.state == DelegationState.ACTIVE]
+    at = now()
+    for row in active:
+        end_delegation(ctx, row, cause, at)
+    return len(active)
+
+
+@operation
+def revoke_groundless(ctx: Context, subject: str, cause: str) -> None:
+    """After a membership changed: end what somebody lends and does not hold, or was lent as no member."""
+    gone = [row for row in delegations_of(subject) if not _has_ground(row)]
+    revoke_all_of(ctx, gone, cause)
+
+
+def _has_ground(row: Delegation) -> bool:
+    return holds(row.delegator, row.project_id, row.role) and reaches(row.delegate, row.project_id)
+
+
+def end_delegation(ctx: Context, row: Delegation, cause: str, at: datetime) -> None:
+    """Active → Revoked of a locked delegation; `DelegationChanged`."""
+    row.revoke(at=at, by=ctx.actor.subject)
+    record(ctx, row, cause, delegation_changed(row))
+
+
+def delegation_changed(row: Delegation) -> DelegationChanged:
+    """The event of a delegation as it is now."""
+    return DelegationChanged(
+        delegation_id=row.id,
+        tenant_id=row.tenant_id,
+        project_id=row.project_id,
+        state=str(row.state),
+        expires_at=row.expires_at,
+        delegator=row.delegator,
+        delegate=row.delegate,
+        role=row.role,
+    )

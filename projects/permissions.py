@@ -25,6 +25,11 @@ permit("RevokeToken", scope="projects.write", roles=ADMINS, level="tenant")
 permit("RevokeCredential", scope="projects.write", roles=ADMINS, level="tenant")
 
 permit("ListRevocations", scope="projects.read", roles=ADMINS, level="tenant")
+permit("LendRole", scope="projects.write", roles=ROLES, kinds=("person",))
+permit("RevokeDelegation", scope="projects.write", roles=ROLES, level="tenant")
+permit("ExpireDelegation", scope=None, roles=(), kinds=("system",), level="tenant")
+permit("ListDelegations", scope="projects.read", roles=ROLES, level="tenant")
+
 permit("ListProjects", scope="projects.read", roles=ROLES, level="tenant")
 permit("ReadProject", scope="projects.read", roles=ROLES, level="tenant")
 permit("ListEnvironments", scope="projects.read", roles=ROLES, level="tenant")

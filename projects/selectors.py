@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
-from django.db.models import DurationField, Func, Q, QuerySet
+from django.db.models import DateTimeField, DurationField, Exists, Func, OuterRef, Q, QuerySet
+from django.db.models.functions import JSONObject
 
 from factory.context import system
 from factory.tenancy import reading, scanning
-from projects.models import Environment, Membership, Project, ServiceAccount, Tenant
-from projects.states import MembershipState, ServiceAccountState, SubjectKind
+from projects.models import Delegation, Environment, Membership, Project, ServiceAccount, Tenant
+from projects.states import DelegationState, MembershipState, ServiceAccountState, SubjectKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,18 @@ class Belonging:
     tenant_id: str
     project_id: UUID | None
     roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationView:
+    """A role that is lent at this moment: the delegator still holds it, and both are members."""
+
+    id: UUID
+    project_id: UUID
+    role: str
+    delegator: str
+    delegate: str
+    expires_at: datetime
 
 
 def tenant(tenant_id: str) -> TenantView | None:
@@ -188,6 +202,47 @@ def memberships_of(subject: str, project_id: UUID | None) -> list[Membership]:
     return list(active_memberships(project_id).filter(subject=subject))
 
 
+def lent_in(project_id: UUID | None) -> QuerySet[Delegation]:
+    """The delegations of a project that give their role at this very moment, by the database's clock.
+
+    Half-open: `expires_at` itself is too late. The delegator has to hold the role by a membership of
+    their own, and the delegate to be a member: what was lent lapses with either.
+    """
+    at = Func(function="clock_timestamp", output_field=DateTimeField())
+    people = active_memberships(project_id).filter(kind=SubjectKind.PERSON)
+    rows: QuerySet[Delegation] = Delegation.objects.filter(
+        Exists(people.filter(subject=OuterRef("delegator"), roles__contains=[OuterRef("role")])),
+        Exists(people.filter(subject=OuterRef("delegate"))),
+        project_id=project_id,
+        state=DelegationState.ACTIVE,
+        expires_at__gt=at,
+    )
+    return rows
+
+
+def delegations_in_force(project_id: UUID | None) -> list[DelegationView]:
+    """Who acts for whom in a project at this moment."""
+    rows = lent_in(project_id).order_by("expires_at", "id")
+    return [
+        DelegationView(row.id, row.project_id, row.role, row.delegator, row.delegate, row.expires_at)
+        for row in rows
+    ]
+
+
+def delegations_of(subject: str) -> list[Delegation]:
+    """The Active delegations from or to somebody, in whatever project of the tenant."""
+    rows = Delegation.objects.filter(state=DelegationState.ACTIVE)
+    return list(rows.filter(Q(delegator=subject) | Q(delegate=subject)).order_by("id"))
+
+
+def standing_of(subject: str, project_id: UUID | None) -> list[Membership]:
+    """The active memberships of a subject with, as `lent`, what is lent to it: one question for both."""
+    loans = lent_in(project_id).filter(delegate=OuterRef("subject")).order_by("expires_at", "id")
+    told = JSONObject(id="id", role="role", delegator="delegator", expires_at="expires_at")
+    rows = active_memberships(project_id).filter(subject=subject).order_by("id")
+    return list(rows.annotate(lent=ArraySubquery(loans.values(told=told))))
+
+
 def service_account(subject: str) -> ServiceAccount | None:
     """An active service account by its subject."""
     return ServiceAccount.objects.filter(subject=subject, state=ServiceAccountState.ACTIVE).first()
@@ -200,6 +255,11 @@ def service_accounts(project_id: UUID | None) -> QuerySet[ServiceAccount]:
         return rows
     own = Membership.objects.filter(project_id=project_id, kind=SubjectKind.SERVICE).values("subject")
     return rows.filter(subject__in=own)
+
+
+def holds(subject: str, project_id: UUID | None, role: str) -> bool:
+    """Whether somebody has a role in a project by a membership of their own."""
+    return any(role in one.roles for one in memberships_of(subject, project_id))
 
 
 def reaches(person: str, project_id: UUID | None) -> bool:

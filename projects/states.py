@@ -7,6 +7,7 @@ from django.db.models import TextChoices
 from factory.lifecycle import Edge, Lifecycle
 
 STATE_CHANGED: Final = "projects.projects.v1.project-state-changed"
+DELEGATION_CHANGED: Final = "projects.delegations.v1.delegation-changed"
 
 
 class ProjectState(TextChoices):
@@ -27,6 +28,14 @@ class ServiceAccountState(TextChoices):
     """A revoked account has no standing anywhere."""
 
     ACTIVE = "Active"
+    REVOKED = "Revoked"
+
+
+class DelegationState(TextChoices):
+    """A delegation counts while it is Active and its time has not come; only its end is ever recorded."""
+
+    ACTIVE = "Active"
+    EXPIRED = "Expired"
     REVOKED = "Revoked"
 
 
@@ -58,6 +67,8 @@ class SubjectKind(TextChoices):
 
 ROLES: Final = tuple(Role.values)
 GRANTS: Final = tuple(Grant.values)
+LENDABLE: Final = tuple(role for role in ROLES if role != Role.PLATFORM_ADMIN)
+"""A PlatformAdmin answers for the whole tenant, and lends that to nobody."""
 
 PROJECT: Final = Lifecycle(
     "project",
@@ -84,5 +95,19 @@ SERVICE_ACCOUNT: Final = Lifecycle(
     (
         Edge("", "Active", causes=("ServiceAccountRegistered",)),
         Edge("Active", "Revoked", causes=("OwnerRemoved", "RevocationRequested")),
+    ),
+)
+
+DELEGATION: Final = Lifecycle(
+    "delegation",
+    (
+        Edge("", "Active", causes=("RoleLent",), events=(DELEGATION_CHANGED,)),
+        Edge("Active", "Expired", causes=("ExpiresAtPassed",), events=(DELEGATION_CHANGED,)),
+        Edge(
+            "Active",
+            "Revoked",
+            causes=("RevokeRequested", "MemberRemoved", "RoleWithdrawn", "ProjectClosing"),
+            events=(DELEGATION_CHANGED,),
+        ),
     ),
 )

@@ -36,6 +36,7 @@ def proposal_of(release: Release, evaluation: EvaluationRecord) -> dict[str, Any
     """What the reviewer signs: the manifest, every file by its hash, and what the evaluation found."""
     pieces = [piece.to_json() for piece in entries(release.resolved.id)]
     return {
+        "kind": "manifest",
         "releaseId": str(release.id),
         "asset": release.asset.name,
         "version": release.semver,
@@ -102,6 +103,12 @@ class Publication:
         else:
             release.send_back()
             record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
+
+    def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
+        """The review goes on, under the fresh request."""
+        release = find_release(new.subject_id)
+        release.approval_id = new.id
+        save(release)
 
 
 def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:

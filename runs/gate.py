@@ -11,7 +11,7 @@ from factory.context import Context
 from factory.errors import DomainError
 from factory.events import wire
 from factory.hints import WORK, wake
-from factory.recording import record
+from factory.recording import record, save
 from registry.selectors import loadable
 from runs.errors import ReleaseRevoked, RunNotFound, RunNotWorking
 from runs.models import Attempt, Run, Step
@@ -68,6 +68,13 @@ class StepAction:
         _go_on(ctx, step, view, at)
         stop_waiting(ctx, run, "ChangesRequested" if view.sent_back else "ApprovalGranted", at)
         end_if_spent(ctx, run)
+
+    def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
+        """The run and its attempt go on waiting, for the fresh request."""
+        attempt = Attempt.objects.select_for_update(no_key=True).filter(approval_id=old.id).first()
+        if attempt is not None:
+            attempt.approval_id = new.id
+            save(attempt)
 
     def story(self, ctx: Context, view: ApprovalView) -> Story | None:
         """The run so far, for the page on which somebody decides."""

@@ -12,7 +12,7 @@ import usage.states as usage
 from factory.context import Context
 from factory.hints import WORK, publish
 from factory.relay import Received, on
-from runs import gate  # noqa: F401  registers the subject of gated actions
+from runs import gate, spend  # noqa: F401  register what decisions are about
 from runs.commands import (
     complete_run_when_told,
     create_step_and_dispatch,

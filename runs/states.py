@@ -108,7 +108,12 @@ RUN: Final = Lifecycle(
             causes=("FirstAttemptDispatched", "HumanStepOpened", "NothingToRun"),
             events=(RUN_STATE_CHANGED,),
         ),
-        Edge("Accepted", "Failed", causes=("BudgetDenied", "ReservationExpired"), events=_FAILED),
+        Edge(
+            "Accepted",
+            "Failed",
+            causes=("BudgetDenied", "ReservationExpired", "SpendRejected", "SpendExpired"),
+            events=_FAILED,
+        ),
         Edge("Accepted", "Failed", causes=("ReleaseRevoked", "ReleaseDeprecated"), events=_FAILED),
         Edge("Accepted", "Failed", causes=("WorkflowFailed",), events=_ENGINE_FAILED),
         Edge(

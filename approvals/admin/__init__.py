@@ -1,5 +1,5 @@
 """The inbox and the pages of the policy."""
 
-from approvals.admin import inbox, policies
+from approvals.admin import cards, inbox, policies
 
-__all__ = ["inbox", "policies"]
+__all__ = ["cards", "inbox", "policies"]

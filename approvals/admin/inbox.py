@@ -1,6 +1,5 @@
 """The approvals inbox: the list, the decision page, and the one act on it."""
 
-from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -9,22 +8,31 @@ from django.db.models import DateTimeField, Func, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from approvals.admin.page import decision_page, outcome_words
+from approvals.admin.several import Several, number_of
 from approvals.commands import decide_approval
 from approvals.models import ApprovalRequest
-from approvals.selectors import ApprovalView, approval, may_see_proposal, mine, proposal, visible
-from approvals.states import ApprovalState
-from factory import clock
+from approvals.selectors import (
+    ApprovalView,
+    approval,
+    may_see_proposal,
+    mine,
+    proposal,
+    refusal_for,
+    visible,
+    who_may_decide,
+)
+from approvals.states import ApprovalState, SubjectType
 from factory.admin.base import HouseAdmin
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import badge, outline, seen, short, span
-from factory.admin.site import Card, Item, card, site
+from factory.admin.site import site
 from factory.context import Context
-from factory.errors import DomainError, InvalidInput, NotFound
+from factory.errors import DomainError, NotFound
 from factory.hashing import canonical
 from factory.identity.permissions import may
 from factory.tenancy import reading
@@ -43,7 +51,12 @@ class Whose(admin.SimpleListFilter):
     parameter_name = "whose"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("mine", "Waiting for me"), ("pending", "All pending"), ("closed", "Closed")]
+        return [
+            ("mine", "Waiting for me"),
+            ("pending", "All pending"),
+            ("closed", "Closed"),
+            ("break-glass", "Decided by break-glass"),
+        ]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
@@ -52,16 +65,19 @@ class Whose(admin.SimpleListFilter):
             return queryset.filter(pk__in=mine(context_of(request)).values("pk"))
         if self.value() == "pending":
             return queryset.filter(state=ApprovalState.PENDING)
+        if self.value() == "break-glass":
+            return queryset.filter(break_glass=True)
         if self.value() == "closed":
             return queryset.exclude(state=ApprovalState.PENDING)
         return queryset
 
 
 @admin.register(ApprovalRequest, site=site)
-class InboxAdmin(HouseAdmin[ApprovalRequest]):
+class InboxAdmin(Several, HouseAdmin[ApprovalRequest]):
     """Questions that agents ask before they act. Each is about exactly one proposal, by its hash."""
 
     view_operation = "ListApprovals"
+    actions = ("approve_selected", "reject_selected")
     list_display = ("what", "klass", "status", "env", "run", "requested_by", "age", "ends")
     list_display_links = None
     list_filter = (Whose, "action_class", "state")
@@ -81,12 +97,17 @@ class InboxAdmin(HouseAdmin[ApprovalRequest]):
                 name="approvals_decide",
             ),
             path(
+                "<uuid:approval_id>/break-glass/",
+                self.admin_site.admin_view(self.break_glass_view),
+                name="approvals_break_glass",
+            ),
+            path(
                 "<uuid:approval_id>/proposal/",
                 self.admin_site.admin_view(self.proposal_view),
                 name="approvals_proposal",
             ),
         ]
-        return [*own, *super().get_urls()]
+        return [*own, *self.several_urls(), *super().get_urls()]
 
     def changeform_view(
         self,
@@ -100,25 +121,51 @@ class InboxAdmin(HouseAdmin[ApprovalRequest]):
             raise Http404
         return self._page(request, approval_id)
 
+    def break_glass_view(self, request: HttpRequest, approval_id: UUID) -> HttpResponse:
+        """The last resort, on a page of its own: nobody comes here by a slip of the hand."""
+        if request.method == "POST":
+            return self._decide(request, approval_id, break_glass=True)
+        ctx = context_of(request)
+        with reading(ctx):
+            view = _found(ctx, approval_id)
+            return self._glass(request, ctx, view)
+
     def decide_view(self, request: HttpRequest, approval_id: UUID) -> HttpResponse:
         """Send what was on the screen to the one command, and say what came of it."""
+        return self._decide(request, approval_id)
+
+    def _decide(self, request: HttpRequest, approval_id: UUID, *, break_glass: bool = False) -> HttpResponse:
         ctx = context_of(request)
         decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "").strip()
         try:
-            decide_approval(
+            view = decide_approval(
                 ctx,
                 approval_id=approval_id,
                 decision=decision,
-                version=_number(request.POST.get("version", "")),
+                version=number_of(request.POST.get("version", "")),
                 proposal_hash=request.POST.get("proposal_hash", ""),
                 reason=reason,
+                break_glass=break_glass,
             )
         except NotFound as missing:
             raise Http404(missing.detail) from missing
         except DomainError as refusal:
             return self._page(request, approval_id, refusal=refusal, kept_reason=reason, sent=request.POST)
-        messages.success(request, DONE[decision])
+        messages.success(request, _said(view, decision))
         return HttpResponseRedirect(reverse("admin:approvals_approvalrequest_change", args=[approval_id]))
+
+    def _glass(self, request: HttpRequest, ctx: Context, view: ApprovalView) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Break-glass",
+            "opts": None,
+            "view": view,
+            "refused": refusal_for(ctx, view, break_glass=True),
+            "passed_over": [c for c in who_may_decide(view.id) if c.may_decide],
+        }
+        response = TemplateResponse(request, "approvals/break_glass.html", context)
+        response.render()
+        return response
 
     def proposal_view(self, request: HttpRequest, approval_id: UUID) -> HttpResponse:
         """The proposal exactly as it was hashed, as a file: never shown by the browser as a page."""
@@ -170,7 +217,14 @@ class InboxAdmin(HouseAdmin[ApprovalRequest]):
 
     @admin.display(description="state")
     def status(self, row: ApprovalRequest) -> SafeString:
-        return badge(row.state)
+        marks = [badge(row.state)]
+        if row.state == ApprovalState.PENDING and row.quorum > 1:
+            marks.append(outline(f"{row.votes} of {row.quorum}"))
+        if row.break_glass:
+            marks.append(outline("break-glass"))
+        if row.nobody_eligible and row.state == ApprovalState.PENDING:
+            marks.append(outline("too few approvers"))
+        return format_html_join(" ", "{}", ((mark,) for mark in marks))
 
     @admin.display(description="environment")
     def env(self, row: ApprovalRequest) -> str:
@@ -178,7 +232,9 @@ class InboxAdmin(HouseAdmin[ApprovalRequest]):
 
     @admin.display(description="run")
     def run(self, row: ApprovalRequest) -> SafeString:
-        return short(row.run_id) if row.run_id else SafeString("publication")
+        if row.subject_type == SubjectType.PUBLICATION:
+            return SafeString("publication")
+        return short(row.run_id)
 
     @admin.display(description="age")
     def age(self, row: Any) -> str:
@@ -198,39 +254,9 @@ def _found(ctx: Context, approval_id: UUID) -> ApprovalView:
     return approval(approval_id)
 
 
-def _number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInput("The page did not send the version that it showed. Reload it.") from None
-
-
-@card(10)
-def waiting_for_me(ctx: Context) -> Card | None:
-    """What this person may decide, the most urgent first."""
-    if not may(ctx, "ListApprovals"):
-        return None
-    at = clock.now()
-    rows = mine(ctx).select_related("environment").order_by("expires_at")[:6]
-    inbox = reverse("admin:approvals_approvalrequest_changelist")
-    return Card(
-        title="Approvals that you may decide",
-        items=tuple(_items(rows, at)),
-        empty="Nothing waits for you. When an agent asks before an action, its question stands here.",
-        more_url=f"{inbox}?whose=mine",
-        more_label="Open the inbox",
-        needs_you=True,
-    )
-
-
-def _items(rows: Iterable[ApprovalRequest], at: Any) -> Iterable[Item]:
-    for row in rows:
-        left = (row.expires_at - at).total_seconds()
-        yield Item(
-            title=seen(row.summary),
-            url=reverse("admin:approvals_approvalrequest_change", args=[row.id]),
-            state=row.action_class,
-            tone="wait",
-            note=f"asked by {row.requested_by} {span((at - row.requested_at).total_seconds())} ago, "
-            + (f"ends in {span(left)}" if left > 0 else "its time is over"),
-        )
+def _said(view: ApprovalView, decision: str) -> str:
+    if view.is_pending:
+        return f"Your approval is kept: {view.votes} of {view.quorum}. Nothing happens before the last one."
+    if decision == "approve" and view.consumed_by_its_decision:
+        return "Approved. What it was about has gone on."
+    return DONE[decision]

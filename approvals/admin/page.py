@@ -1,15 +1,13 @@
 """What the decision page says: one function a part, all of it read in one transaction."""
 
-import json
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from approvals.admin.proposals import Change, Shown, changes, shown
 from approvals.errors import ProposalCorrupted
 from approvals.selectors import (
     ApprovalView,
     Candidate,
-    ProposalView,
     approvals_of_step,
     approvals_of_subject,
     may_see_proposal,
@@ -17,29 +15,16 @@ from approvals.selectors import (
     previous_of,
     proposal,
     refusal_for,
+    right_to_decide,
+    votes_judged,
     who_may_decide,
 )
 from approvals.states import ApprovalState
 from approvals.subjects import Story, story_of
 from factory import clock
-from factory.admin.diffs import File, files_of
 from factory.admin.show import span
 from factory.context import Context
-from factory.errors import DomainError
-
-SHOWN = 1_048_576
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A proposal as it is shown: by its kind, or as the JSON that was hashed."""
-
-    kind: str
-    facts: tuple[tuple[str, str], ...]
-    message: str
-    files: list[File] | None
-    text: str
-    size: int
+from factory.errors import DomainError, Forbidden
 
 
 def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
@@ -63,11 +48,30 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "previous": before,
         "round": 1 + sum(one.requested_at < view.requested_at for one in siblings),
         "waiting_now": next((one for one in siblings if one.is_pending and one.id != view.id), None),
-        "since": _since(ctx, before, seen),
+        "since": _since(ctx, before, view),
+        "votes": votes_judged(view),
+        "needed": max(0, view.quorum - sum(one.counts for one in votes_judged(view))),
+        "acting_for": _acting_for(ctx, view),
+        "may_break_glass": _may_break_glass(ctx, view, at),
         "policy": policy_revision(view.policy_id),
         "story": story_of(ctx, view),
         "consequence": _consequence(view),
     }
+
+
+def _acting_for(ctx: Context, view: ApprovalView) -> str:
+    """Whose role the reader would use, where it is a lent one."""
+    try:
+        return right_to_decide(ctx, view).acting_for
+    except Forbidden:
+        return ""
+
+
+def _may_break_glass(ctx: Context, view: ApprovalView, at: datetime) -> bool:
+    """Only where it is the reader's one way to decide, or the way past a quorum."""
+    open_ = view.is_pending and at < view.expires_at
+    needed = view.quorum > 1 or refusal_for(ctx, view) is not None
+    return open_ and needed and refusal_for(ctx, view, break_glass=True) is None
 
 
 def _percent_left(view: ApprovalView, at: datetime) -> int:
@@ -95,53 +99,14 @@ def _proposal(ctx: Context, view: ApprovalView) -> tuple[Shown | None, str]:
         return None, fault.detail
 
 
-def shown(stored: ProposalView) -> Shown:
-    """A proposal for the page. What is no known kind is shown as indented JSON."""
-    content = stored.content if isinstance(stored.content, dict) else {"value": stored.content}
-    diff = content.get("diff")
-    files = files_of(diff) if isinstance(diff, str) and len(diff) <= SHOWN else None
-    hidden = {"diff", "files", "kind", "message"} if files is not None else {"kind"}
-    facts = tuple((_label(k), str(v)) for k, v in content.items() if k not in hidden and _is_plain(v))
-    rest = {k: v for k, v in content.items() if k not in hidden and not _is_plain(v)}
-    text = json.dumps(rest, indent=2, ensure_ascii=False)[:SHOWN] if rest else ""
-    message = content.get("message") if files is not None else None
-    return Shown(
-        kind=str(content.get("kind", "")),
-        facts=facts,
-        message=message if isinstance(message, str) else "",
-        files=files,
-        text=text,
-        size=stored.size,
-    )
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, int | float | bool) or (isinstance(value, str) and len(value) <= 300)
-
-
-def _label(name: str) -> str:
-    words = "".join(f" {c.lower()}" if c.isupper() else c for c in name)
-    return words[:1].upper() + words[1:]
-
-
-def _since(ctx: Context, before: ApprovalView | None, now: Shown | None) -> list[tuple[str, str]]:
-    """For each file, how it differs from the proposal before: what a returning reviewer looks at first."""
-    if before is None or now is None or now.files is None or not may_see_proposal(ctx, before):
+def _since(ctx: Context, before: ApprovalView | None, now: ApprovalView) -> list[Change]:
+    """What is not as it was in the request before: what a returning reviewer looks at first."""
+    if before is None or not (may_see_proposal(ctx, before) and may_see_proposal(ctx, now)):
         return []
     try:
-        old = shown(proposal(before.id))
+        return changes(proposal(before.id), proposal(now.id))
     except DomainError:
         return []
-    was = {f.path: f.lines for f in old.files or []}
-    told = [(f.path, _difference(was.get(f.path), f.lines)) for f in now.files]
-    gone = set(was) - {f.path for f in now.files}
-    return told + [(path, "no longer touched") for path in sorted(gone)]
-
-
-def _difference(was: Any, lines: Any) -> str:
-    if was is None:
-        return "not in the proposal before"
-    return "as in the proposal before" if was == lines else "differs from the proposal before"
 
 
 def _consequence(view: ApprovalView) -> dict[str, str]:
@@ -151,6 +116,16 @@ def _consequence(view: ApprovalView) -> dict[str, str]:
             "approve": "The release is published, and the alias latest names it.",
             "reject": "The release goes back to Draft. Nothing is published.",
             "request_changes": "The release goes back to Draft with your words.",
+        }
+    if view.subject_type == "spend":
+        return {
+            "approve": "The money is set aside if the budgets have it, and the run begins.",
+            "reject": "Nothing is set aside. The run fails (policy-denied), and can only be run again.",
+        }
+    if view.consumed_by_its_decision:
+        return {
+            "approve": "The run goes on: your answer is the whole of this step.",
+            "reject": "The run fails (policy-denied) and cannot be resumed, only run again.",
         }
     hours = round(view.valid_for.total_seconds() / 3600)
     return {
@@ -163,14 +138,20 @@ def _consequence(view: ApprovalView) -> dict[str, str]:
 def outcome_words(view: ApprovalView) -> str:
     """One sentence about a request that is over."""
     words = {
-        ApprovalState.APPROVED: f"Approved by {view.decided_by}.",
-        ApprovalState.REJECTED: f"Rejected by {view.decided_by}.",
+        ApprovalState.APPROVED: f"Approved by {_who(view)}.",
+        ApprovalState.REJECTED: f"Rejected by {_who(view)}.",
         ApprovalState.EXPIRED: "Nobody answered in time. Silence is never a yes.",
         ApprovalState.CANCELLED: "Cancelled together with what it was about.",
     }
     if view.state == ApprovalState.STALE:
-        return f"Sent back by {view.decided_by}." if view.sent_back else "Replaced by a newer proposal."
+        return f"Sent back by {_who(view)}." if view.sent_back else "Replaced by a newer proposal."
     return words.get(ApprovalState(view.state), "")
+
+
+def _who(view: ApprovalView) -> str:
+    """Who decided, and how they came to: both names of a delegation, and the broken glass."""
+    who = f"{view.decided_by} for {view.decided_for}" if view.decided_for else view.decided_by
+    return f"{who}, breaking the glass" if view.break_glass else who
 
 
 __all__ = ["Shown", "Story", "decision_page", "outcome_words", "shown"]

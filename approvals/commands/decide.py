@@ -1,28 +1,42 @@
 """DecideApproval: a person's answer, with every refusal in the one order that the house promises."""
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
+from approvals.commands.ballot import Ballot
 from approvals.commands.expire import expire_approval
 from approvals.errors import (
     AlreadyDecided,
+    AnswerNotPossible,
     ApprovalExpired,
     ApprovalNotFound,
     ApprovalOver,
+    NotEligible,
     ProposalMoved,
     ReasonMissing,
 )
-from approvals.models import MAX_REASON, ApprovalRequest
+from approvals.events import ApprovalBreakGlass
+from approvals.models import MAX_REASON, Answer, ApprovalRequest
 from approvals.operations import close
-from approvals.selectors import ApprovalView, approval, approval_view, genuine, reachable, standing_to_decide
-from approvals.states import ApprovalState, Decision
+from approvals.selectors import (
+    ApprovalView,
+    Right,
+    approval,
+    approval_view,
+    candidates,
+    genuine,
+    reachable,
+    right_to_decide,
+)
+from approvals.states import ApprovalState, Decision, SubjectType
 from approvals.subjects import subject_of
 from factory import clock
 from factory.commanding import command
 from factory.context import Context, system
 from factory.errors import DomainError, FieldError, InvalidInput
 from factory.locking import lock
+from factory.recording import audit
+from projects.operations import loan_holds
 
 CAUSES = {
     Decision.APPROVE: "Approve",
@@ -32,16 +46,26 @@ CAUSES = {
 
 
 def decide_approval(
-    ctx: Context, *, approval_id: UUID, decision: str, version: int, proposal_hash: str, reason: str = ""
+    ctx: Context,
+    *,
+    approval_id: UUID,
+    decision: str,
+    version: int,
+    proposal_hash: str,
+    reason: str = "",
+    break_glass: bool = False,
 ) -> ApprovalView:
     """Answer a request: approve, reject, or request_changes (with a reason).
 
     `version` and `proposal_hash` are those that were on the screen. The subject moves in the same
-    transaction; `ApprovalDecided`. The first of these that holds refuses, is audited and changes nothing
-    else: scope (403) → not in the caller's tenant and project (404) → not named by the approver rule
-    (403), or asked for it or wrote it (403 separation-of-duties) → already answered (409, with the
-    decision) → Expired, Stale or Cancelled (410) → past `expiresAt` (it becomes Expired in a command that
-    commits, then 410) → another version or hash (409) → the subject needs no answer any more (410).
+    transaction; `ApprovalDecided`. Where the rule asks for several people, an approval before the last is
+    a vote: the request stays Pending at the same version. `break_glass` (a PlatformAdmin, with a reason)
+    decides outside the rule and tells whom it passed over; `ApprovalBreakGlass`. The first of these that
+    holds refuses, is audited and changes nothing else: scope (403) → not in the caller's tenant and project
+    (404) → not named by the approver rule (403), or asked for it or wrote it (403 separation-of-duties) →
+    already answered (409, with the decision) → Expired, Stale or Cancelled (410) → past `expiresAt` (it
+    becomes Expired in a command that commits, then 410) → another version or hash (409) → voted already
+    (409) → an answer that this subject does not know (422) → the subject needs no answer any more (410).
     """
     try:
         return decide(
@@ -51,6 +75,7 @@ def decide_approval(
             version=version,
             proposal_hash=proposal_hash,
             reason=reason,
+            break_glass=break_glass,
         )
     except ApprovalExpired as late:
         _expire(ctx, approval_id, late)
@@ -59,29 +84,94 @@ def decide_approval(
 
 @command("DecideApproval", strict=True)
 def decide(
-    ctx: Context, *, approval_id: UUID, decision: str, version: int, proposal_hash: str, reason: str
+    ctx: Context,
+    *,
+    approval_id: UUID,
+    decision: str,
+    version: int,
+    proposal_hash: str,
+    reason: str,
+    break_glass: bool = False,
 ) -> ApprovalView:
     """The decision itself, all in one transaction. Interfaces call `decide_approval`."""
-    answer = _answer(decision, reason)
+    answer = _answer(decision, reason, break_glass)
     row = _locked(ctx, approval_id)
     try:
-        standing = standing_to_decide(ctx, row)
+        right = right_to_decide(ctx, row, break_glass=break_glass)
         at = _require_open(row)
+        _require_loan(ctx, right, at)
         _require_same(row, version, proposal_hash)
+        ballot = answer is Decision.APPROVE and not break_glass
+        vote = Ballot(row, right, reason, at) if ballot else None
+        enough = vote is None or vote.is_enough()
         genuine(row.proposal, row.proposal_hash)
         subject = subject_of(row.subject_type)
+        _require_answerable(row, answer)
         outdated = subject.still_current(ctx, approval_view(row))
         if outdated is not None:
             raise outdated
     except DomainError as refusal:
         raise _about(refusal, row) from None
-    _apply(row, answer, by=ctx.actor.subject, person=standing.person, reason=reason, at=at)
-    close(ctx, row, CAUSES[answer])
-    subject.decided(ctx, approval_view(row))
+    if vote is not None:
+        vote.cast(ctx, final=enough)
+    if enough:
+        _close(ctx, row, answer, right, reason, at)
+        subject.decided(ctx, approval_view(row))
     return approval(row.id)
 
 
-def _answer(decision: str, reason: str) -> Decision:
+def _close(
+    ctx: Context, row: ApprovalRequest, decision: Decision, right: Right, reason: str, at: datetime
+) -> None:
+    passed_over = _passed_over(row, right) if right.break_glass else ()
+    answer = Answer(
+        by=right.subject,
+        person=right.person,
+        reason=reason,
+        acting_for=right.acting_for,
+        delegation_id=right.loan.delegation_id if right.loan else None,
+        break_glass=right.break_glass,
+        passed_over=passed_over,
+    )
+    moves = {
+        Decision.APPROVE: row.approve,
+        Decision.REJECT: row.reject,
+        Decision.REQUEST_CHANGES: row.request_changes,
+    }
+    moves[decision](answer, at=at)
+    close(ctx, row, CAUSES[decision], *(_broken(ctx, row) if right.break_glass else ()))
+
+
+def _passed_over(row: ApprovalRequest, right: Right) -> tuple[str, ...]:
+    """Who could have decided at this moment, and was not asked."""
+    able = (one for one in candidates(row, row.project_id) if one.may_decide)
+    return tuple(one.subject for one in able if one.person != right.person)
+
+
+def _broken(ctx: Context, row: ApprovalRequest) -> tuple[ApprovalBreakGlass]:
+    """Break-glass leaves a mark of its own, beside the decision's: an audit entry and an event."""
+    audit(
+        ctx,
+        "BreakGlass",
+        subject=f"approval:{row.id}",
+        reason=row.reason,
+        detail={"decision": row.decision, "proposalHash": row.proposal_hash, "passedOver": row.passed_over},
+        stream=row.stream,
+    )
+    told = ApprovalBreakGlass(
+        approval_id=row.id,
+        run_id=row.run_id,
+        tenant_id=row.tenant_id,
+        state=str(row.state),
+        decided_by=row.decided_by,
+        reason=row.reason,
+        passed_over=list(row.passed_over),
+        subject=None if row.subject_type == SubjectType.RUN else f"{row.subject_type}:{row.subject_id}",
+    )
+    return (told,)
+
+
+def _answer(decision: str, reason: str, break_glass: bool) -> Decision:
     """A word that nobody defined is refused: it never means yes."""
     try:
         answer = Decision(decision)
@@ -91,6 +181,9 @@ def _answer(decision: str, reason: str) -> Decision:
     if answer is Decision.REQUEST_CHANGES and not reason.strip():
         errors = [FieldError("/reason", "Say what should change: it is what the worker gets.")]
         raise ReasonMissing("Requesting changes needs a reason.", errors=errors)
+    if break_glass and not reason.strip():
+        errors = [FieldError("/reason", "Say why it could not wait: those who were passed over read it.")]
+        raise ReasonMissing("Break-glass needs a reason.", errors=errors)
     if len(reason) > MAX_REASON:
         raise InvalidInput(
             "The reason is too long.", errors=[FieldError("/reason", f"At most {MAX_REASON}.")]
@@ -125,6 +218,12 @@ def _require_open(row: ApprovalRequest) -> datetime:
     return at
 
 
+def _require_loan(ctx: Context, right: Right, at: datetime) -> None:
+    """A lent role has to be lent at the time of the decision itself; its end is already too late."""
+    if right.loan is not None and not loan_holds(ctx, right.loan.delegation_id, at):
+        raise NotEligible(f"The role was lent by {right.acting_for}, and is not lent any more.")
+
+
 def _decision_of(row: ApprovalRequest) -> dict[str, object]:
     decided_at = row.decided_at.isoformat() if row.decided_at else None
     return {
@@ -156,13 +255,13 @@ def _about(refusal: DomainError, row: ApprovalRequest) -> DomainError:
     return refusal
 
 
-def _apply(row: ApprovalRequest, answer: Decision, **words: Any) -> None:
-    moves = {
-        Decision.APPROVE: row.approve,
-        Decision.REJECT: row.reject,
-        Decision.REQUEST_CHANGES: row.request_changes,
-    }
-    moves[answer](**words)
+def _require_answerable(row: ApprovalRequest, answer: Decision) -> None:
+    """Changes are for somebody who proposes again: a worker, or a release's author."""
+    if answer is not Decision.REQUEST_CHANGES or row.subject_type == SubjectType.PUBLICATION:
+        return
+    if row.consumed_by_its_decision:
+        what = "the money of a run" if row.subject_type == SubjectType.SPEND else "a human step"
+        raise AnswerNotPossible(f"This is about {what}: approve or reject it, nobody could propose again.")
 
 
 def _expire(ctx: Context, approval_id: UUID, late: ApprovalExpired) -> None:

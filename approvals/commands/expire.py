@@ -4,8 +4,9 @@ from uuid import UUID
 
 from approvals.errors import ApprovalNotFound, NotDueYet
 from approvals.models import ApprovalRequest
-from approvals.operations import close
+from approvals.operations import ask_again, close
 from approvals.selectors import approval_view
+from approvals.states import OnExpiry
 from approvals.subjects import subject_of
 from factory import clock
 from factory.commanding import command
@@ -17,6 +18,9 @@ from factory.locking import lock
 @command("ExpireApproval")
 def expire_approval(ctx: Context, *, approval_id: UUID, version: int) -> None:
     """Close a request at or past its `expiresAt`: Pending → Expired; the subject moves; `ApprovalDecided`.
+
+    Where the policy says `re-request`, the same question is asked once more and the subject goes on
+    waiting; the second expiry is an end. Silence is never a yes.
 
     Raises `ApprovalNotFound`, `VersionMismatch` when it has moved since it was found, `NotDueYet`, and
     `TransitionRefused` when it is closed.
@@ -33,6 +37,11 @@ def expire_approval(ctx: Context, *, approval_id: UUID, version: int) -> None:
     at = clock.now()
     if at < row.expires_at:
         raise NotDueYet(f"It can be answered until {row.expires_at.isoformat()}.")
+    again = row.on_expiry == OnExpiry.RE_REQUEST and row.renews is None
+    again = again and subject.still_current(ctx, approval_view(row)) is None
     row.expire(at=at)
     close(ctx, row, "ExpiresAtPassed")
-    subject.decided(ctx, approval_view(row))
+    if again:
+        subject.renewed(ctx, approval_view(row), ask_again(ctx, row))
+    else:
+        subject.decided(ctx, approval_view(row))

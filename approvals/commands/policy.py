@@ -9,8 +9,8 @@ from django.db import connection
 from approvals.events import PolicyRevisionPublished
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
-from approvals.policy.evaluation import evaluate
-from approvals.selectors import policy_revisions, somebody_eligible
+from approvals.policy.evaluation import Verdict, evaluate
+from approvals.selectors import eligible_people, policy_revisions
 from approvals.states import GATED, Effect
 from factory import clock
 from factory.commanding import command
@@ -100,11 +100,19 @@ def _gates_that_nobody_opens(ctx: Context, document: Mapping[str, Any]) -> list[
     for action_class in sorted(GATED, key=lambda c: c.rank):
         for project_id, environment in [*own, *places]:
             verdict = evaluate(document, action_class, environment)
-            if verdict.effect is Effect.REQUIRE_APPROVAL and not somebody_eligible(
-                project_id, verdict.roles, ()
-            ):
+            people = eligible_people(project_id, verdict.roles, ())
+            if verdict.effect is Effect.REQUIRE_APPROVAL and len(people) < verdict.quorum:
                 home = projects.project(project_id)
                 name = home.slug if home else str(project_id)
-                roles = " or ".join(verdict.roles)
-                found[f"Nobody in {name} could decide about {action_class}: no member is a {roles}."] = None
+                found[_too_few(name, action_class, verdict, len(people))] = None
     return list(found)
+
+
+def _too_few(project: str, action_class: str, verdict: Verdict, there_are: int) -> str:
+    roles = " or ".join(verdict.roles)
+    if not there_are:
+        return f"Nobody in {project} could decide about {action_class}: no member is a {roles}."
+    return (
+        f"Too few in {project} could decide about {action_class}: it takes {verdict.quorum} people, "
+        f"and {there_are} could ({roles})."
+    )

@@ -30,9 +30,14 @@ class Migration(migrations.Migration):
             columns=(
                 "state",
                 "version",
+                "votes",
                 "decision",
                 "decided_by",
                 "decided_person",
+                "decided_for",
+                "delegation_id",
+                "break_glass",
+                "passed_over",
                 "decided_at",
                 "reason",
                 "closed_at",
@@ -42,4 +47,6 @@ class Migration(migrations.Migration):
         JournalRequired("ApprovalRequest"),
         TenantWalls("Authorization"),
         AppendOnly("Authorization"),
+        TenantWalls("Vote"),
+        AppendOnly("Vote"),
     ]

@@ -1,13 +1,14 @@
 """Opening a request: what is asked, by whom, and who may answer, all of it fixed from here on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import structlog
 
+from approvals import kinds
 from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch
 from approvals.events import ApprovalRequested
 from approvals.models import MAX_PROPOSAL_BYTES, MAX_SUMMARY, ApprovalRequest, Proposal
@@ -17,11 +18,12 @@ from approvals.selectors import (
     PolicyView,
     Verdict,
     approval_view,
+    eligible_people,
     evaluate,
+    everybody_who_may,
     genuine,
     involved_in,
     requests,
-    somebody_eligible,
 )
 from approvals.states import ApprovalState, Effect, SubjectType
 from factory import clock
@@ -33,6 +35,15 @@ from factory.recording import audit, record, save
 from projects import selectors as projects
 
 log = structlog.get_logger("approvals")
+
+
+CARRIED = (
+    "tenant_id", "project_id", "subject_type", "subject_id", "run_id", "step_id", "attempt_id", "release_id",
+    "environment_id", "action_class", "summary", "proposal_hash", "policy_id", "policy_revision",
+    "approver_rule", "approver_roles", "quorum", "on_expiry", "valid_for", "requested_by",
+    "requester_person", "author_person",
+)  # fmt: skip
+"""What a question keeps when it is asked once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,12 @@ class _Question:
     requested_by: str
     requester_person: str
     author_person: str
+    approvers: Mapping[str, Any] | None
+
+    @property
+    def is_human(self) -> bool:
+        """A step that is nothing but a person's answer: whatever its class, it is always gated."""
+        return self.subject_type is SubjectType.RUN and self.attempt_id is None
 
     @property
     def about(self) -> dict[str, Any]:
@@ -82,15 +99,18 @@ def open_request(
     author_person: str = "",
     project_id: UUID | None = None,
     proposal_hash: str | None = None,
+    approvers: Mapping[str, Any] | None = None,
 ) -> ApprovalView:
     """Ask for a decision about exactly this proposal; `ApprovalRequested`.
 
     The same question again gives the same request while it is Pending, and its answer once there is one
     that still counts. Another proposal of the same step makes the pending one Stale first. Whoever is
-    named by `requested_by`, `requester_person` or `author_person` can never decide.
+    named by `requested_by`, `requester_person` or `author_person` can never decide. `approvers` are the
+    words of a workflow's node: fewer roles or a larger quorum than the policy's.
 
     Raises `PolicyDenied`, `ApprovalNotNeeded` (the policy allows it), `TooLarge` past 1 MiB,
-    `ProposalHashMismatch` when `proposal_hash` is given and is another, `InvalidInput`, `Unprocessable`.
+    `ProposalHashMismatch` when `proposal_hash` is given and is another, `ProposalNotReadable` for what is
+    of no known kind or not whole, `InvalidInput`, `Unprocessable`.
     """
     content = _bounded(proposal, proposal_hash)
     question = _Question(
@@ -108,6 +128,7 @@ def open_request(
         requested_by=requested_by,
         requester_person=requester_person,
         author_person=author_person,
+        approvers=approvers,
     )
     return _standing_answer(question) or _ask(ctx, question, content, policy)
 
@@ -118,6 +139,7 @@ def _bounded(proposal: Any, claimed: str | None) -> bytes:
         raise TooLarge(f"A proposal may have {MAX_PROPOSAL_BYTES} bytes; this one has {len(content)}.")
     if claimed is not None and claimed != digest_bytes(content):
         raise ProposalHashMismatch(f"The proposal's hash is {digest_bytes(content)}, not {claimed[:80]}.")
+    kinds.check(proposal)
     return content
 
 
@@ -143,7 +165,7 @@ def _standing_answer(question: _Question) -> ApprovalView | None:
 def _still_answers(view: ApprovalView, question: _Question, at: datetime) -> bool:
     if view.is_pending:
         return True
-    if question.subject_type is SubjectType.PUBLICATION:
+    if question.subject_type is not SubjectType.RUN:
         return False  # a release that was rejected is reviewed anew, whatever has changed around it
     if view.authorization is not None:
         return view.authorization.attempt_id == question.attempt_id
@@ -161,10 +183,33 @@ def _ask(ctx: Context, question: _Question, content: bytes, policy: PolicyView) 
     row.tenant_id = ctx.tenant_id
     row.open(at=at, expires_at=at + verdict.expires_in)
     genuine(proposal, row.proposal_hash)
-    record(ctx, row, "ApprovalRequested", _requested(row))
+    return _opened(ctx, row, "ApprovalRequested")
+
+
+def _opened(ctx: Context, row: ApprovalRequest, cause: str) -> ApprovalView:
+    people = eligible_people(row.project_id, row.approver_roles, involved_in(row))
+    row.nobody_eligible = len(people) < row.quorum
+    record(ctx, row, cause, _requested(row))
     if row.nobody_eligible:
         _flag(ctx, row)
     return approval_view(row)
+
+
+@operation
+def ask_again(ctx: Context, row: ApprovalRequest) -> ApprovalView:
+    """Open the same question once more, for as long as before; `row` has just expired for the first time.
+
+    The same proposal with the same hash, under the same rule; `ApprovalRequested`.
+    """
+    at = clock.now()
+    content = genuine(row.proposal, row.proposal_hash)
+    proposal = Proposal(content=content, hash=row.proposal_hash, size=len(content), created_at=at)
+    save(proposal)
+    again = ApprovalRequest(
+        **{name: getattr(row, name) for name in CARRIED}, proposal=proposal, renews=row.id
+    )
+    again.open(at=at, expires_at=at + (row.expires_at - row.requested_at))
+    return _opened(ctx, again, "AskedAgain")
 
 
 def _gate(question: _Question, policy: PolicyView) -> Verdict:
@@ -176,6 +221,11 @@ def _gate(question: _Question, policy: PolicyView) -> Verdict:
             raise Unprocessable(f"The project has no environment {question.environment_id}.")
         environment = found.slug
     verdict = evaluate(policy, question.action_class, environment)
+    if question.is_human and verdict.effect is Effect.ALLOW:
+        verdict = replace(
+            verdict, effect=Effect.REQUIRE_APPROVAL, roles=everybody_who_may(question.action_class)
+        )
+    verdict = verdict.narrowed(question.approvers)
     if verdict.effect is Effect.DENY:
         raise PolicyDenied(f"Policy {policy.revision} denies {question.action_class} here ({verdict.rule}).")
     if verdict.effect is Effect.ALLOW:
@@ -186,7 +236,7 @@ def _gate(question: _Question, policy: PolicyView) -> Verdict:
 def _request(
     question: _Question, proposal: Proposal, policy: PolicyView, verdict: Verdict
 ) -> ApprovalRequest:
-    row = ApprovalRequest(
+    return ApprovalRequest(
         project_id=question.project_id,
         subject_type=question.subject_type,
         subject_id=question.subject_id,
@@ -203,13 +253,13 @@ def _request(
         policy_revision=policy.revision,
         approver_rule=verdict.approver_rule[:1000],
         approver_roles=list(verdict.roles),
+        quorum=verdict.quorum,
+        on_expiry=verdict.on_expiry,
         valid_for=verdict.valid_for,
         requested_by=question.requested_by,
         requester_person=question.requester_person,
         author_person=question.author_person,
     )
-    row.nobody_eligible = not somebody_eligible(row.project_id, row.approver_roles, involved_in(row))
-    return row
 
 
 def _requested(row: ApprovalRequest) -> ApprovalRequested:
@@ -229,13 +279,17 @@ def _requested(row: ApprovalRequest) -> ApprovalRequested:
 def _flag(ctx: Context, row: ApprovalRequest) -> None:
     """A gate that nobody can open is said at once, not when it expires."""
     log.warning("approval_without_approver", approval=str(row.id), roles=row.approver_roles)
-    evidence: Mapping[str, Any] = {"roles": row.approver_roles, "policyRevision": row.policy_revision}
+    evidence: Mapping[str, Any] = {
+        "roles": row.approver_roles,
+        "quorum": row.quorum,
+        "policyRevision": row.policy_revision,
+    }
     audit(
         ctx,
         "ApprovalWithoutApprover",
         subject=f"approval:{row.id}",
         outcome="noted",
-        reason="No member of the project could decide on this request.",
+        reason="The project has not enough members who could decide on this request.",
         detail=evidence,
         stream=row.stream,
     )

@@ -1,5 +1,6 @@
 """Ending requests that nobody needs an answer to any more."""
 
+from typing import Any
 from uuid import UUID
 
 from approvals.errors import ApprovalNotFound
@@ -10,6 +11,7 @@ from approvals.states import ApprovalState, SubjectType
 from factory import clock
 from factory.commanding import after_commit, operation
 from factory.context import Context
+from factory.events import Event
 from factory.locking import lock, lock_many
 from factory.recording import record
 from factory.telemetry import meters
@@ -44,8 +46,8 @@ def cancel_pending(
     return [approval_view(row) for row in rows]
 
 
-def close(ctx: Context, row: ApprovalRequest, cause: str) -> None:
-    """Record that a request is closed, and tell it."""
+def close(ctx: Context, row: ApprovalRequest, cause: str, *more: Event) -> None:
+    """Record that a request is closed, and tell it; with what else this closing tells."""
     decided = ApprovalDecided(
         approval_id=row.id,
         run_id=row.run_id,
@@ -54,11 +56,21 @@ def close(ctx: Context, row: ApprovalRequest, cause: str) -> None:
         decided_by=row.decided_by or None,
         reason=row.reason or None,
         subject=None if row.subject_type == SubjectType.RUN else f"{row.subject_type}:{row.subject_id}",
+        on_behalf_of=row.decided_for or None,
+        break_glass=row.break_glass,
     )
-    detail = {"decision": row.decision, "proposalHash": row.proposal_hash} if row.decision else {}
-    record(ctx, row, cause, decided, detail=detail)
+    record(ctx, row, cause, decided, *more, detail=_detail(row) if row.decision else {})
     if row.closed_at is not None:
         pending = (row.closed_at - row.requested_at).total_seconds()
         after_commit(
             lambda: meters.approval_closed(pending, tenant=ctx.tenant_id, action_class=row.action_class)
         )
+
+
+def _detail(row: ApprovalRequest) -> dict[str, Any]:
+    told: dict[str, Any] = {"decision": row.decision, "proposalHash": row.proposal_hash}
+    if row.decided_for:
+        told |= {"onBehalfOf": row.decided_for, "delegationId": row.delegation_id}
+    if row.break_glass:
+        told |= {"breakGlass": True, "passedOver": row.passed_over}
+    return told

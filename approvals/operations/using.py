@@ -71,7 +71,10 @@ def start_validity(ctx: Context, run_id: UUID) -> list[ApprovalView]:
     Not earlier, because a sibling's request may have kept them from being used.
     """
     waiting = ApprovalRequest.objects.filter(
-        run_id=run_id, state=ApprovalState.APPROVED, valid_until__isnull=True
+        run_id=run_id,
+        state=ApprovalState.APPROVED,
+        valid_until__isnull=True,
+        attempt_id__isnull=False,
     )
     rows = lock_many(waiting)
     at = clock.now()

@@ -17,7 +17,7 @@ from approvals.states import ActionClass, Effect
 from factory.errors import FieldError
 
 HERE = Path(__file__).parent
-_ASKING_WORDS = ("roles", "expiryHours", "validHours", "onExpiry")
+_ASKING_WORDS = ("roles", "quorum", "expiryHours", "validHours", "onExpiry")
 
 
 @cache

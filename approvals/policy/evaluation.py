@@ -1,13 +1,13 @@
 """What the policy answers about an action: the strictest of the platform floor and every matching rule."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from approvals.policy import floor
 from approvals.policy.patterns import ANYWHERE, matches
-from approvals.states import ActionClass, Effect
+from approvals.states import ActionClass, Effect, OnExpiry
 
 FLOOR_RULE = "the platform floor"
 
@@ -21,11 +21,27 @@ class Verdict:
     expires_in: timedelta
     valid_for: timedelta
     rule: str
+    quorum: int = 1
+    on_expiry: OnExpiry = OnExpiry.FAIL
 
     @property
     def approver_rule(self) -> str:
         """The rule in words, as it is frozen into a request and shown to people."""
-        return f"{' or '.join(self.roles)} of the project, never who asked for it ({self.rule})"
+        who = " or ".join(self.roles) or "nobody: the rules and the node name no role in common,"
+        many = "" if self.quorum == 1 else f"{self.quorum} people, each "
+        return f"{many}{who} of the project, never who asked for it ({self.rule})"
+
+    def narrowed(self, approvers: Mapping[str, Any] | None) -> "Verdict":
+        """The verdict where a workflow's node names `approvers`: fewer roles, a larger quorum, never more."""
+        if not approvers:
+            return self
+        wanted = approvers.get("roles", self.roles)
+        return replace(
+            self,
+            roles=tuple(role for role in self.roles if role in wanted),
+            quorum=max(self.quorum, int(approvers.get("quorum", 1))),
+            rule=f"{self.rule}; narrowed by the workflow's node",
+        )
 
 
 def evaluate(
@@ -54,6 +70,8 @@ def evaluate(
         expires_in=_shortest(asking, "expiryHours", longest_expiry),
         valid_for=_shortest(asking, "validHours", floor.DEFAULT_VALIDITY, bounded=False),
         rule=_named([(n, rule) for n, rule in found if rule["effect"] == effect]),
+        quorum=max((rule.get("quorum", 1) for rule in asking), default=1),
+        on_expiry=_strictest_end(asking),
     )
 
 
@@ -67,6 +85,12 @@ def _shortest(
 ) -> timedelta:
     given = [timedelta(hours=rule[key]) for rule in rules if key in rule]
     return min([*given, default]) if bounded else min(given, default=default)
+
+
+def _strictest_end(rules: Sequence[Mapping[str, Any]]) -> OnExpiry:
+    """Asked once more only where a rule says so, and none says otherwise."""
+    said = {rule["onExpiry"] for rule in rules if "onExpiry" in rule}
+    return OnExpiry.RE_REQUEST if said == {OnExpiry.RE_REQUEST} else OnExpiry.FAIL
 
 
 def _named(rules: Sequence[tuple[int, Mapping[str, Any]]]) -> str:

@@ -4,8 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
+from approvals.commands import MOST_AT_ONCE
 from approvals.models import MAX_REASON
-from approvals.states import ActionClass, ApprovalState, Decision, Effect, SubjectType
+from approvals.states import ActionClass, ApprovalState, Decision, Effect, OnExpiry, SubjectType
 from factory.rest.serializers import (
     Choice,
     Flag,
@@ -51,14 +52,22 @@ class ApprovalBody(StrictSerializer):
     policyRevision = Text(source="policy_revision")
     approverRule = Text(source="approver_rule", max_length=1000)
     approverRoles = Words(source="approver_roles", child=Text())
+    quorum = Whole(min_value=1)
+    onExpiry = Choice(source="on_expiry", choices=OnExpiry.choices)
     nobodyEligible = Flag(source="nobody_eligible")
     requestedBy = Text(source="requested_by")
     requestedAt = Moment(source="requested_at")
     expiresAt = Moment(source="expires_at")
+    renews = Identifier(allow_null=True)
     state = Choice(choices=ApprovalState.choices)
     version = Whole()
+    votes = Whole()
     decision = Choice(choices=Decision.choices, allow_blank=True)
     decidedBy = Text(source="decided_by", allow_blank=True)
+    onBehalfOf = Text(source="decided_for", allow_blank=True)
+    delegationId = Identifier(source="delegation_id", allow_null=True)
+    breakGlass = Flag(source="break_glass")
+    passedOver = Words(source="passed_over", child=Text())
     decidedAt = Moment(source="decided_at", allow_null=True)
     reason = Text(max_length=MAX_REASON, allow_blank=True)
     closedAt = Moment(source="closed_at", allow_null=True)
@@ -70,6 +79,16 @@ class ApprovalBody(StrictSerializer):
         return str(view.use(self.context["at"]))
 
 
+class VoteBody(StrictSerializer):
+    """One person's yes. `counts` says whether it would count at this moment."""
+
+    voter = Text(source="vote.voter")
+    onBehalfOf = Text(source="vote.acting_for", allow_blank=True)
+    reason = Text(source="vote.reason", max_length=MAX_REASON, allow_blank=True)
+    votedAt = Moment(source="vote.voted_at")
+    counts = Flag()
+
+
 class CandidateBody(StrictSerializer):
     """A member of the project, and whether they may decide."""
 
@@ -77,6 +96,7 @@ class CandidateBody(StrictSerializer):
     displayName = Text(source="display_name", allow_blank=True)
     roles = Words(child=Text())
     mayDecide = Flag(source="may_decide")
+    actsFor = Text(source="acting_for", allow_blank=True)
     whyNot = Text(source="why_not", max_length=2000, allow_blank=True)
 
 
@@ -90,6 +110,7 @@ class ApprovalDetailBody(ApprovalBody):
     mayDecide = serializers.SerializerMethodField()
     whyNot = serializers.SerializerMethodField()
     whoMayDecide = serializers.SerializerMethodField()
+    votesCast = serializers.SerializerMethodField()
     proposal = serializers.SerializerMethodField()
     proposalWithheld = serializers.SerializerMethodField()
 
@@ -101,6 +122,9 @@ class ApprovalDetailBody(ApprovalBody):
 
     def get_whoMayDecide(self, view: Any) -> list[dict[str, Any]]:
         return [dict(CandidateBody(one).data) for one in self.context["candidates"]]
+
+    def get_votesCast(self, view: Any) -> list[dict[str, Any]]:
+        return [dict(VoteBody(one).data) for one in self.context["votes"]]
 
     def get_proposal(self, view: Any) -> Any:
         return self.context["proposal"]
@@ -119,12 +143,48 @@ class ApprovalFilter(StrictSerializer):
 
 
 class DecisionBody(StrictSerializer):
-    """An answer to exactly what was on the screen. `reason` is required for request_changes."""
+    """An answer to exactly what was on the screen. `reason` is required for request_changes.
+
+    `breakGlass` decides outside the rule: a PlatformAdmin's last resort, with a reason that those who
+    were passed over read.
+    """
 
     decision = Choice(choices=Decision.choices)
     version = Whole()
     proposalHash = Text(source="proposal_hash", max_length=100)
     reason = Text(max_length=MAX_REASON, required=False, default="", allow_blank=True)
+    breakGlass = Flag(source="break_glass", required=False, default=False)
+
+
+class ItemBody(StrictSerializer):
+    """One of many answers, each to exactly what was on the screen."""
+
+    approvalId = Identifier(source="approval_id")
+    decision = Choice(choices=Decision.choices)
+    version = Whole()
+    proposalHash = Text(source="proposal_hash", max_length=100)
+    reason = Text(max_length=MAX_REASON, required=False, default="", allow_blank=True)
+
+
+class DecisionsBody(StrictSerializer):
+    """Up to 100 answers. Each is a decision of its own."""
+
+    items = serializers.ListField(child=ItemBody(), min_length=1, max_length=MOST_AT_ONCE)
+
+
+class OutcomeBody(StrictSerializer):
+    """What came of one answer: its status, and the request or the problem."""
+
+    approvalId = Identifier(source="approval_id")
+    status = Whole()
+    approval = ApprovalBody(allow_null=True)
+    problem = JSONObject(allow_null=True)
+
+
+class OutcomesBody(StrictSerializer):
+    """An outcome for each item, in the order of the items."""
+
+    items = OutcomeBody(many=True)
 
 
 class PolicyRevisionBody(StrictSerializer):
@@ -166,6 +226,8 @@ class ExplanationBody(StrictSerializer):
     effect = Choice(source="verdict.effect", choices=Effect.choices)
     rule = Text(source="verdict.rule", max_length=2000)
     approverRoles = Words(source="verdict.roles", child=Text())
+    quorum = Whole(source="verdict.quorum", min_value=1)
+    onExpiry = Choice(source="verdict.on_expiry", choices=OnExpiry.choices)
     expiryHours = serializers.SerializerMethodField()
     validHours = serializers.SerializerMethodField()
     whoMayDecide = CandidateBody(source="candidates", many=True)

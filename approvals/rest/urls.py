@@ -6,6 +6,7 @@ from approvals.rest import views
 
 urlpatterns = [
     path("approvals", views.ApprovalList.as_view(), name="approvals"),
+    path("approvals/decisions", views.ApprovalDecisions.as_view(), name="approval-decisions"),
     path("approvals/<uuid:approval_id>", views.ApprovalDetail.as_view(), name="approval"),
     path("approvals/<uuid:approval_id>/decision", views.ApprovalDecision.as_view(), name="approval-decision"),
     path("policy-revisions", views.PolicyRevisionList.as_view(), name="policy-revisions"),

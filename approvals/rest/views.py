@@ -9,15 +9,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import selectors
-from approvals.commands import decide_approval, publish_policy_revision
+from approvals.commands import Item, Outcome, decide_approval, decide_each, publish_policy_revision
 from approvals.errors import ApprovalNotFound
 from approvals.rest.serializers import (
     ApprovalBody,
     ApprovalDetailBody,
     ApprovalFilter,
     DecisionBody,
+    DecisionsBody,
     ExplanationBody,
     NewPolicyRevisionBody,
+    OutcomesBody,
     PolicyRevisionBody,
     QuestionBody,
 )
@@ -25,8 +27,10 @@ from approvals.selectors import ApprovalView, approval_view, policy_view
 from factory import clock
 from factory.commanding import AlreadyDone, Once
 from factory.hashing import digest
+from factory.rest.correlation import correlation_of
 from factory.rest.idempotency import REPLAYED, key_of
 from factory.rest.pages import page
+from factory.rest.problems import problem_of
 from factory.rest.views import HouseView
 
 
@@ -71,6 +75,7 @@ class ApprovalDetail(HouseView):
             "at": clock.now(),
             "why_not": "" if no is None else no.detail,
             "candidates": selectors.candidates(view, view.project_id),
+            "votes": selectors.votes_judged(view),
             "proposal": selectors.proposal(view.id).content if shown else None,
             "withheld": not shown,
         }
@@ -85,6 +90,32 @@ class ApprovalDecision(HouseView):
         answer = DecisionBody.parse(request.data)
         view = decide_approval(self.ctx, approval_id=approval_id, **answer)
         return Response(ApprovalBody(view, context={"at": view.closed_at}).data)
+
+
+class ApprovalDecisions(HouseView):
+    operation = {"POST": "DecideApprovals"}
+
+    def _authorize(self, operation: str) -> None:
+        """Many decisions are decisions: what refuses one refuses all of them, in the same audit entry."""
+        super()._authorize("DecideApproval")
+
+    @extend_schema(summary="Decide many approvals", request=DecisionsBody, responses={207: OutcomesBody})
+    def post(self, request: Request) -> Response:
+        """Answer each item by itself: 207 with an outcome for each, whatever became of the others."""
+        items = DecisionsBody.parse(request.data)["items"]
+        outcomes = decide_each(self.ctx, [Item(**item) for item in items])
+        return Response({"items": [self._told(request, outcome) for outcome in outcomes]}, status=207)
+
+    def _told(self, request: Request, outcome: Outcome) -> dict[str, Any]:
+        told: dict[str, Any] = {"approvalId": str(outcome.approval_id), "approval": None, "problem": None}
+        if outcome.view is not None:
+            body = ApprovalBody(outcome.view, context={"at": outcome.view.closed_at}).data
+            return told | {"status": 200, "approval": body}
+        assert outcome.refusal is not None
+        problem = problem_of(outcome.refusal)
+        where = f"/factory/approvals/{outcome.approval_id}/decision"
+        trace = str(correlation_of(request))
+        return told | {"status": problem.status, "problem": problem.body(instance=where, trace_id=trace)}
 
 
 class PolicyRevisionList(HouseView):

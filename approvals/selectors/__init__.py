@@ -3,27 +3,28 @@
 from approvals.policy.evaluation import Verdict
 from approvals.selectors.eligibility import (
     Candidate,
+    Judged,
+    Right,
     candidates,
+    counted_votes,
+    eligible_people,
     involved_in,
-    may_see_proposal,
-    mine,
-    reachable,
-    reads_payloads,
-    refusal,
     refusal_for,
-    somebody_eligible,
-    standing_to_decide,
-    visible,
+    right_of,
+    right_to_decide,
+    votes_judged,
     who_may_decide,
 )
 from approvals.selectors.explaining import Explanation, explain
 from approvals.selectors.policies import (
     current_policy,
     evaluate,
+    everybody_who_may,
     known_class,
     policy_named,
     policy_revision,
     policy_revisions,
+    spend_threshold,
 )
 from approvals.selectors.requests import (
     ProposalView,
@@ -41,6 +42,7 @@ from approvals.selectors.requests import (
     requests,
     runs_of_approvals,
     unused_approved,
+    votes_of,
 )
 from approvals.selectors.views import (
     ApprovalView,
@@ -51,14 +53,17 @@ from approvals.selectors.views import (
     policy_view,
     valid_until,
 )
+from approvals.selectors.visibility import may_see_proposal, mine, reachable, reads_payloads, visible
 
 __all__ = [
     "ApprovalView",
     "AuthorizationView",
     "Candidate",
     "Explanation",
+    "Judged",
     "PolicyView",
     "ProposalView",
+    "Right",
     "Verdict",
     "approval",
     "approval_view",
@@ -70,8 +75,11 @@ __all__ = [
     "authorizations_of_attempt",
     "authorizations_of_attempts",
     "candidates",
+    "counted_votes",
     "current_policy",
+    "eligible_people",
     "evaluate",
+    "everybody_who_may",
     "explain",
     "genuine",
     "involved_in",
@@ -87,14 +95,16 @@ __all__ = [
     "proposal",
     "reachable",
     "reads_payloads",
-    "refusal",
     "refusal_for",
     "requests",
+    "right_of",
+    "right_to_decide",
     "runs_of_approvals",
-    "somebody_eligible",
-    "standing_to_decide",
+    "spend_threshold",
     "unused_approved",
     "valid_until",
     "visible",
+    "votes_judged",
+    "votes_of",
     "who_may_decide",
 ]

@@ -1,27 +1,21 @@
 """Who may decide, who may see: judged by the memberships of this moment."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
-
 from approvals.errors import NotEligible, SeparationOfDuties
-from approvals.models import ApprovalRequest
-from approvals.selectors.requests import approval, requests
+from approvals.models import ApprovalRequest, Vote
+from approvals.selectors.requests import approval, votes_of
 from approvals.selectors.views import ApprovalView
-from approvals.states import ApprovalState
 from factory.context import Context
 from factory.errors import Forbidden
-from factory.identity.directory import Standing, directory
+from factory.identity.directory import Loan, Standing, directory
 from projects import selectors as projects
 from projects.selectors import MemberView
 
-SEES_THE_PROJECT = frozenset({"Reviewer", "WorkspaceAdmin", "Operator", "PlatformAdmin", "Observer"})
-"""Roles that see every request of their project; anybody else sees what they asked for."""
-
-PAYLOADS = "factory.payloads.read"
+BREAKS_GLASS = "PlatformAdmin"
 
 
 class Gate(Protocol):
@@ -50,6 +44,7 @@ class Candidate:
     roles: tuple[str, ...]
     may_decide: bool
     why_not: str
+    acting_for: str = ""
 
 
 def involved_in(gate: Gate) -> frozenset[str]:
@@ -58,22 +53,80 @@ def involved_in(gate: Gate) -> frozenset[str]:
     return frozenset(named | {projects.person_of(subject) for subject in named})
 
 
-def refusal(
-    gate: Gate, *, subject: str, person: str, roles: Collection[str], involved: Collection[str]
-) -> Forbidden | None:
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Why somebody may decide: by a role of their own, by a lent one, or as break-glass."""
+
+    subject: str
+    person: str
+    role: str
+    loan: Loan | None = None
+    break_glass: bool = False
+
+    @property
+    def acting_for(self) -> str:
+        """Whose role it is, where it was lent."""
+        return self.loan.delegator if self.loan else ""
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Everybody whose yes this is: two of them who share one count once."""
+        return frozenset({self.person, self.acting_for} - {""})
+
+
+def right_of(
+    gate: Gate,
+    standing: Standing,
+    *,
+    subject: str,
+    involved: Collection[str],
+    roles: Collection[str] | None = None,
+    break_glass: bool = False,
+) -> Right:
     """The one rule of who may decide, for every path: first the role, then the separation of duties.
 
-    People are compared, not accounts: who owns the service account that asked has asked.
+    People are compared, not accounts: who owns the service account that asked has asked. A lent role is
+    of no use where its owner asked. `roles` is what a token leaves of the standing.
+
+    Raises `NotEligible` or `SeparationOfDuties`.
     """
-    if not set(gate.approver_roles) & set(roles):
-        return NotEligible(f"It is decided by {gate.approver_rule}.")
-    if {subject, person} & set(involved):
-        return SeparationOfDuties("Who asked for it, or wrote it, never decides on it: a second person does.")
-    return None
+    held = standing.roles if roles is None else standing.roles & frozenset(roles)
+    own, loans = _ways_in(gate, standing, held, break_glass)
+    if not own and not loans:
+        raise NotEligible(_not_named(gate, held, break_glass))
+    if {subject, standing.person} & set(involved):
+        raise SeparationOfDuties("Who asked for it, or wrote it, never decides on it: a second person does.")
+    if own:
+        return Right(subject, standing.person, own[0], break_glass=break_glass)
+    for loan in loans:
+        if loan.delegator not in involved:
+            return Right(subject, standing.person, loan.role, loan)
+    raise SeparationOfDuties(
+        f"The role is lent by {loans[0].delegator}, who asked for it or wrote it: "
+        "a lent role decides on nothing of its owner's."
+    )
 
 
-def standing_to_decide(ctx: Context, gate: ApprovalView | ApprovalRequest) -> Standing:
-    """What the caller is in the request's project at this moment; what a token asserts can only narrow it.
+def _ways_in(
+    gate: Gate, standing: Standing, held: frozenset[str], break_glass: bool
+) -> tuple[list[str], list[Loan]]:
+    if break_glass:
+        return sorted({BREAKS_GLASS} & standing.own_roles & held), []
+    wanted = set(gate.approver_roles) & held
+    return sorted(wanted & standing.own_roles), [loan for loan in standing.lent if loan.role in wanted]
+
+
+def _not_named(gate: Gate, held: frozenset[str], break_glass: bool) -> str:
+    if break_glass:
+        return "Break-glass is for a PlatformAdmin alone."
+    other = " A PlatformAdmin may break the glass, with a reason." if BREAKS_GLASS in held else ""
+    return f"It is decided by {gate.approver_rule}.{other}"
+
+
+def right_to_decide(
+    ctx: Context, gate: ApprovalView | ApprovalRequest, *, break_glass: bool = False
+) -> Right:
+    """What the caller may do in the request's project at this moment; a token's roles can only narrow it.
 
     Raises `NotEligible` or `SeparationOfDuties`: then they may not decide.
     """
@@ -81,21 +134,73 @@ def standing_to_decide(ctx: Context, gate: ApprovalView | ApprovalRequest) -> St
     standing = directory().grants_of(actor.subject, ctx.tenant_id, gate.project_id)
     if standing is None:
         raise NotEligible("The caller is no member of the project.")
-    roles, involved = standing.roles & actor.roles, involved_in(gate)
-    for person in (standing.person, actor.person or standing.person):
-        found = refusal(gate, subject=actor.subject, person=person, roles=roles, involved=involved)
-        if found is not None:
-            raise found
-    return standing
+    involved = involved_in(gate)
+    if actor.person in involved:  # as the token said, besides what the directory says now
+        involved |= {actor.subject}
+    return right_of(
+        gate,
+        standing,
+        subject=actor.subject,
+        involved=involved,
+        roles=actor.roles,
+        break_glass=break_glass,
+    )
 
 
-def refusal_for(ctx: Context, view: ApprovalView) -> Forbidden | None:
+def refusal_for(ctx: Context, view: ApprovalView, *, break_glass: bool = False) -> Forbidden | None:
     """Why the caller may not decide on a request, or None."""
     try:
-        standing_to_decide(ctx, view)
+        right_to_decide(ctx, view, break_glass=break_glass)
     except Forbidden as no:
         return no
     return None
+
+
+def counted_votes(row: ApprovalView | ApprovalRequest, votes: Iterable[Vote]) -> list[tuple[Vote, Right]]:
+    """The votes that count at this moment, oldest first: of people who may still decide, each person once.
+
+    All of it is judged again: a vote of somebody whose role, loan or membership has ended is kept, and
+    does not count.
+    """
+    involved = involved_in(row)
+    counted: list[tuple[Vote, Right]] = []
+    people: set[str] = set()
+    for vote in votes:
+        right = _standing_vote(row, vote, involved)
+        if right is not None and not right.people & people:
+            counted.append((vote, right))
+            people |= right.people
+    return counted
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A vote, and whether it counts at this moment."""
+
+    vote: Vote
+    counts: bool
+
+
+def votes_judged(view: ApprovalView) -> list[Judged]:
+    """The votes on a request, for showing: once it is closed, those stand that were counted."""
+    votes = votes_of(view.id) if view.quorum > 1 else []
+    if not view.is_pending:
+        return [Judged(vote, True) for vote in votes]
+    counted = {vote.id for vote, _ in counted_votes(view, votes)}
+    return [Judged(vote, vote.id in counted) for vote in votes]
+
+
+def _standing_vote(
+    row: ApprovalView | ApprovalRequest, vote: Vote, involved: Collection[str]
+) -> Right | None:
+    same = (vote.version, vote.proposal_hash) == (row.version, row.proposal_hash)
+    standing = directory().grants_of(vote.voter, row.tenant_id, row.project_id) if same else None
+    if standing is None:
+        return None
+    try:
+        return right_of(row, standing, subject=vote.voter, involved=involved)
+    except Forbidden:
+        return None
 
 
 def who_may_decide(approval_id: UUID) -> list[Candidate]:
@@ -110,75 +215,46 @@ def candidates(gate: Gate, project_id: UUID | None) -> list[Candidate]:
     by_subject: dict[str, list[MemberView]] = {}
     for member in projects.members(project_id):
         by_subject.setdefault(member.subject, []).append(member)
-    found = [_candidate(gate, memberships, involved) for memberships in by_subject.values()]
+    loans: dict[str, list[Loan]] = {}
+    for lent in projects.delegations_in_force(project_id):
+        loan = Loan(lent.id, lent.role, lent.delegator, lent.expires_at)
+        loans.setdefault(lent.delegate, []).append(loan)
+    found = [_candidate(gate, own, loans.get(who, []), involved) for who, own in by_subject.items()]
     return sorted(found, key=lambda c: (not c.may_decide, c.display_name or c.subject))
 
 
-def _candidate(gate: Gate, memberships: list[MemberView], involved: Collection[str]) -> Candidate:
+def _candidate(
+    gate: Gate, memberships: list[MemberView], loans: Sequence[Loan], involved: Collection[str]
+) -> Candidate:
     member = memberships[0]
-    roles = tuple(dict.fromkeys(role for one in memberships for role in one.roles))
-    no = refusal(gate, subject=member.subject, person=member.person, roles=roles, involved=involved)
+    own = tuple(dict.fromkeys(role for one in memberships for role in one.roles))
+    lent = tuple(loan for loan in loans if loan.role not in own)
+    standing = Standing(member.person, frozenset(own) | {loan.role for loan in lent}, lent=lent)
+    acting_for, why_not = "", ""
+    try:
+        acting_for = right_of(gate, standing, subject=member.subject, involved=involved).acting_for
+    except Forbidden as no:
+        why_not = no.detail
     return Candidate(
         subject=member.subject,
         person=member.person,
         display_name=member.display_name,
         email=member.email,
-        roles=roles,
-        may_decide=no is None,
-        why_not="" if no is None else no.detail,
+        roles=own,
+        may_decide=not why_not,
+        why_not=why_not,
+        acting_for=acting_for,
     )
 
 
-def somebody_eligible(project_id: UUID | None, roles: Collection[str], never: Collection[str]) -> bool:
-    """Whether the gate can be opened at all: a member with such a role who is none of `never`."""
-    return any(
-        not {member.subject, member.person} & set(never) for member in projects.members(project_id, roles)
-    )
+def eligible_people(
+    project_id: UUID | None, roles: Collection[str], never: Collection[str]
+) -> frozenset[str]:
+    """The distinct people who could open a gate: members with such a role who are none of `never`.
 
-
-def reachable(ctx: Context) -> QuerySet[ApprovalRequest]:
-    """The requests within the caller's trusted scope: of their project, and of the tenant as a whole.
-
-    A token without a project reaches no project's requests; a session that has chosen none stands in
-    the whole tenant, by memberships of the whole tenant.
+    Loans add nobody: who lends and who borrows count once.
     """
-    of_tenant = Q(project_id__isnull=True)
-    if ctx.project_id is not None:
-        return requests().filter(of_tenant | Q(project_id=ctx.project_id))
-    everywhere = ctx.actor.kind == "system" or ctx.channel in ("admin", "cli")
-    return requests() if everywhere else requests().filter(of_tenant)
-
-
-def visible(ctx: Context) -> QuerySet[ApprovalRequest]:
-    """The requests that the caller may see: all within their scope, or only their own."""
-    rows, actor = reachable(ctx), ctx.actor
-    if actor.kind == "system" or actor.roles & SEES_THE_PROJECT:
-        return rows
-    own = {actor.subject, actor.person} - {""}
-    return rows.filter(Q(requested_by__in=own) | Q(requester_person__in=own))
-
-
-def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
-    """What waits for the caller: pending, within their scope, and theirs to decide.
-
-    The roles and the people are compared by the database, so that a page of them is a page.
-    """
-    actor = ctx.actor
-    rows = reachable(ctx).filter(state=ApprovalState.PENDING)
-    by_role = Q(pk__in=[])
-    for role in actor.roles:
-        by_role |= Q(approver_roles__contains=[role])
-    me = {actor.subject, actor.person} - {""}
-    involved = Q(requested_by__in=me) | Q(requester_person__in=me) | Q(author_person__in=me)
-    return rows.filter(by_role).exclude(involved)
-
-
-def may_see_proposal(ctx: Context, view: ApprovalView) -> bool:
-    """Payloads are for those with the scope and the grant, and always for who may decide."""
-    return reads_payloads(ctx) or refusal_for(ctx, view) is None
-
-
-def reads_payloads(ctx: Context) -> bool:
-    """Whether the caller reads inputs, outputs and proposals: it needs the scope and the grant."""
-    actor = ctx.actor
-    return actor.kind == "system" or (PAYLOADS in actor.scopes and "payloads" in actor.grants)
+    if not roles:
+        return frozenset()
+    members = projects.members(project_id, roles)
+    return frozenset(m.person for m in members if not {m.subject, m.person} & set(never))

@@ -1,6 +1,7 @@
 """Reads of the policy."""
 
 from datetime import timedelta
+from decimal import Decimal
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -57,6 +58,17 @@ def evaluate(policy: PolicyView, action_class: str, environment_slug: str | None
     return evaluation.evaluate(
         policy.document, known_class(action_class), environment_slug, longest_expiry=longest_expiry()
     )
+
+
+def spend_threshold(policy: PolicyView) -> Decimal | None:
+    """Past how many USD a run's money needs a decision; None where the revision sets no threshold."""
+    told = policy.document.get("spend", {}).get("thresholdUsd")
+    return None if told is None else Decimal(str(told))
+
+
+def everybody_who_may(action_class: str) -> tuple[str, ...]:
+    """The widest circle of roles that the platform lets decide about a class."""
+    return floor.roles(known_class(action_class))
 
 
 def known_class(word: str) -> ActionClass:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Case, DateTimeField, F, Func, QuerySet, When
 
 from approvals.errors import ApprovalNotFound, ProposalCorrupted
-from approvals.models import ApprovalRequest, Authorization, Proposal
+from approvals.models import ApprovalRequest, Authorization, Proposal, Vote
 from approvals.selectors.views import ApprovalView, AuthorizationView, approval_view, authorization_view
 from approvals.states import ApprovalState
 from factory import clock
@@ -99,6 +99,11 @@ def genuine(stored: Proposal, expected: str) -> bytes:
             "The stored proposal is not the one that was asked about. Nothing may be decided or done with it."
         )
     return content
+
+
+def votes_of(approval_id: UUID) -> list[Vote]:
+    """The votes cast on a request, oldest first; whether they count is judged anew each time."""
+    return list(Vote.objects.filter(approval_id=approval_id).order_by("voted_at", "id"))
 
 
 def unused_approved(step_id: UUID, proposal_hash: str) -> ApprovalView | None:

@@ -98,6 +98,8 @@ class ApprovalView:
     policy_revision: str
     approver_rule: str
     approver_roles: tuple[str, ...]
+    quorum: int
+    on_expiry: str
     valid_for: timedelta
     nobody_eligible: bool
     requested_by: str
@@ -105,11 +107,17 @@ class ApprovalView:
     author_person: str
     requested_at: datetime
     expires_at: datetime
+    renews: UUID | None
     state: str
     version: int
+    votes: int
     decision: str
     decided_by: str
     decided_person: str
+    decided_for: str
+    delegation_id: UUID | None
+    break_glass: bool
+    passed_over: tuple[str, ...]
     decided_at: datetime | None
     reason: str
     closed_at: datetime | None
@@ -126,6 +134,11 @@ class ApprovalView:
         return self.decision == "request_changes"
 
     @property
+    def consumed_by_its_decision(self) -> bool:
+        """What no attempt has asked for is done by the decision itself: a human step, money, a release."""
+        return self.attempt_id is None
+
+    @property
     def subject(self) -> str | None:
         """What it is about, where that is no run."""
         return None if self.subject_type == SubjectType.RUN else f"{self.subject_type}:{self.subject_id}"
@@ -134,7 +147,7 @@ class ApprovalView:
         """Approved is not done: whether the approval is used, can still be, or ended unused."""
         if self.state != ApprovalState.APPROVED:
             return ""
-        if self.authorization is not None:
+        if self.authorization is not None or self.consumed_by_its_decision:
             return "used"
         return "ended-unused" if self.valid_until is not None and at >= self.valid_until else "not-yet-used"
 
@@ -178,6 +191,8 @@ def approval_view(row: ApprovalRequest) -> ApprovalView:
         policy_revision=row.policy_revision,
         approver_rule=row.approver_rule,
         approver_roles=tuple(row.approver_roles),
+        quorum=row.quorum,
+        on_expiry=row.on_expiry,
         valid_for=row.valid_for,
         nobody_eligible=row.nobody_eligible,
         requested_by=row.requested_by,
@@ -185,11 +200,17 @@ def approval_view(row: ApprovalRequest) -> ApprovalView:
         author_person=row.author_person,
         requested_at=row.requested_at,
         expires_at=row.expires_at,
+        renews=row.renews,
         state=row.state,
         version=row.version,
+        votes=row.votes,
         decision=row.decision,
         decided_by=row.decided_by,
         decided_person=row.decided_person,
+        decided_for=row.decided_for,
+        delegation_id=row.delegation_id,
+        break_glass=row.break_glass,
+        passed_over=tuple(row.passed_over),
         decided_at=row.decided_at,
         reason=row.reason,
         closed_at=row.closed_at,

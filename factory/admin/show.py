@@ -46,17 +46,20 @@ def tone(state: str) -> str:
 UNSEEN = {
     code: f"\u27e8U+{code:04X}\u27e9"
     for code in (
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-        0x061C,
-        0x200B,
-        0x200E,
-        0x200F,
-        0x2060,
-        0xFEFF,
+        *(control for control in range(0x20) if chr(control) not in "\t\n"),
+        *range(0x7F, 0xA0),
+        *range(0x200B, 0x2010),
+        *range(0x2028, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFE00, 0xFE10),
+        *range(0xFFF9, 0xFFFC),
+        *range(0xE0000, 0xE0080),
+        *range(0xE0100, 0xE01F0),
+        *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0),
     )
 }
-"""Characters that turn the direction of a text, or have no width: a reader would see another text."""
+"""Controls, and what turns the direction of a text, breaks its lines or has no width: a reader would see
+another text. A tab and a line feed are what they look like."""
 
 
 def seen(text: object) -> str:

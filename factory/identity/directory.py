@@ -1,8 +1,19 @@
 """Who somebody is in a project. The kernel asks; the app that keeps the memberships answers."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
+
+
+@dataclass(frozen=True)
+class Loan:
+    """A role that somebody else has lent, good until `expires_at`, which itself is too late."""
+
+    delegation_id: UUID
+    role: str
+    delegator: str
+    expires_at: datetime
 
 
 @dataclass(frozen=True)
@@ -10,12 +21,19 @@ class Standing:
     """What memberships and delegations give a subject, at this moment.
 
     `person` is the human who answers for the subject: two subjects of one person are one person
-    wherever duties are separated, and a service account's person is its owner.
+    wherever duties are separated, and a service account's person is its owner. `roles` are all of them;
+    `lent` are the loans of those that the subject does not hold itself.
     """
 
     person: str
     roles: frozenset[str]
     grants: frozenset[str] = frozenset()
+    lent: tuple[Loan, ...] = ()
+
+    @property
+    def own_roles(self) -> frozenset[str]:
+        """What memberships alone give."""
+        return self.roles - {loan.role for loan in self.lent}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The commands of this app, one file for each thing that they are about."""
 
 from projects.commands.credentials import revoke_credential, revoke_token
+from projects.commands.delegations import expire_delegation, lend_role, revoke_delegation
 from projects.commands.environments import add_environment
 from projects.commands.members import add_member, change_member, remove_member
 from projects.commands.onboarding import Onboarded, onboard_project, onboard_tenant
@@ -12,13 +13,16 @@ __all__ = [
     "add_environment",
     "add_member",
     "change_member",
+    "expire_delegation",
     "kill_project",
+    "lend_role",
     "onboard_project",
     "onboard_tenant",
     "register_service_account",
     "remove_member",
     "resume_project",
     "revoke_credential",
+    "revoke_delegation",
     "revoke_service_account",
     "revoke_token",
     "suspend_project",

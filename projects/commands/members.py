@@ -15,6 +15,7 @@ from projects.commands.reach import lock_scope, require_may_give
 from projects.errors import MemberRemoved
 from projects.inputs import NewMember, member_faults, ordered, refuse, scope_faults, standing_faults
 from projects.models import Membership, ServiceAccount
+from projects.operations import revoke_groundless
 from projects.selectors import is_member_anywhere, reaches
 from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
 
@@ -28,7 +29,7 @@ def add_member(ctx: Context, *, project_id: UUID | None, member: NewMember) -> s
     """
     refuse(member_faults(member, tenant_wide=project_id is None, pointer=""), "The member is not valid.")
     lock_scope(ctx, project_id)
-    require_may_give(ctx, member.roles)
+    require_may_give(ctx, project_id, member.roles)
     return str(join(ctx, project_id, member, at=now(), pointer="").id)
 
 
@@ -45,12 +46,13 @@ def change_member(
     faults = standing_faults(roles, grants, "")
     faults += scope_faults(roles, tenant_wide=row.project_id is None, pointer="")
     refuse(faults, "A member cannot be that.")
-    require_may_give(ctx, (*roles, *row.roles))
+    require_may_give(ctx, row.project_id, (*roles, *row.roles))
     if row.version != version:
         raise VersionMismatch(f"The membership is at version {row.version}, not {version}.")
     before = {"rolesBefore": list(row.roles), "grantsBefore": list(row.grants)}
     row.change(at=now(), roles=ordered(roles, ROLES), grants=ordered(grants, GRANTS))
     record(ctx, row, "MemberChanged", detail={"roles": row.roles, "grants": row.grants, **before})
+    revoke_groundless(ctx, row.subject, "RoleWithdrawn")
 
 
 @command("RemoveMember")
@@ -62,11 +64,12 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
     Guards: as for adding. Emits: nothing. Errors: `NotFound`, `RoleOutOfReach`, `MemberRemoved`.
     """
     row = _lock_member(ctx, membership_id)
-    require_may_give(ctx, tuple(row.roles))
+    require_may_give(ctx, row.project_id, tuple(row.roles))
     at = now()
     row.remove(at=at)
     record(ctx, row, "MemberRemoved")
     audit(ctx, "RemoveMember", subject=f"membership:{row.id}", reason=reason.strip(), stream=row.id)
+    revoke_groundless(ctx, row.subject, "MemberRemoved")
     if row.kind == SubjectKind.PERSON:
         _withdraw_accounts_of(ctx, row.person, at)
 

@@ -24,9 +24,14 @@ def require_tenant_wide_admin(ctx: Context) -> None:
         raise RoleOutOfReach("This reaches the whole tenant; the caller administers only a project.")
 
 
-def require_may_give(ctx: Context, roles: tuple[str, ...]) -> None:
-    """Only a PlatformAdmin makes, changes or removes another."""
-    if ctx.actor.kind == "system" or Role.PLATFORM_ADMIN not in roles:
+def require_may_give(ctx: Context, project_id: UUID | None, roles: tuple[str, ...]) -> None:
+    """Only a PlatformAdmin makes, changes or removes another; and by a lent role nobody makes members."""
+    if ctx.actor.kind == "system":
+        return
+    own = frozenset(role for one in memberships_of(ctx.actor.subject, project_id) for role in one.roles)
+    if not own & ctx.actor.roles & frozenset(ADMINS):
+        raise RoleOutOfReach("A lent role lets nobody decide who is a member: only an admin's own does.")
+    if Role.PLATFORM_ADMIN not in roles:
         return
     if Role.PLATFORM_ADMIN not in tenant_wide_roles(ctx):
         raise RoleOutOfReach("Only a PlatformAdmin may decide who is one.")

@@ -45,7 +45,7 @@ def register_service_account(
     faults = slug_faults(slug, "/slug") + member_faults(new, tenant_wide=project_id is None, pointer="")
     refuse(faults, "The service account is not valid.")
     _lock(ctx, project_id)
-    require_may_give(ctx, roles)
+    require_may_give(ctx, project_id, roles)
     _check_owner(project_id, owner)
     _register(ctx, slug, new, owner)
     join(ctx, project_id, new, at=now(), pointer="")

@@ -51,4 +51,7 @@ class Migration(migrations.Migration):
         TenantWalls("ServiceAccount"),
         MutableColumns("ServiceAccount", columns=("name", "state", "revoked_at", "version", "updated_at")),
         JournalRequired("ServiceAccount"),
+        TenantWalls("Delegation", scan=("id", "tenant_id", "state", "expires_at")),
+        MutableColumns("Delegation", columns=("state", "ended_at", "ended_by", "version")),
+        JournalRequired("Delegation"),
     ]

@@ -8,7 +8,16 @@ from rest_framework import serializers
 from factory.rest.serializers import Choice, Identifier, InUseBody, Moment, StrictSerializer, Text, Whole
 from projects.inputs import NewEnvironment, NewMember
 from projects.models import SLUG, SLUG_WORDS
-from projects.states import GRANTS, ROLES, MembershipState, ProjectState, Role, SubjectKind
+from projects.states import (
+    GRANTS,
+    LENDABLE,
+    ROLES,
+    DelegationState,
+    MembershipState,
+    ProjectState,
+    Role,
+    SubjectKind,
+)
 
 
 class Slug(Text):
@@ -134,6 +143,38 @@ class MemberFilter(StrictSerializer):
     """Which memberships to list."""
 
     state = Choice(choices=MembershipState.choices, required=False, default=MembershipState.ACTIVE.value)
+
+
+class DelegationBody(StrictSerializer):
+    """A role that one member lends to another. It counts before `expiresAt`, and not at it."""
+
+    delegationId = Identifier(source="id")
+    projectId = Identifier(source="project_id")
+    role = Choice(choices=LENDABLE)
+    delegator = Text()
+    delegate = Text()
+    reason = Text(max_length=2000)
+    state = Choice(choices=DelegationState.choices)
+    lentAt = Moment(source="lent_at")
+    expiresAt = Moment(source="expires_at")
+    endedAt = Moment(source="ended_at", allow_null=True)
+    endedBy = Text(source="ended_by", allow_blank=True)
+    version = Whole()
+
+
+class NewDelegationBody(StrictSerializer):
+    """One of the caller's own roles, lent to another member of the project until `expiresAt`."""
+
+    role = Choice(choices=LENDABLE)
+    delegate = Text()
+    expiresAt = Moment(source="expires_at")
+    reason = Text(max_length=2000)
+
+
+class DelegationFilter(StrictSerializer):
+    """Which delegations to list."""
+
+    state = Choice(choices=DelegationState.choices, required=False)
 
 
 def new_member(values: dict[str, Any]) -> NewMember:

@@ -22,17 +22,22 @@ from projects.commands import (
     add_member,
     change_member,
     kill_project,
+    lend_role,
     onboard_project,
     remove_member,
     resume_project,
+    revoke_delegation,
     suspend_project,
 )
-from projects.models import Environment, Membership, Project
+from projects.models import Delegation, Environment, Membership, Project
 from projects.rest.serializers import (
     ChangedMemberBody,
+    DelegationBody,
+    DelegationFilter,
     EnvironmentBody,
     MemberBody,
     MemberFilter,
+    NewDelegationBody,
     NewEnvironmentBody,
     NewMemberBody,
     OnboardedBody,
@@ -231,3 +236,46 @@ class MemberDetail(ProjectsView):
             found = Membership.objects.filter(pk=member_id, project=self.own(project_id))
             if not found.exists():
                 raise NotFound("There is no such member here.")
+
+
+class DelegationList(ProjectsView):
+    operation = {"GET": "ListDelegations", "POST": "LendRole"}
+
+    @extend_schema(
+        summary="List a project's delegations",
+        parameters=[DelegationFilter],
+        responses=DelegationBody(many=True),
+    )
+    def get(self, request: Request, project_id: UUID) -> Response:
+        """Who has lent which role to whom, newest first; with `state`, only those of that state."""
+        wanted = DelegationFilter.parse_query(request)
+        with self.reading():
+            rows: QuerySet[Delegation] = Delegation.objects.filter(project=self.own(project_id), **wanted)
+            return Response(
+                page(rows, request, key=("lent_at", "id"), render=lambda row: DelegationBody(row).data)
+            )
+
+    @extend_schema(
+        summary="Lend a role", parameters=[ONCE], request=NewDelegationBody, responses={201: DelegationBody}
+    )
+    def post(self, request: Request, project_id: UUID) -> Response:
+        """Lend one of your own roles in the project to another member, for an absence."""
+        body = NewDelegationBody.parse(request.data)
+        made, headers = self.do(request, lend_role, project_id=project_id, **body)
+        with self.reading():
+            row = Delegation.objects.get(pk=made)
+        return Response(DelegationBody(row).data, 201, headers=headers)
+
+
+class DelegationDetail(ProjectsView):
+    operation = {"DELETE": "RevokeDelegation"}
+
+    @extend_schema(summary="Revoke a delegation", request=None, responses={204: None})
+    def delete(self, request: Request, project_id: UUID, delegation_id: UUID) -> Response:
+        """Take a lent role back, at once. What was decided by it stays decided."""
+        with self.reading():
+            found = Delegation.objects.filter(pk=delegation_id, project=self.own(project_id))
+            if not found.exists():
+                raise NotFound("There is no such delegation here.")
+        revoke_delegation(self.ctx, delegation_id=delegation_id)
+        return Response(status=204)

@@ -21,6 +21,7 @@ from runs.models import Lease, Run, Step
 from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.moving import wait_for_approval
 from runs.operations.parking import park as park_attempt
+from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import decision_note
 from runs.states import AttemptState, LeaseState
 
@@ -169,6 +170,7 @@ def _ask(
         release_id=run.release_id,
         policy=policy,
         project_id=run.project_id,
+        approvers=approvers_of(run, step),
     )
     return view, view.requested_at >= at
 

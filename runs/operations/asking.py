@@ -18,6 +18,7 @@ from runs.engine import Node, nodes
 from runs.models import Run, Step
 from runs.operations.ending import fail_run
 from runs.operations.moving import moved, wait_for_approval
+from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import outputs_of_predecessors
 from runs.states import FailureClass, RunState
 
@@ -76,6 +77,7 @@ def _ask(ctx: Context, run: Run, step: Step, node: Node, policy: PolicyView) -> 
         release_id=run.release_id,
         policy=policy,
         project_id=run.project_id,
+        approvers=approvers_of(run, step),
     )
 
 

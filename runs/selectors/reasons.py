@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from uuid import UUID
 
+from approvals.selectors import pending_of_run
 from factory.clock import now
 from projects.selectors import project
 from projects.states import ProjectState
@@ -50,6 +51,8 @@ class Reasons:
             return "Frozen: the auditor found a violation, and a PlatformAdmin has to look at it."
         if self._run.state == RunState.WAITING:
             return "Waits for a person's approval."
+        if self._run.state == RunState.ACCEPTED and pending_of_run(self._run.id):
+            return "Waits for a person to approve what it may cost."
         if self._run.state == RunState.ACCEPTED and not self._steps:
             return "Its budget is about to be reserved."
         if self._run.state == RunState.CANCELLING:

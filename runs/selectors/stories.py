@@ -1,14 +1,16 @@
 """What a reviewer is told about the run behind a question."""
 
+from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from uuid import UUID
 
 from django.urls import reverse
 
-from approvals.subjects import Story
+from approvals.subjects import Bar, Story
 from factory.models import JournalEntry
 from runs.models import Attempt, Run, Step
-from usage.selectors import usage_of_run
+from usage.selectors import BudgetView, budgets, usage_of_run
 
 TOLD = 40
 """A longer story is on the run's own page."""
@@ -43,3 +45,25 @@ def _events(run_id: UUID) -> list[tuple[datetime, str]]:
         about = names.get(of_attempt.get(entry.entity_id, entry.entity_id), entry.entity)
         told.append((entry.occurred_at, f"{about}: {entry.to_state} ({entry.cause}, by {entry.actor})"))
     return told
+
+
+def story_of_spend(run_id: UUID) -> Story | None:
+    """The run, and what would be left of each budget that pays for it."""
+    told, run = story_of_run(run_id), Run.objects.filter(pk=run_id).first()
+    if told is None or run is None:
+        return None
+    asked = Decimal(str(run.limits["maxCostUsd"]))
+    return replace(told, bars=tuple(_bar(budget, asked) for budget in budgets(run.project_id)))
+
+
+def _bar(budget: BudgetView, asked: Decimal) -> Bar:
+    whose = "project" if budget.project_id else "tenant"
+    taken = budget.amount - budget.available + asked
+    percent = min(100, int(100 * taken / budget.amount)) if budget.amount else 100
+    short = "" if asked <= budget.available else " It is not enough: the run would be denied."
+    return Bar(
+        label=f"The {whose}'s budget, {budget.period_start:%B %Y}",
+        percent=percent,
+        words=f"{budget.available:.2f} of {budget.amount:.2f} {budget.currency} are free; "
+        f"this run asks for {asked:.2f}.{short}",
+    )

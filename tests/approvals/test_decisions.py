@@ -208,14 +208,14 @@ def test_no_part_of_the_house_decides(asker):
     assert asker.view(view.id).state == "Pending"
 
 
-def give_role(asker: Asking, who: Context, *roles: str) -> Context:
+def give_role(asker: Asking, who: Context, *roles: str, version: int = 1) -> Context:
     (key,) = [
         k for k in asker.world.memberships if getattr(asker.world, k).actor.subject == who.actor.subject
     ]
     change_member(
         asker.house,
         membership_id=asker.world.memberships[key],
-        version=1,
+        version=version,
         roles=roles,
         grants=(),
     )

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from approvals.commands import expire_approval
-from approvals.errors import ApprovalNotFound, NotDueYet
+from approvals.errors import ApprovalExpired, ApprovalNotFound, NotDueYet
 from approvals.reconcilers import ApprovalExpiryReconciler
-from factory.errors import Forbidden, TransitionRefused, VersionMismatch
+from factory.errors import Forbidden, Gone, TransitionRefused, VersionMismatch
 from tests.approvals.test_decisions import decide
 from tests.support.evidence import counts, journal, outbox, violations
 from tests.support.world import second_world
@@ -95,3 +95,44 @@ def test_the_policy_may_only_shorten_the_expiry(asker, asked, given):
     policy = replace(asker.policy, document={**asker.policy.document, "rules": [rule]})
     view = asker.ask(policy=policy)
     assert (view.expires_at - view.requested_at).total_seconds() == given * 3600
+
+
+@pytest.mark.requirement("APR-24", "POL-11")
+def test_the_same_is_asked_once_more_where_the_policy_says_so(asker, stage, soon):
+    view = asker.ask(policy=asker.ruled(onExpiry="re-request", quorum=2))
+    decide(asker.world.reviewer, view)
+    time.sleep(soon)
+    assert ApprovalExpiryReconciler().run_once(asker.world.tenant).repaired == 1
+    assert stage.moved == [], "it goes on waiting"
+    [(old, new)] = stage.asked_again
+    assert (old.state, old.id) == ("Expired", view.id)
+    assert (new.state, new.renews, new.proposal_hash) == ("Pending", view.id, view.proposal_hash)
+    assert (new.quorum, new.votes, new.version) == (2, 0, 1), "votes are of one request"
+    assert new.expires_at - new.requested_at == view.expires_at - view.requested_at
+    assert journal(asker.house, new.id) == [("None", "Pending", "AskedAgain")]
+    time.sleep(soon)
+    assert ApprovalExpiryReconciler().run_once(asker.world.tenant).repaired == 1
+    assert [m.state for m in stage.moved] == ["Expired"], "once"
+    assert asker.view(new.id).state == "Expired"
+    assert ApprovalExpiryReconciler().run_once(asker.world.tenant).found == 0
+    assert violations(asker.world.tenant) == []
+
+
+@pytest.mark.requirement("APR-24")
+def test_a_late_decision_asks_once_more_as_well(asker, stage, soon):
+    view = asker.ask(policy=asker.ruled(onExpiry="re-request"))
+    time.sleep(soon)
+    with pytest.raises(ApprovalExpired):
+        decide(asker.world.reviewer, view)
+    [(_, new)] = stage.asked_again
+    assert decide(asker.world.reviewer, new).state == "Approved"
+    assert violations(asker.world.tenant) == []
+
+
+def test_what_needs_no_answer_any_more_is_not_asked_again(asker, stage, soon):
+    view = asker.ask(policy=asker.ruled(onExpiry="re-request"))
+    stage.outdated = Gone("The release was taken back.")
+    time.sleep(soon)
+    ApprovalExpiryReconciler().run_once(asker.world.tenant)
+    assert (asker.view(view.id).state, stage.asked_again) == ("Expired", [])
+    assert [m.state for m in stage.moved] == ["Expired"]

@@ -7,14 +7,15 @@ from uuid import uuid4
 import pytest
 
 from approvals import selectors
-from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch
+from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch, ProposalNotReadable
 from approvals.models import MAX_PROPOSAL_BYTES
 from factory.errors import InvalidInput, TooLarge, TransitionRefused, Unprocessable
 from factory.hashing import digest
 from factory.tenancy import reading
 from tests.approvals.test_decisions import decide, give_role
-from tests.support.approvals import DIFF, supersede
+from tests.support.approvals import supersede
 from tests.support.evidence import audits, counts, journal, outbox, violations
+from tests.support.running import DIFF, OTHER_DIFF
 
 
 @pytest.mark.requirement("APR-01", "APR-17", "APR-29", "EVT-25")
@@ -67,7 +68,7 @@ def test_the_same_question_is_the_same_request(asker):
 @pytest.mark.requirement("APR-06")
 def test_another_proposal_makes_the_pending_one_stale(asker, stage):
     first = asker.ask()
-    second = asker.ask(proposal={"kind": "diff", "files": []})
+    second = asker.ask(proposal=OTHER_DIFF)
     assert second.id != first.id
     assert asker.view(first.id).state == "Stale"
     assert not asker.view(first.id).sent_back
@@ -148,10 +149,10 @@ def test_the_summary_is_one_sentence(asker, summary):
 
 
 def test_a_proposal_has_a_mebibyte(asker):
-    frame = len('{"x":""}')
-    assert asker.ask(proposal={"x": "y" * (MAX_PROPOSAL_BYTES - frame)}).state == "Pending"
+    most = MAX_PROPOSAL_BYTES - len('{"kind":"text","text":""}')
+    assert asker.ask(proposal={"kind": "text", "text": "y" * most}).state == "Pending"
     with pytest.raises(TooLarge):
-        asker.again().ask(proposal={"x": "y" * (MAX_PROPOSAL_BYTES - frame + 1)})
+        asker.again().ask(proposal={"kind": "text", "text": "y" * (most + 1)})
 
 
 @pytest.mark.parametrize("proposal", [{"x": float("nan")}, {"x": 2**60}, {"x": "\ud800"}])
@@ -164,6 +165,41 @@ def test_a_claimed_hash_must_be_the_proposals(asker):
     assert asker.ask(proposal_hash=digest(DIFF)).state == "Pending"
     with pytest.raises(ProposalHashMismatch):
         asker.again().ask(proposal_hash=digest({}))
+
+
+@pytest.mark.parametrize(
+    ("proposal", "pointer"),
+    [
+        ({"kind": "interpretive-dance", "text": "yes"}, "/proposal/kind"),
+        ({"text": "yes"}, "/proposal/kind"),
+        ({"kind": ["text"], "text": "yes"}, "/proposal/kind"),
+        ({"kind": "unified-diff", "diff": "no diff at all"}, "/proposal/diff"),
+        ({"kind": "unified-diff", "files": ["report.md"]}, "/proposal/diff"),
+        ({"kind": "tool-call", "tool": "deploy"}, "/proposal/arguments"),
+        ({"kind": "tool-call", "tool": " ", "arguments": {}}, "/proposal/tool"),
+        ({"kind": "manifest", "manifest": {}}, "/proposal/manifest"),
+        ({"kind": "spend-estimate", "amount": 12}, "/proposal/amount"),
+        ({"kind": "text", "text": "\n"}, "/proposal/text"),
+    ],
+)
+def test_what_nobody_could_be_shown_is_not_asked(asker, proposal, pointer):
+    before = counts(asker.house)
+    with pytest.raises(ProposalNotReadable) as refused:
+        asker.ask(proposal=proposal)
+    assert [fault.pointer for fault in refused.value.errors] == [pointer]
+    assert counts(asker.house) == before
+
+
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        {"kind": "tool-call", "tool": "deploy", "arguments": {}},
+        {"kind": "manifest", "manifest": {"asset": "a"}},
+        {"kind": "text", "text": "Hello"},
+    ],
+)
+def test_each_kind_can_be_asked_about(asker, proposal):
+    assert asker.ask(proposal=proposal).is_pending
 
 
 def test_the_environment_is_one_of_the_project(asker):

@@ -17,8 +17,13 @@ SHORT = HOSTILE[0] + HOSTILE[3] + HOSTILE[12]
 PROPOSALS = [
     change(DIFF, ALL_OF_IT),
     change(DIFF.replace("b/x", f"b/{HOSTILE[2]}"), SHORT),
-    {"kind": HOSTILE[0], HOSTILE[2]: HOSTILE[3], "nested": {HOSTILE[0]: HOSTILE}},
-    {"kind": "unified-diff", "diff": "@@ " + ALL_OF_IT, "message": ALL_OF_IT},
+    {
+        "kind": "tool-call",
+        "tool": HOSTILE[0],
+        "arguments": {HOSTILE[2]: HOSTILE[3], "nested": {HOSTILE[0]: HOSTILE}},
+        HOSTILE[4]: ALL_OF_IT,
+    },
+    {"kind": "text", "text": ALL_OF_IT, HOSTILE[1]: HOSTILE},
 ]
 
 

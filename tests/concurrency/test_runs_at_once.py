@@ -14,7 +14,7 @@ from runs.commands import cancel_run, expire_lease, start_run, submit
 from runs.errors import AttemptSettled, StaleFencingToken
 from runs.models import Run
 from tests.support.races import race
-from tests.support.running import House, effect
+from tests.support.running import House, effect, said
 from tests.support.threads import at_once
 
 
@@ -93,12 +93,12 @@ def test_no_decision_is_lost_while_its_attempt_parks(house: House) -> None:
     for turn in range(50):
         run_id = house.run("gated")
         work = worker.take()
-        asked = worker.ask(work, proposal={"turn": turn})
+        asked = worker.ask(work, proposal=said(f"turn {turn}"))
 
         def decide(approval_id=asked.approval_id) -> None:
             house.decide(approval_id)
 
-        answers = race(partial(worker.ask, work, proposal={"turn": turn}, park=True), decide)
+        answers = race(partial(worker.ask, work, proposal=said(f"turn {turn}"), park=True), decide)
         assert not [a for a in answers if isinstance(a, Exception)], answers
         if answers[0].parked:
             work = worker.take()

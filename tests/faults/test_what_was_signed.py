@@ -12,10 +12,10 @@ from factory.hashing import digest
 from runs.commands import report_outcome
 from tests.support.api import Api, worker_token
 from tests.support.evidence import audits, violations
-from tests.support.running import DIFF, House, effect
+from tests.support.running import DIFF, OTHER_DIFF, House, effect
 from tests.watch.server import serving
 
-OTHER = {"kind": "diff", "files": [{"path": "secrets.txt", "added": 1, "removed": 0}]}
+OTHER = OTHER_DIFF
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from runs.errors import RunEnded
 from runs.models import CancellationIntent
 from runs.reconcilers import LeaseExpiryReconciler
 from tests.support.evidence import journal, outbox
-from tests.support.running import House, effect
+from tests.support.running import OTHER_DIFF, House, effect
 from usage.selectors import reservation_of
 
 
@@ -110,7 +110,7 @@ def test_an_authorized_attempt_that_nobody_holds_is_uncertain(house: House) -> N
     asked = worker.ask(work)
     house.decide(asked.approval_id)
     worker.authorize(work, asked.approval_id)
-    worker.ask(work, proposal={"kind": "another"}, park=True)
+    worker.ask(work, proposal=OTHER_DIFF, park=True)
     assert cancel(house, run_id) == "Cancelled"
     step = house.steps(run_id)["publish"]
     assert house.attempt(work.attempt_id).state == "Uncertain"

@@ -10,9 +10,9 @@ from projects.commands import suspend_project
 from runs.commands import expire_lease, resolve_step
 from runs.selectors import run_view
 from tests.support.evidence import audits, journal, violations
-from tests.support.running import Hand, House, costing, effect
+from tests.support.running import OTHER_DIFF, Hand, House, costing, effect, said
 
-OTHER = {"kind": "diff", "files": [{"path": "report.md", "added": 1, "removed": 0}]}
+OTHER = OTHER_DIFF
 
 
 def lapse(house: House, work) -> None:
@@ -81,10 +81,10 @@ def test_the_tenth_round_ends_a_step_that_waits_for_its_retry_too(house: House) 
     """The worker asked, and broke before anybody answered: the answer comes to a step without an attempt."""
     run_id, worker = house.run("gated"), house.hand()
     for number in range(9):
-        asked = worker.ask(worker.take(), proposal={"round": number}, park=True)
+        asked = worker.ask(worker.take(), proposal=said(f"round {number}"), park=True)
         house.decide(asked.approval_id, "request_changes", reason=f"no {number}")
     work = worker.take()
-    last = worker.ask(work, proposal={"round": 9})
+    last = worker.ask(work, proposal=said("round 9"))
     worker.fail(work)
     assert (house.state(run_id), house.step_states(run_id)) == ("WaitingForApproval", {"publish": "Pending"})
     house.decide(last.approval_id, "request_changes", reason="no more")

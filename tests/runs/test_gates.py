@@ -11,9 +11,9 @@ from factory.tenancy import reading
 from runs.commands import Park
 from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
 from tests.support.evidence import counts, journal
-from tests.support.running import DIFF, House, effect
+from tests.support.running import DIFF, OTHER_DIFF, House, effect, said
 
-OTHER = {"kind": "diff", "files": [{"path": "report.md", "added": 1, "removed": 0}]}
+OTHER = OTHER_DIFF
 
 
 def code_of(call) -> str:
@@ -148,7 +148,7 @@ def test_after_ten_rounds_the_step_fails(house: House) -> None:
     worker = house.hand()
     for number in range(10):
         work = worker.take()
-        asked = worker.ask(work, proposal={"round": number}, park=True)
+        asked = worker.ask(work, proposal=said(f"round {number}"), park=True)
         house.decide(asked.approval_id, "request_changes", reason=f"no {number}")
     run = house.row(run_id)
     assert (run.state, run.failure_class) == ("Failed", "validation")

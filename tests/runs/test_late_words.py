@@ -122,7 +122,7 @@ def test_the_identical_authorization_answers_the_same_whatever_became_of_the_run
         suspend_project(house.world.tenant_admin, project_id=house.world.project, reason="audit")
     assert worker.authorize(work, asked.approval_id) == taken
     with pytest.raises(DomainError):
-        worker.authorize(work, asked.approval_id, proposal={"another": 1})
+        worker.authorize(work, asked.approval_id, proposal={"kind": "text", "text": "another"})
     if meanwhile == "cancelled":
         assert house.leases(run_id)[0].expires_at == lease.expires_at, (
             "It renews nothing of a run that stops."

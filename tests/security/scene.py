@@ -5,7 +5,7 @@ In each a gated run waits for its approval, so that there is an id of every kind
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,7 +21,7 @@ from factory.models import OutboxEvent
 from factory.tenancy import reading
 from factory.webhooks.commands import create_webhook
 from factory.webhooks.signing import new_secret
-from projects.commands import add_member, onboard_project, register_service_account
+from projects.commands import add_member, lend_role, onboard_project, register_service_account
 from projects.inputs import NewEnvironment, NewMember
 from registry.commands import move_alias
 from registry.selectors import load_release
@@ -114,6 +114,7 @@ def _place(house: House, project: UUID) -> Place:
         "account_id": _account(ctx, everybody, project),
         "worker_id": _worker(ctx, UUID(lease)),
         "member_id": str(member),
+        "delegation_id": _delegation(everybody, project),
         "approval_id": approval_id,
         "revision": revision,
         "release_id": str(house.release),
@@ -144,6 +145,17 @@ def _account(ctx: Context, owner: Context, project: UUID) -> str:
 def _worker(ctx: Context, lease_id: UUID) -> str:
     with reading(ctx):
         return str(Lease.objects.get(pk=lease_id).worker_id)
+
+
+def _delegation(ctx: Context, project: UUID) -> str:
+    return lend_role(
+        ctx,
+        project_id=project,
+        role="Reviewer",
+        delegate=subject_of(ctx.tenant_id, "platform_admin"),
+        expires_at=datetime.now(UTC) + timedelta(days=1),
+        reason="away",
+    )
 
 
 def _environment(ctx: Context, project: UUID) -> str:
@@ -261,6 +273,15 @@ BODIES: dict[str, Body] = {
         "proposalHash": a_hash(p),
         "reason": "seen",
     },
+    "DecideApprovals": lambda p, i: {
+        "items": [{"approvalId": i["approval_id"], "decision": "reject", "version": 9, "proposalHash": "x"}]
+    },
+    "LendRole": lambda p, i: {
+        "role": "Reviewer",
+        "delegate": subject_of(p.tenant, "tenant_admin"),
+        "expiresAt": (datetime.now(UTC) + timedelta(hours=1)).isoformat(),
+        "reason": "away",
+    },
     "PublishPolicyRevision": lambda p, i: {"document": document(p), "note": "again"},
     "EvaluatePolicy": lambda p, i: {"actionClass": "shared-write", "environment": "staging"},
     "SubmitRelease": lambda p, i: {
@@ -302,7 +323,7 @@ BODIES |= {
     "PingWebhook": lambda p, i: None,
     "RetryDelivery": lambda p, i: {"kind": "handlers", "reason": "again"},
 }
-BODILESS = {"RemoveMember"}
+BODILESS = {"RemoveMember", "RevokeDelegation"}
 READS = {"GET", "HEAD"}
 
 NOBODY: dict[str, Callable[[], str]] = {

@@ -16,12 +16,11 @@ from factory.context import Context
 from factory.errors import DomainError
 from factory.identity.permissions import permit
 from factory.tenancy import reading
+from tests.support.running import DIFF
 from tests.support.world import World, world
 
 for name in ("TestAsk", "TestConsume", "TestCancelPending", "TestStartValidity", "TestSupersede"):
     permit(name, scope=None, roles=(), kinds=("system",), level="tenant")
-
-DIFF = {"kind": "diff", "files": [{"path": "report.md", "added": 142, "removed": 0}]}
 
 
 @dataclass
@@ -29,6 +28,7 @@ class Stage:
     """A subject whose moves a test can see. Its lock is real, its state is a list."""
 
     moved: list[ApprovalView] = field(default_factory=list)
+    asked_again: list[tuple[ApprovalView, ApprovalView]] = field(default_factory=list)
     outdated: DomainError | None = None
     fault: Exception | None = None
 
@@ -48,12 +48,15 @@ class Stage:
         if view.run_id is not None and not selectors.pending_of_run(view.run_id):
             operations.start_validity(ctx, view.run_id)
 
+    def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
+        self.asked_again.append((old, new))
+
 
 @contextmanager
 def staged() -> Iterator[Stage]:
-    """Both kinds of subject are a `Stage` for the while."""
+    """Every kind of subject is a `Stage` for the while."""
     held, stage = dict(subjects._subjects), Stage()
-    for kind in ("run", "publication"):
+    for kind in ("run", "spend", "publication"):
         subjects.register(kind, stage)
     try:
         yield stage
@@ -112,6 +115,11 @@ class Asking:
             "requester_person": actor.person,
         }
         return self.ask(**{**question, **other})
+
+    def ruled(self, **words: Any) -> PolicyView:
+        """The policy with other words in its rule about shared writes."""
+        first, *others = self.policy.document["rules"]
+        return replace(self.policy, document={**self.policy.document, "rules": [{**first, **words}, *others]})
 
     def again(self) -> "Asking":
         """Another step of the same run."""

@@ -40,7 +40,20 @@ from usage.commands import create_budget, establish_pricing
 from usage.periods import month_of
 
 PROFILE = "code-agent"
-DIFF = {"kind": "diff", "files": [{"path": "report.md", "added": 142, "removed": 0}]}
+PATCH = """\
+--- a/report.md
++++ b/report.md
+@@ -1 +1,2 @@
+ # Report
++{}
+"""
+DIFF = {"kind": "unified-diff", "diff": PATCH.format("All is well.")}
+OTHER_DIFF = {"kind": "unified-diff", "diff": PATCH.format("All is very well.")}
+
+
+def said(text: str) -> dict[str, str]:
+    """A proposal in plain words."""
+    return {"kind": "text", "text": text}
 
 
 def node(key: str, *depends_on: str, side_effect_class: str = "read", **more: Any) -> dict[str, Any]:
@@ -79,6 +92,12 @@ WORKFLOWS = [
     workflow("brief", node("look", timeoutMinutes=1)),
     workflow("diamond", node("a"), node("b", "a"), node("c", "a"), node("d", "b", "c")),
     workflow("gated", node("publish", side_effect_class="shared-write")),
+    workflow(
+        "narrow",
+        node(
+            "publish", side_effect_class="shared-write", approvers={"roles": ["WorkspaceAdmin"], "quorum": 2}
+        ),
+    ),
     workflow("hasty", node("publish", side_effect_class="shared-write", timeoutMinutes=1)),
     workflow(
         "gates",

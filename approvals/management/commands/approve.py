@@ -1,0 +1,105 @@
+"""Decide from the command line, as one of the project's members: first read, then answer what was read."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from approvals import selectors
+from approvals.commands import decide_approval
+from approvals.selectors import ApprovalView
+from approvals.states import Decision
+from factory.admin.show import pretty, seen
+from factory.context import Context
+from factory.errors import DomainError
+from factory.management.acting import acting_as
+from factory.tenancy import reading
+
+SCOPES = frozenset({"factory.approvals.read", "factory.approvals.decide"})
+
+
+class Command(BaseCommand):
+    help = (
+        "Show an approval request; with --seen-version and --proposal-hash, as shown, decide on it. "
+        "The same rules hold as in the console."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("approval", type=UUID, help="the id of the request")
+        parser.add_argument("--tenant", required=True)
+        parser.add_argument("--project", required=True, help="the project's slug")
+        parser.add_argument("--as", dest="subject", required=True, help="the subject who decides")
+        parser.add_argument("--decision", choices=Decision.values, default=Decision.APPROVE.value)
+        parser.add_argument("--seen-version", type=int, help="the version that was shown")
+        parser.add_argument("--proposal-hash", help="the hash that was shown")
+        parser.add_argument("--reason", default="")
+        parser.add_argument("--break-glass", action="store_true", help="outside the rule; needs a reason")
+        parser.add_argument("--json", action="store_true", help="for scripts")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        ctx = acting_as(
+            options["subject"], tenant_id=options["tenant"], project=options["project"], scopes=SCOPES
+        )
+        version, proposal_hash = options["seen_version"], options["proposal_hash"]
+        if version is None or proposal_hash is None:
+            self._show(ctx, options["approval"], as_json=options["json"])
+            return
+        try:
+            view = decide_approval(
+                ctx,
+                approval_id=options["approval"],
+                decision=options["decision"],
+                version=version,
+                proposal_hash=proposal_hash,
+                reason=options["reason"],
+                break_glass=options["break_glass"],
+            )
+        except DomainError as refusal:
+            raise CommandError(f"{refusal.title}. {refusal.detail}") from refusal
+        self._tell(view, as_json=options["json"])
+
+    def _show(self, ctx: Context, approval_id: UUID, *, as_json: bool) -> None:
+        """What would be decided, and how to say it: nothing is, before it has been read."""
+        with reading(ctx):
+            row = selectors.visible(ctx).filter(pk=approval_id).first()
+            if row is None:
+                raise CommandError("There is no such approval here.")
+            view = selectors.approval_view(row)
+            no = selectors.refusal_for(ctx, view)
+            content = selectors.proposal(view.id).content if selectors.may_see_proposal(ctx, view) else None
+        if as_json:
+            told = self._facts(view) | {"proposal": content, "whyNot": no.detail if no else ""}
+            self.stdout.write(json.dumps(told))
+            return
+        self.stdout.write(f"{view.action_class}: {seen(view.summary)} ({view.state})")
+        self.stdout.write(f"asked by {view.requested_by}, until {view.expires_at:%Y-%m-%d %H:%M:%S} UTC")
+        self.stdout.write(seen(pretty(content)) if content is not None else "Its content is not for you.")
+        if no is not None:
+            self.stdout.write(f"You may not decide: {no.detail}")
+        elif view.is_pending:
+            seen_here = f"--seen-version {view.version} --proposal-hash {view.proposal_hash}"
+            self.stdout.write(f"To decide on exactly this: {seen_here}")
+
+    def _tell(self, view: ApprovalView, *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(self._facts(view)))
+        elif view.is_pending:
+            self.stdout.write(f"Kept: {view.votes} of {view.quorum} have approved.")
+        else:
+            self.stdout.write(f"{view.state} by {view.decided_by}.")
+
+    def _facts(self, view: ApprovalView) -> dict[str, Any]:
+        return {
+            "approvalId": str(view.id),
+            "state": view.state,
+            "decision": view.decision,
+            "decidedBy": view.decided_by,
+            "onBehalfOf": view.decided_for,
+            "breakGlass": view.break_glass,
+            "votes": view.votes,
+            "quorum": view.quorum,
+            "version": view.version,
+            "proposalHash": view.proposal_hash,
+        }

@@ -1,0 +1,75 @@
+"""Who may see what: the requests within a scope, those that wait for somebody, and their content."""
+
+from collections.abc import Collection
+
+from django.db.models import Q, QuerySet
+
+from approvals.models import ApprovalRequest
+from approvals.selectors.eligibility import refusal_for
+from approvals.selectors.requests import requests
+from approvals.selectors.views import ApprovalView
+from approvals.states import ApprovalState
+from factory.context import Context
+from factory.identity.directory import directory
+
+SEES_THE_PROJECT = frozenset({"Reviewer", "WorkspaceAdmin", "Operator", "PlatformAdmin", "Observer"})
+"""Roles that see every request of their project; anybody else sees what they asked for."""
+
+PAYLOADS = "factory.payloads.read"
+
+
+def reachable(ctx: Context) -> QuerySet[ApprovalRequest]:
+    """The requests within the caller's trusted scope: of their project, and of the tenant as a whole.
+
+    A token without a project reaches no project's requests; a session that has chosen none stands in
+    the whole tenant, by memberships of the whole tenant.
+    """
+    of_tenant = Q(project_id__isnull=True)
+    if ctx.project_id is not None:
+        return requests().filter(of_tenant | Q(project_id=ctx.project_id))
+    everywhere = ctx.actor.kind == "system" or ctx.channel in ("admin", "cli")
+    return requests() if everywhere else requests().filter(of_tenant)
+
+
+def visible(ctx: Context) -> QuerySet[ApprovalRequest]:
+    """The requests that the caller may see: all within their scope, or only their own."""
+    rows, actor = reachable(ctx), ctx.actor
+    if actor.kind == "system" or actor.roles & SEES_THE_PROJECT:
+        return rows
+    own = {actor.subject, actor.person} - {""}
+    return rows.filter(Q(requested_by__in=own) | Q(requester_person__in=own))
+
+
+def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
+    """What waits for the caller: pending, within their scope, theirs to decide, and not voted on by them.
+
+    The roles and the people are compared by the database, so that a page of them is a page.
+    """
+    actor = ctx.actor
+    standing = directory().grants_of(actor.subject, ctx.tenant_id, ctx.project_id)
+    rows = reachable(ctx).filter(state=ApprovalState.PENDING)
+    if standing is None:
+        return rows.none()
+    by_role = Q(pk__in=[])
+    for role in standing.own_roles & actor.roles:
+        by_role |= Q(approver_roles__contains=[role])
+    for loan in standing.lent:
+        if loan.role in actor.roles:
+            by_role |= Q(approver_roles__contains=[loan.role]) & ~_involves({loan.delegator})
+    own = {actor.subject, actor.person, standing.person} - {""}
+    return rows.filter(by_role).exclude(_involves(own)).exclude(votes_cast__voter=actor.subject)
+
+
+def _involves(people: Collection[str]) -> Q:
+    return Q(requested_by__in=people) | Q(requester_person__in=people) | Q(author_person__in=people)
+
+
+def may_see_proposal(ctx: Context, view: ApprovalView) -> bool:
+    """Payloads are for those with the scope and the grant, and always for who may decide."""
+    return reads_payloads(ctx) or refusal_for(ctx, view) is None
+
+
+def reads_payloads(ctx: Context) -> bool:
+    """Whether the caller reads inputs, outputs and proposals: it needs the scope and the grant."""
+    actor = ctx.actor
+    return actor.kind == "system" or (PAYLOADS in actor.scopes and "payloads" in actor.grants)

@@ -1,0 +1,120 @@
+"""The page of lent roles: who has lent what to whom, lending one's own, and taking it back."""
+
+from datetime import UTC
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from factory.admin.base import HouseAdmin
+from factory.admin.scope import context_of
+from factory.admin.show import badge, seen, span
+from factory.admin.site import site
+from factory.clock import now
+from factory.identity.permissions import may
+from factory.tenancy import reading
+from projects.commands import lend_role, revoke_delegation
+from projects.inputs import ordered
+from projects.models import Delegation
+from projects.selectors import members, memberships_of
+from projects.states import LENDABLE, DelegationState, SubjectKind
+
+
+@admin.register(Delegation, site=site)
+class DelegationAdmin(HouseAdmin[Any]):
+    """Roles that members have lent to others. A lent role counts until its end, and not at it."""
+
+    view_operation = "ListDelegations"
+    list_display = ("role", "delegator", "delegate", "place", "status", "ends", "why", "end_it")
+    list_display_links = None
+    list_select_related = ("project",)
+    list_filter = ("state", "role")
+    search_fields = ("delegator", "delegate", "reason")
+    ordering = ("-lent_at", "-id")
+    list_before_template = "projects/lend.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        own = [
+            path("lend/", wrap(require_POST(self.lend_view)), name="projects_lend"),
+            path("<uuid:delegation_id>/revoke/", wrap(self.revoke_view), name="projects_revoke_delegation"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        ctx = context_of(request)
+        with reading(ctx):
+            own = [r for one in memberships_of(ctx.actor.subject, ctx.project_id) for r in one.roles]
+            others = [m for m in members(ctx.project_id) if m.kind == SubjectKind.PERSON]
+        may_lend = ctx.project_id is not None and may(ctx, "LendRole")
+        extra = {
+            "lendable": ordered(own, LENDABLE) if may_lend else [],
+            "borrowers": list({m.subject: m for m in others if m.subject != ctx.actor.subject}.values()),
+        }
+        return super().changelist_view(request, {**(extra_context or {}), **extra})
+
+    def lend_view(self, request: HttpRequest) -> HttpResponse:
+        ctx, sent = context_of(request), request.POST
+        until = parse_datetime(sent.get("until", ""))
+        then = reverse("admin:projects_delegation_changelist")
+        if ctx.project_id is None or until is None:
+            messages.error(request, "Choose a project above, and a time that is one.")
+            return HttpResponseRedirect(then)
+        command = partial(
+            lend_role,
+            ctx,
+            project_id=ctx.project_id,
+            role=sent.get("role", ""),
+            delegate=sent.get("delegate", ""),
+            expires_at=until.replace(tzinfo=UTC),
+            reason=sent.get("reason", ""),
+        )
+        return self.act(request, command, done="Lent. Both names will stand on every decision.", then=then)
+
+    def revoke_view(self, request: HttpRequest, delegation_id: UUID) -> HttpResponse:
+        ctx, then = context_of(request), reverse("admin:projects_delegation_changelist")
+        if request.method == "POST":
+            command = partial(revoke_delegation, ctx, delegation_id=delegation_id)
+            return self.act(request, command, done="Ended. It gives nothing any more.", then=then)
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=delegation_id).first()
+            if row is None or not may(ctx, "ListDelegations"):
+                raise Http404
+            told = {**self.admin_site.each_context(request), "title": "End a delegation", "row": row}
+            response = TemplateResponse(request, "projects/revoke.html", {**told, "opts": None})
+            response.render()
+        return response
+
+    @admin.display(description="state")
+    def status(self, row: Delegation) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="project")
+    def place(self, row: Delegation) -> str:
+        return row.project.name
+
+    @admin.display(description="ends")
+    def ends(self, row: Delegation) -> str:
+        if row.state != DelegationState.ACTIVE:
+            return "–"
+        left = (row.expires_at - now()).total_seconds()
+        return f"in {span(left)}" if left > 0 else "its time is over"
+
+    @admin.display(description="reason")
+    def why(self, row: Delegation) -> str:
+        return seen(row.reason)
+
+    @admin.display(description="")
+    def end_it(self, row: Delegation) -> SafeString:
+        if row.state != DelegationState.ACTIVE:
+            return SafeString("")
+        url = reverse("admin:projects_revoke_delegation", args=[row.id])
+        return format_html('<a class="fc-link" href="{}">End it…</a>', url)
