@@ -189,7 +189,7 @@ def test_each_refusal_has_its_status_and_its_word(asker, reviewer, soon, setting
         ({"proposalHash": None}, "/proposalHash"),
         ({"reason": 7}, "/reason"),
         ({"reason": "x" * 2001}, "/reason"),
-        ({"breakGlass": True}, "/breakGlass"),
+        ({"breakGlass": "yes"}, "/breakGlass"),
         ({"decidedBy": "ann"}, "/decidedBy"),
         ({"tenantId": "t"}, "/tenantId"),
     ],
@@ -299,6 +299,8 @@ def test_explains(asker):
         "effect": "require-approval",
         "rule": "rule 3: production in *",
         "approverRoles": ["Reviewer", "WorkspaceAdmin"],
+        "quorum": 1,
+        "onExpiry": "fail",
         "expiryHours": 72.0,
         "validHours": 24.0,
     }
@@ -306,7 +308,7 @@ def test_explains(asker):
     assert (own["mayDecide"], "never decides on it" in own["whyNot"]) == (False, True)
     free = observer.post(f"{POLICIES}/evaluate", {"actionClass": "read", "revision": "r1"}).json()
     assert (free["effect"], free["approverRoles"], free["whoMayDecide"]) == ("allow", [], [])
-    assert problem(observer.post(f"{POLICIES}/evaluate", {"actionClass": "spend"}))["status"] == 400
+    assert problem(observer.post(f"{POLICIES}/evaluate", {"actionClass": "dance"}))["status"] == 400
     assert problem(observer.post(f"{POLICIES}/evaluate", {}))["status"] == 400
     assert counts(asker.house) == before
 

@@ -16,7 +16,7 @@ from tests.support.running import House, said
 
 pytestmark = pytest.mark.browser
 INBOX = "/admin/approvals/approvalrequest/"
-PICTURES = os.environ.get("FACTORY_PICTURES", "")
+PICTURES = os.environ.get("PICTURES_OF_PAGES", "")
 CALL = {
     "kind": "tool-call",
     "tool": "deploy",
