@@ -1,14 +1,15 @@
 """The manifest: read strictly, checked completely, every fault with its place. Pure: no database, no Git."""
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator
 
+from factory import strict_yaml
 from factory.errors import FieldError, InvalidInput
 from factory.hashing import canonical
 from registry.errors import ManifestRefused
@@ -18,59 +19,18 @@ from registry.workflows import rank, workflow_faults
 MAX_MANIFEST_BYTES = 256 * 1024
 MAX_FAULTS = 50
 
-_JSON_TAGS = ("null", "bool", "int", "float", "str", "seq", "map")
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML that is JSON in other clothes: no aliases (they make bombs), no double keys, no dates."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.events.AliasEvent):
-            _stop(self.peek_event(), "an alias is not allowed")  # type: ignore[no-untyped-call]
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if getattr(event, "anchor", None):
-            _stop(event, "an anchor is not allowed")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.tag != "tag:yaml.org,2002:str":
-                _stop(key, "a key has to be text; put it in quotes")
-            if key.value in seen:
-                _stop(key, f"the key {key.value!r} is written twice")
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_constructors = {
-    tag: make
-    for tag, make in yaml.SafeLoader.yaml_constructors.items()
-    if tag is None or tag.removeprefix("tag:yaml.org,2002:") in _JSON_TAGS
-}
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, expression) for tag, expression in rules if not tag.endswith((":timestamp", ":merge"))]
-    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _stop(where: Any, problem: str) -> NoReturn:
-    raise yaml.MarkedYAMLError(problem=problem, problem_mark=where.start_mark)
-
 
 def parse(content: bytes) -> dict[str, Any]:
     """The manifest as JSON values. Raises ManifestRefused with the line of the fault."""
     if len(content) > MAX_MANIFEST_BYTES:
         raise ManifestRefused(f"The manifest is larger than {MAX_MANIFEST_BYTES // 1024} KiB.")
     try:
-        value = yaml.load(content.decode("utf-8"), Loader=_Loader)
+        value = strict_yaml.load(content.decode("utf-8"))
         canonical(value)
     except UnicodeDecodeError as fault:
         raise ManifestRefused("The manifest is not UTF-8 text.") from fault
     except yaml.MarkedYAMLError as fault:
-        mark = fault.problem_mark
-        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ManifestRefused(f"The manifest is not readable{place}: {fault.problem}.") from fault
+        raise ManifestRefused(f"The manifest is not readable{strict_yaml.place(fault)}.") from fault
     except (yaml.YAMLError, RecursionError, ValueError, InvalidInput) as fault:
         raise ManifestRefused(f"The manifest is not readable: {fault}") from fault
     if not isinstance(value, dict):

@@ -1,17 +1,31 @@
-"""Pages of the policy's revisions."""
+"""Pages of the policy: what holds, what changed, what would happen, and a new revision."""
 
-import json
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
-from django.utils.html import format_html
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
+from approvals import selectors
+from approvals.commands import publish_policy_revision
 from approvals.models import PolicyRevision
+from approvals.policy import document as documents
+from approvals.policy.comparing import compare, in_words
+from approvals.policy.patterns import ANYWHERE
+from approvals.states import ActionClass, Effect
 from factory.admin.base import HouseAdmin
+from factory.admin.confirming import Act
+from factory.admin.scope import context_of
 from factory.admin.show import short, when
 from factory.admin.site import site
+from factory.errors import DomainError
+from factory.identity.permissions import may
+from factory.tenancy import reading
+from projects.selectors import environments
+
+TONES = {Effect.ALLOW: "good", Effect.REQUIRE_APPROVAL: "wait", Effect.DENY: "bad"}
 
 
 @admin.register(PolicyRevision, site=site)
@@ -22,11 +36,6 @@ class PolicyAdmin(HouseAdmin[PolicyRevision]):
     list_display = ("revision", "note", "published_by", "at", "hash")
     search_fields = ("note", "published_by")
     ordering = ("-number",)
-    fields = ("revision", "note", "published_by", "at", "document_hash", "warned", "text")
-    readonly_fields = fields
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super().has_view_permission(request, obj)
 
     @admin.display(description="published")
     def at(self, row: PolicyRevision) -> SafeString:
@@ -36,10 +45,136 @@ class PolicyAdmin(HouseAdmin[PolicyRevision]):
     def hash(self, row: PolicyRevision) -> SafeString:
         return short(row.document_hash)
 
-    @admin.display(description="warnings")
-    def warned(self, row: PolicyRevision) -> str:
-        return "; ".join(row.warnings) or "none"
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("explain/", view(self.explain_view), name="approvals_policy_explain"),
+            path("compare/", view(self.compare_view), name="approvals_policy_compare"),
+            path("publish/", view(self.publish_view), name="approvals_policy_publish"),
+        ]
+        return [*own, *super().get_urls()]
 
-    @admin.display(description="document")
-    def text(self, row: PolicyRevision) -> SafeString:
-        return format_html('<pre class="fc-mono">{}</pre>', json.dumps(row.document, indent=2))
+    def acts(self, request: HttpRequest, row: PolicyRevision | None) -> list[Act]:
+        found = [Act("What would happen?", reverse("admin:approvals_policy_explain"))]
+        if row is not None and row.number > 1:
+            pair = f"?before=r{row.number - 1}&after={row.revision}"
+            found.append(Act("What it changed", reverse("admin:approvals_policy_compare") + pair))
+        if may(context_of(request), "PublishPolicyRevision"):
+            found.append(Act("Publish a new revision", reverse("admin:approvals_policy_publish")))
+        return found
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, *args: Any, **more: Any
+    ) -> Any:
+        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
+            raise Http404
+        return self.in_scope(request, lambda: self._page(request, object_id or ""))
+
+    def _page(self, request: HttpRequest, object_id: str) -> TemplateResponse:
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        context = {
+            "row": row,
+            "rules": [
+                (number, rule, in_words(rule), TONES[Effect(rule["effect"])])
+                for number, rule in enumerate(row.document["rules"], start=1)
+            ],
+            "anywhere": ANYWHERE,
+            "text": documents.written(row.document),
+            "acts": self.acts(request, row),
+        }
+        return self._shown(request, "approvals/policy.html", f"Policy {row.revision}", context)
+
+    def compare_view(self, request: HttpRequest) -> Any:
+        """Two revisions, by what they say about each class and environment."""
+        self._require(request, "ReadPolicyRevision")
+        return self.in_scope(request, lambda: self._compared(request))
+
+    def _compared(self, request: HttpRequest) -> TemplateResponse:
+        known = [row.revision for row in selectors.policy_revisions()[:200]]
+        after = request.GET.get("after") or (known[0] if known else "")
+        before = request.GET.get("before") or (known[1] if len(known) > 1 else after)
+        try:
+            pair = selectors.policy_named(before), selectors.policy_named(after)
+        except DomainError as missing:
+            raise Http404(missing.detail) from missing
+        context = {
+            "known": known,
+            "before": pair[0],
+            "after": pair[1],
+            "differences": compare(pair[0].document, pair[1].document),
+        }
+        return self._shown(request, "approvals/compare.html", f"From {before} to {after}", context)
+
+    def explain_view(self, request: HttpRequest) -> Any:
+        """What would happen to an action, why, and who could decide about it right now."""
+        self._require(request, "EvaluatePolicy")
+        return self.in_scope(request, lambda: self._explained(request))
+
+    def _explained(self, request: HttpRequest) -> TemplateResponse:
+        ctx, sent = context_of(request), request.GET
+        places = sorted({one.slug for one in environments(ctx.project_id)})
+        context: dict[str, Any] = {"classes": ActionClass.values, "places": places, "sent": sent}
+        status = 200
+        if sent.get("class"):
+            try:
+                word = sent.get("revision", "").strip()
+                policy = selectors.policy_named(word) if word else selectors.current_policy(ctx)
+                told = selectors.explain(
+                    policy,
+                    sent["class"],
+                    project_id=ctx.project_id,
+                    environment=sent.get("environment") or None,
+                    requested_by=sent.get("requester", "").strip(),
+                )
+                context |= {"told": told, "tone": TONES[told.verdict.effect]}
+            except DomainError as refusal:
+                context["refusal"], status = refusal, refusal.http_status
+        return self._shown(request, "approvals/explain.html", "What would happen?", context, status)
+
+    def publish_view(self, request: HttpRequest) -> Any:
+        """Write the next revision: checked, compared with the one in force, then published."""
+        self._require(request, "PublishPolicyRevision")
+        ctx, sent = context_of(request), request.POST
+        refusal, found, differences = None, None, None
+        if request.method == "POST":
+            try:
+                found = documents.read(sent.get("document", ""))
+                documents.check(found)
+                if sent.get("act") == "publish":
+                    word = publish_policy_revision(ctx, document=found, note=sent.get("note", ""))
+                    return self._published(request, word)
+            except DomainError as fault:
+                refusal = fault
+        with reading(ctx):
+            newest = selectors.policy_revisions().first()
+            if found is not None and refusal is None and newest is not None:
+                differences = compare(newest.document, found)
+        context = {
+            "refusal": refusal,
+            "checked": differences,
+            "newest": newest,
+            "text": sent.get("document") or (documents.written(newest.document) if newest else ""),
+            "note": sent.get("note", ""),
+        }
+        status = refusal.http_status if refusal else 200
+        return self._shown(request, "approvals/publish.html", "Publish a new revision", context, status)
+
+    def _published(self, request: HttpRequest, word: str) -> HttpResponse:
+        with reading(context_of(request)):
+            row = selectors.policy_named(word)
+        self.message_user(
+            request, f"{word} is in force: runs that are accepted from now on are pinned to it."
+        )
+        return HttpResponseRedirect(reverse("admin:approvals_policyrevision_change", args=[row.id]))
+
+    def _require(self, request: HttpRequest, operation: str) -> None:
+        if not may(context_of(request), operation):
+            raise Http404
+
+    def _shown(
+        self, request: HttpRequest, template: str, title: str, context: dict[str, Any], status: int = 200
+    ) -> TemplateResponse:
+        common = {**self.admin_site.each_context(request), "title": title, "opts": self.opts}
+        return TemplateResponse(request, template, {**common, **context}, status=status)

@@ -14,9 +14,12 @@ from approvals.errors import PolicyInvalid
 from approvals.policy import floor
 from approvals.policy.patterns import ANYWHERE, overlap
 from approvals.states import ActionClass, Effect
-from factory.errors import FieldError
+from factory import strict_yaml
+from factory.errors import FieldError, InvalidInput
+from factory.hashing import canonical
 
 HERE = Path(__file__).parent
+MOST_BYTES = 256 * 1024
 _ASKING_WORDS = ("roles", "quorum", "expiryHours", "validHours", "onExpiry")
 
 
@@ -31,6 +34,29 @@ def platform_default() -> dict[str, Any]:
     """The document that a tenant starts with."""
     loaded: dict[str, Any] = yaml.safe_load((HERE / "default.yaml").read_text())
     return loaded
+
+
+def read(text: str) -> Any:
+    """The document that somebody wrote as YAML (or JSON), not yet checked.
+
+    Raises `PolicyInvalid` with the line and column of what cannot be read, and for what could be read in
+    two ways: double keys, aliases, dates.
+    """
+    try:
+        if len(text.encode()) > MOST_BYTES:
+            raise PolicyInvalid(f"The policy document is larger than {MOST_BYTES // 1024} KiB.")
+        value = strict_yaml.load(text)
+        canonical(value)
+    except yaml.MarkedYAMLError as fault:
+        raise PolicyInvalid(f"The policy document is not readable{strict_yaml.place(fault)}.") from fault
+    except (yaml.YAMLError, RecursionError, ValueError, InvalidInput) as fault:
+        raise PolicyInvalid(f"The policy document is not readable: {fault}") from fault
+    return value
+
+
+def written(document: Mapping[str, Any]) -> str:
+    """The document as the YAML that people read and edit."""
+    return yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True, width=100)
 
 
 def check(document: Any) -> None:

@@ -159,9 +159,9 @@ def test_the_strictest_rule_wins():
 @pytest.mark.requirement("POL-09")
 def test_classes_have_an_order():
     assert [c.value for c in sorted(ActionClass, key=lambda c: c.rank)] == [
-        "read", "sandbox", "shared-write", "external", "production", "publication",
+        "read", "sandbox", "shared-write", "external", "production", "publication", "spend",
     ]  # fmt: skip
-    assert {c.value for c in GATED} == {"shared-write", "external", "production", "publication"}
+    assert {c.value for c in GATED} == {"shared-write", "external", "production", "publication", "spend"}
 
 
 # ---------------------------------------------------------------- what a document may not say
@@ -173,7 +173,7 @@ FAULTS = [
     ({**DEFAULT, "defaults": {"maxCostUsd": 0, "maxMinutes": 60}}, "/defaults/maxCostUsd"),
     ({**DEFAULT, "modelProfiles": ["a", "a"]}, "/modelProfiles"),
     (with_rules(rule("harmless", "allow")), "/rules/0/actionClass"),
-    (with_rules(rule("spend", "require-approval")), "/rules/0/actionClass"),
+    (with_rules(rule("spend", "allow")), "/rules/0/effect"),
     (with_rules(rule("read", "maybe")), "/rules/0/effect"),
     (with_rules(rule("read", "allow"), rule("production", "allow")), "/rules/1/effect"),
     (with_rules(rule("shared-write", "allow", environment="sandbox")), "/rules/0/effect"),
@@ -184,7 +184,7 @@ FAULTS = [
     (with_rules(rule("external", "require-approval", roles=["PlatformAdmin"])), "/rules/0/roles/0"),
     (with_rules(rule("external", "require-approval", roles=[])), "/rules/0/roles"),
     (with_rules(rule("publication", "require-approval", roles=["WorkspaceAdmin"])), "/rules/0/roles/0"),
-    (with_rules(rule("external", "require-approval", onExpiry="re-request")), "/rules/0/onExpiry"),
+    (with_rules(rule("external", "deny", onExpiry="re-request")), "/rules/0/onExpiry"),
     (with_rules(rule("external", "require-approval", onExpiry="allow")), "/rules/0/onExpiry"),
     (with_rules(rule("external", "require-approval", expiryHours=0)), "/rules/0/expiryHours"),
     (with_rules(rule("external", "require-approval", environment="Prod")), "/rules/0/environment"),

@@ -1,0 +1,109 @@
+"""Read, compare, explain and publish policy at the terminal, as one of the project's members."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from approvals import selectors
+from approvals.commands import publish_policy_revision
+from approvals.policy import document as documents
+from approvals.policy.comparing import compare
+from approvals.states import ActionClass, Effect
+from factory.admin.show import seen, span
+from factory.context import Context
+from factory.errors import DomainError
+from factory.identity.permissions import authorize
+from factory.management.acting import acting_as
+from factory.tenancy import reading
+
+SCOPES = frozenset({"factory.projects.read", "factory.projects.write"})
+
+
+class Command(BaseCommand):
+    help = "Show a policy revision, compare two, explain what would happen to an action, or publish the next."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--tenant", required=True)
+        parser.add_argument("--project", required=True, help="the project's slug")
+        parser.add_argument("--as", dest="subject", required=True, help="the subject who asks")
+        acts = parser.add_subparsers(dest="act", required=True)
+        show = acts.add_parser("show", help="the document as YAML")
+        show.add_argument("revision", nargs="?", default="", help="such as r1; without it the one in force")
+        both = acts.add_parser("compare", help="what two revisions say differently")
+        both.add_argument("before")
+        both.add_argument("after")
+        explain = acts.add_parser("explain", help="what would happen, why, and who could decide right now")
+        explain.add_argument("action_class", choices=ActionClass.values)
+        explain.add_argument("--environment", default=None, help="an environment's slug; without it in none")
+        explain.add_argument("--requester", default="", help="the subject who would ask")
+        explain.add_argument("--revision", default="", help="such as r1; without it the one in force")
+        publish = acts.add_parser("publish", help="the next revision, from a file")
+        publish.add_argument("file", type=Path)
+        publish.add_argument("--note", default="", help="what changes, and why")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        ctx = acting_as(
+            options["subject"], tenant_id=options["tenant"], project=options["project"], scopes=SCOPES
+        )
+        try:
+            getattr(self, f"_{options['act']}")(ctx, options)
+        except DomainError as refusal:
+            faults = "".join(f"\n  {one.pointer or '/'}: {seen(one.detail)}" for one in refusal.errors)
+            raise CommandError(f"{refusal.title}. {refusal.detail}{faults}") from refusal
+
+    def _show(self, ctx: Context, options: dict[str, Any]) -> None:
+        authorize(ctx, "ReadPolicyRevision")
+        with reading(ctx):
+            policy = self._named(ctx, options["revision"])
+        self.stdout.write(f"# {policy.revision}, {policy.document_hash}")
+        self.stdout.write(seen(documents.written(policy.document)))
+
+    def _compare(self, ctx: Context, options: dict[str, Any]) -> None:
+        authorize(ctx, "ReadPolicyRevision")
+        with reading(ctx):
+            before, after = (selectors.policy_named(options[key]) for key in ("before", "after"))
+        found = compare(before.document, after.document)
+        for one in found:
+            self.stdout.write(seen(f"{one.place}\n  - {one.before}\n  + {one.after}"))
+        if not found:
+            self.stdout.write("They say the same.")
+
+    def _explain(self, ctx: Context, options: dict[str, Any]) -> None:
+        authorize(ctx, "EvaluatePolicy")
+        with reading(ctx):
+            told = selectors.explain(
+                self._named(ctx, options["revision"]),
+                options["action_class"],
+                project_id=ctx.project_id,
+                environment=options["environment"],
+                requested_by=options["requester"],
+            )
+        verdict, where = told.verdict, told.environment or "no environment"
+        self.stdout.write(f"{told.action_class} in {where}: {verdict.effect}")
+        self.stdout.write(f"because of {verdict.rule}, policy {told.policy.revision}")
+        if verdict.effect != Effect.REQUIRE_APPROVAL:
+            return
+        waits = span(verdict.expires_in.total_seconds())
+        self.stdout.write(f"decided by {verdict.approver_rule}; waits {waits}, then {verdict.on_expiry}")
+        for one in told.candidates:
+            why = "may decide" if one.may_decide else one.why_not
+            self.stdout.write(seen(f"  {one.subject} ({', '.join(one.roles)}): {why}"))
+        if not any(one.may_decide for one in told.candidates):
+            self.stdout.write("Nobody could decide now: the request would wait until it expires.")
+
+    def _publish(self, ctx: Context, options: dict[str, Any]) -> None:
+        try:
+            text = options["file"].read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as fault:
+            raise CommandError(f"{options['file']} cannot be read: {fault}") from fault
+        word = publish_policy_revision(ctx, document=documents.read(text), note=options["note"])
+        with reading(ctx):
+            policy = selectors.policy_named(word)
+        told = {"revision": word, "documentHash": policy.document_hash, "warnings": list(policy.warnings)}
+        self.stdout.write(json.dumps(told))
+
+    def _named(self, ctx: Context, word: str) -> selectors.PolicyView:
+        return selectors.policy_named(word) if word else selectors.current_policy(ctx)

@@ -1,0 +1,84 @@
+"""What differs between two policy documents, in words that a reviewer reads in a moment."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from approvals.policy.patterns import ANYWHERE
+
+ABSENT = "not said"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place that differs: where, what it said before and what it says after."""
+
+    place: str
+    before: str
+    after: str
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    """Every difference that can change an answer, and the description's.
+
+    Rules are compared by what they are about, class and environment, not by their number: the strictest
+    of all that match wins, so that their order means nothing.
+    """
+    return [*_texts(before, after), *_rules(before, after)]
+
+
+def _texts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+    for key in sorted((before.keys() | after.keys()) - {"rules"}):
+        old, new = before.get(key), after.get(key)
+        if isinstance(old, Mapping) or isinstance(new, Mapping):
+            for name in sorted((old or {}).keys() | (new or {}).keys()):
+                yield from _one(f"{key}.{name}", (old or {}).get(name), (new or {}).get(name))
+        else:
+            yield from _one(key, old, new)
+
+
+def _rules(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+    old, new = _by_subject(before), _by_subject(after)
+    for subject in sorted(old.keys() | new.keys()):
+        ours, theirs = old.get(subject, []), new.get(subject, [])
+        gone = [rule for rule in ours if rule not in theirs]
+        come = [rule for rule in theirs if rule not in ours]
+        yield from _one(f"{subject[0]} in {subject[1]}", _told(gone), _told(come))
+
+
+def _by_subject(document: Mapping[str, Any]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for rule in document["rules"]:
+        found.setdefault((rule["actionClass"], rule.get("environment", ANYWHERE)), []).append(rule)
+    return found
+
+
+def _told(rules: list[Mapping[str, Any]]) -> str | None:
+    return "; ".join(in_words(rule) for rule in rules) or None
+
+
+def in_words(rule: Mapping[str, Any]) -> str:
+    """What a rule asks, without what it is about."""
+    words = [str(rule["effect"])]
+    if "quorum" in rule:
+        words.append(f"{rule['quorum']} people")
+    if "roles" in rule:
+        words.append(" or ".join(rule["roles"]))
+    if "expiryHours" in rule:
+        words.append(f"waits {rule['expiryHours']} h")
+    if "validHours" in rule:
+        words.append(f"valid {rule['validHours']} h")
+    if "onExpiry" in rule:
+        words.append(f"then {rule['onExpiry']}")
+    return ", ".join(words)
+
+
+def _one(place: str, before: Any, after: Any) -> Iterator[Difference]:
+    if before != after:
+        yield Difference(place, _shown(before), _shown(after))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ABSENT
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

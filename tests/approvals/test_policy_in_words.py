@@ -1,0 +1,224 @@
+"""The policy as people read, compare, question and write it: at the terminal and in the console."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from approvals.errors import PolicyInvalid
+from approvals.models import PolicyRevision
+from approvals.policy import document as documents
+from approvals.policy.comparing import Difference, compare
+from factory.tenancy import reading
+from projects.models import Project
+from tests.console.test_pages import signed_in
+from tests.support.approvals import Asking, asking
+
+DEFAULT = documents.platform_default()
+STRICT = {**DEFAULT, "rules": [*DEFAULT["rules"], {"actionClass": "sandbox", "effect": "deny"}]}
+TEXT = documents.written(STRICT)
+
+
+@pytest.fixture
+def a(tenant_id: str) -> Asking:
+    return asking(tenant_id)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Asking:
+    return asking(f"t-{uuid4().hex[:16]}")
+
+
+def at_the_terminal(a: Asking, member: str, *words: str) -> str:
+    told, ctx = StringIO(), getattr(a.world, member)
+    with reading(ctx):
+        slug = Project.objects.get(pk=a.world.project).slug
+    who = ["--tenant", a.world.tenant, "--project", slug, "--as", ctx.actor.subject]
+    call_command("policy", *who, *words, stdout=told)
+    return told.getvalue()
+
+
+def visit(a: Asking, member: str, page: str, **query: Any) -> Any:
+    where = reverse(f"admin:approvals_policy_{page}")
+    return signed_in(getattr(a.world, member)).get(f"{where}?{urlencode(query)}")
+
+
+def numbers(a: Asking) -> list[int]:
+    with reading(a.world.system()):
+        return list(PolicyRevision.objects.order_by("number").values_list("number", flat=True))
+
+
+# ---------------------------------------------------------------- comparing
+
+
+def test_a_document_is_like_itself_in_any_order_of_its_rules() -> None:
+    assert compare(DEFAULT, {**DEFAULT, "rules": DEFAULT["rules"][::-1]}) == []
+
+
+def test_differences_are_told_by_class_and_environment() -> None:
+    rule = {"actionClass": "production", "environment": "live-*", "effect": "require-approval", "quorum": 2}
+    after = {**DEFAULT, "rules": [*DEFAULT["rules"], rule], "spend": {"thresholdUsd": 5}, "modelProfiles": []}
+    assert compare(DEFAULT, after) == [
+        Difference("modelProfiles", "code-agent", ""),
+        Difference("spend.thresholdUsd", "100", "5"),
+        Difference("production in live-*", "not said", "require-approval, 2 people"),
+    ]
+    assert [(one.before, one.after) for one in compare(after, DEFAULT)] == [
+        (one.after, one.before) for one in compare(DEFAULT, after)
+    ]
+
+
+# ---------------------------------------------------------------- reading what somebody wrote
+
+
+def test_what_is_written_is_read_as_it_was() -> None:
+    assert documents.read(documents.written(DEFAULT)) == DEFAULT
+    assert documents.read(json.dumps(DEFAULT)) == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rules: [", "line 1"),
+        ("rules: []\nrules: []", "the key 'rules' is written twice"),
+        ("a: &x 1\nb: *x", "an anchor is not allowed"),
+        ("a: !!python/object:os.system {}", "could not determine a constructor"),
+        ("a: " + "[" * 5000, "not readable"),
+        ("a: .nan", "not readable"),
+        ("a: " + "x" * 300_000, "larger than 256 KiB"),
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_refused_with_its_place(text: str, told: str) -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        documents.check(documents.read(text))
+    assert told in refused.value.detail
+
+
+# ---------------------------------------------------------------- at the terminal
+
+
+@pytest.mark.requirement("POL-04")
+def test_the_terminal_explains_what_would_happen_why_and_who_could_decide(shared: Asking) -> None:
+    requester = shared.world.requester.actor.subject
+    told = at_the_terminal(
+        shared, "observer", "explain", "production", "--environment", "production", "--requester", requester
+    )
+    assert "production in production: require-approval" in told
+    assert "because of rule 3: production in *, policy r1" in told
+    assert f"{shared.world.reviewer.actor.subject} (Reviewer): may decide" in told
+    assert f"{requester} (Requester): " in told
+    assert f"{requester} (Requester): may decide" not in told
+    assert "read in no environment: allow" in at_the_terminal(shared, "observer", "explain", "read")
+
+
+def test_the_terminal_publishes_shows_and_compares(a: Asking, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(TEXT)
+    told = json.loads(at_the_terminal(a, "workspace_admin", "publish", str(file), "--note", "no sandbox"))
+    assert told["revision"] == "r2"
+    assert documents.read(at_the_terminal(a, "observer", "show")) == STRICT
+    assert documents.read(at_the_terminal(a, "observer", "show", "r1")) == DEFAULT
+    assert "sandbox in *\n  - not said\n  + deny" in at_the_terminal(a, "observer", "compare", "r1", "r2")
+    assert "They say the same." in at_the_terminal(a, "observer", "compare", "r2", "r2")
+    assert "sandbox in no environment: deny" in at_the_terminal(a, "observer", "explain", "sandbox")
+
+
+@pytest.mark.parametrize(
+    ("member", "text", "told"),
+    [
+        ("reviewer", TEXT, "needs one of the roles WorkspaceAdmin"),
+        ("workspace_admin", TEXT.replace("effect: deny", "effect: maybe"), "/rules/5/effect"),
+        ("workspace_admin", "rules: [", "line 1"),
+    ],
+    ids=["not an admin", "an unknown effect", "no YAML"],
+)
+@pytest.mark.requirement("POL-06")
+def test_the_terminal_refuses_with_the_place_and_publishes_nothing(
+    shared: Asking, tmp_path: Path, member: str, text: str, told: str
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(text)
+    with pytest.raises(CommandError, match=told):
+        at_the_terminal(shared, member, "publish", str(file))
+    assert numbers(shared) == [1]
+
+
+@pytest.mark.parametrize(
+    "words", [["show", "r9"], ["compare", "r1", "x"], ["explain", "read", "--revision", "r9"]]
+)
+def test_the_terminal_knows_no_other_revision(shared: Asking, words: list[str]) -> None:
+    with pytest.raises(CommandError, match="There is no policy revision"):
+        at_the_terminal(shared, "observer", *words)
+
+
+# ---------------------------------------------------------------- in the console
+
+
+def test_a_revision_is_shown_rule_by_rule(shared: Asking) -> None:
+    with reading(shared.world.system()):
+        row = PolicyRevision.objects.get(number=1)
+    page = signed_in(shared.world.observer).get(
+        reverse("admin:approvals_policyrevision_change", args=[row.pk])
+    )
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert text.count('<span class="fc-badge wait">require-approval</span>') == len(DEFAULT["rules"])
+    assert "What would happen?" in text
+    assert "Publish a new revision" not in text
+
+
+@pytest.mark.requirement("POL-04", "POL-10")
+def test_the_console_explains_and_names_who_asks_as_never_deciding(shared: Asking) -> None:
+    reviewer = shared.world.reviewer.actor.subject
+    page = visit(shared, "observer", "explain", **{"class": "shared-write"}, requester=reviewer)
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert "rule 1: shared-write in *" in text
+    assert text.count('<span class="fc-badge good">may decide</span>') == 3  # not the reviewer who asks
+    assert visit(shared, "observer", "explain", **{"class": "nonsense"}).status_code == 400
+    assert visit(shared, "observer", "explain", **{"class": "read"}, revision="r7").status_code == 404
+
+
+def test_the_console_checks_compares_and_then_publishes(a: Asking) -> None:
+    client, where = signed_in(a.world.workspace_admin), reverse("admin:approvals_policy_publish")
+    assert "actionClass: shared-write" in client.get(where).content.decode()
+    checked = client.post(where, {"document": TEXT, "act": "check"})
+    assert checked.status_code == 200
+    assert "sandbox in *" in checked.content.decode()
+    assert numbers(a) == [1]
+    done = client.post(where, {"document": TEXT, "note": "no sandbox", "act": "publish"})
+    assert done.status_code == 302
+    assert numbers(a) == [1, 2]
+    page = client.get(done.headers["Location"]).content.decode()
+    assert "Policy r2" in page
+    assert "no sandbox" in page
+    compared = visit(a, "observer", "compare", before="r1", after="r2").content.decode()
+    assert "1 difference<" in compared
+    assert visit(a, "observer", "compare", before="r1", after="r7").status_code == 404
+
+
+def test_the_console_refuses_with_the_place_and_keeps_what_was_written(shared: Asking) -> None:
+    client, where = signed_in(shared.world.workspace_admin), reverse("admin:approvals_policy_publish")
+    wrong = TEXT.replace("effect: deny", "effect: <script>maybe")
+    page = client.post(where, {"document": wrong, "note": "kept", "act": "publish"})
+    text = page.content.decode()
+    assert page.status_code == 400
+    assert "/rules/5/effect" in text
+    assert "&lt;script&gt;maybe" in text
+    assert "<script>maybe" not in text
+    assert 'value="kept"' in text
+    assert numbers(shared) == [1]
+
+
+@pytest.mark.parametrize("member", ["observer", "reviewer", "operator", "requester"])
+def test_only_an_administrator_finds_the_page_that_publishes(shared: Asking, member: str) -> None:
+    client, where = signed_in(getattr(shared.world, member)), reverse("admin:approvals_policy_publish")
+    assert client.get(where).status_code == 404
+    assert client.post(where, {"document": TEXT, "act": "publish"}).status_code == 404
+    assert numbers(shared) == [1]
