@@ -1,6 +1,7 @@
 """The policy as people read, compare, question and write it: at the terminal and in the console."""
 
 import json
+import textwrap
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,14 @@ def test_what_could_be_read_in_two_ways_is_refused_with_its_place(text: str, tol
     with pytest.raises(PolicyInvalid) as refused:
         documents.check(documents.read(text))
     assert told in refused.value.detail
+
+
+def test_the_example_of_the_documentation_is_a_policy() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/policy.md").read_text()
+    example = textwrap.dedent(page.split("## The document\n\n")[1].split("\n\n")[0])
+    document = documents.read(example)
+    documents.check(document)
+    assert document["rules"][0]["quorum"] == 2
 
 
 # ---------------------------------------------------------------- at the terminal
