@@ -73,8 +73,8 @@ def used_as_signed() -> str:
                     THEN 'taken by another step' END,
                CASE WHEN u.uses > 1 THEN 'taken ' || u.uses || ' times' END)
         FROM (SELECT z.*, count(*) OVER (PARTITION BY z.approval_id) AS uses,
-                     coalesce(projects_paused(q.project_id, q.valid_until - q.valid_for, z.authorized_at),
-                              interval '0') AS paused
+                     coalesce(projects_paused(q.project_id, q.valid_until - q.valid_for, q.valid_until,
+                                              z.authorized_at), interval '0') AS paused
               FROM approvals_authorization z
               LEFT JOIN approvals_approvalrequest q ON q.id = z.approval_id AND q.tenant_id = z.tenant_id) u
         LEFT JOIN approvals_approvalrequest a ON a.id = u.approval_id AND a.tenant_id = u.tenant_id

@@ -110,18 +110,21 @@ def project_view(row: Project) -> ProjectView:
 
 
 class Paused(Func):
-    """How long a project was suspended between two moments, as an expression: (project, since, until)."""
+    """`paused` as an expression: (project, since, due, at)."""
 
     function = "projects_paused"
     output_field = DurationField()
 
 
-def paused(project_id: UUID | None, since: datetime, until: datetime) -> timedelta:
-    """How long a project was suspended between two moments: by so much is put off what was due in it."""
-    if project_id is None or until <= since:
+def paused(project_id: UUID | None, since: datetime, due: datetime, at: datetime) -> timedelta:
+    """By how much a project's suspensions had, at `at`, put off what began at `since` and was due at `due`.
+
+    What was over before a suspension began stays over: it is not put off.
+    """
+    if project_id is None or at <= since:
         return timedelta(0)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT projects_paused(%s, %s, %s)", [project_id, since, until])
+        cursor.execute("SELECT projects_paused(%s, %s, %s, %s)", [project_id, since, due, at])
         found: timedelta = cursor.fetchone()[0]
     return found
 

@@ -111,7 +111,7 @@ def due_at(row: Reservation, at: datetime) -> datetime:
     """When a reservation that waits expires, as of `at`: the clock stands still in a suspended project."""
     if row.due_at is None:
         raise ValueError("A reservation that has dispatched, or is over, never expires.")
-    return row.due_at + paused(row.project_id, row.created_at, at)
+    return row.due_at + paused(row.project_id, row.created_at, row.due_at, at)
 
 
 def usage_of_run(run_id: UUID) -> UsageView:

@@ -30,7 +30,7 @@ class ProposalView:
 def requests() -> QuerySet[ApprovalRequest]:
     """All requests of the tenant in scope, with what a view of them needs."""
     at = Func(function="clock_timestamp", output_field=DateTimeField())
-    paused = Paused(F("project_id"), F("valid_until") - F("valid_for"), at)
+    paused = Paused(F("project_id"), F("valid_until") - F("valid_for"), F("valid_until"), at)
     rows: QuerySet[ApprovalRequest] = ApprovalRequest.objects.select_related("project", "environment")
     rows = rows.annotate(paused=Case(When(valid_until__isnull=False, then=paused), default=timedelta(0)))
     return rows.prefetch_related("authorizations")

@@ -156,7 +156,8 @@ def valid_until(row: ApprovalRequest, at: datetime) -> datetime | None:
     """The end of an approval's validity as of `at`: it stands still while the project is suspended."""
     if row.valid_until is None:
         return None
-    return row.valid_until + paused(row.project_id, row.valid_until - row.valid_for, at)
+    since = row.valid_until - row.valid_for
+    return row.valid_until + paused(row.project_id, since, row.valid_until, at)
 
 
 def _shown_end(row: ApprovalRequest) -> datetime | None:

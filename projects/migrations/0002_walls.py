@@ -4,15 +4,27 @@ from django.db import migrations
 
 from factory.database import JournalRequired, MutableColumns, TenantWalls
 
-# How long a project was suspended within [since, until): what ran out by the clock has so much longer.
+# By how much a project's suspensions had, at a moment, put off what began at `since` and was due at `due`.
+# One after the other, because what was over before a suspension began is not put off by it.
 PAUSED = """
-CREATE FUNCTION projects_paused(project uuid, since timestamptz, until timestamptz) RETURNS interval
-LANGUAGE sql STABLE SET search_path = pg_catalog, public, pg_temp AS $$
-    SELECT coalesce(sum(least(coalesce(s.resumed_at, until), until) - greatest(s.suspended_at, since)),
-                    interval '0')
-    FROM projects_suspension s
-    WHERE s.project_id = project AND s.suspended_at < until
-      AND (s.resumed_at IS NULL OR s.resumed_at > since)
+CREATE FUNCTION projects_paused(project uuid, since timestamptz, due timestamptz, at timestamptz)
+RETURNS interval LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE
+    pause record;
+    put_off interval := interval '0';
+BEGIN
+    FOR pause IN
+        SELECT greatest(s.suspended_at, since) AS began, least(coalesce(s.resumed_at, at), at) AS ended
+        FROM projects_suspension s
+        WHERE s.project_id = project AND s.suspended_at < at
+          AND (s.resumed_at IS NULL OR s.resumed_at > since)
+        ORDER BY s.suspended_at
+    LOOP
+        EXIT WHEN pause.began >= due + put_off;
+        put_off := put_off + greatest(pause.ended - pause.began, interval '0');
+    END LOOP;
+    RETURN put_off;
+END
 $$
 """
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.contrib.messages import get_messages
 from django.test import Client
 
 from factory.context import Context
@@ -26,6 +27,7 @@ from tests.security.scene import (
 )
 from tests.support.api import Api
 from tests.support.evidence import violations
+from tests.support.world import context_of, subject_of
 
 ROUTES = routes()
 NAMED = [
@@ -238,24 +240,44 @@ def test_no_page_of_the_console_opens_for_strangers(scene: Scene) -> None:
 
 
 def test_no_act_of_the_console_reaches_strangers(scene: Scene) -> None:
-    client = browser(scene.home.everybody)
+    """Asked by who has every role of the project, and by the administrator of the platform in its place.
+
+    Whoever may do it finds nothing. Whoever may not is told that, in the same words for any id.
+    """
     own = [(path, names) for path, names in console_routes() if "object_id" not in names]
-    assert len(own) >= 4
-    for (path, names), other in product(own, (scene.foreign, scene.sister)):
-        if other is scene.sister and set(names) <= OF_THE_TENANT:
-            continue  # a release is the tenant's: nobody's of another project
-        for verb in ("get", "post"):
-            urls = []
-            for ids in (other.ids, {name: str(uuid4()) for name in names}):
-                url = path
-                for name in names:
-                    url = re.sub(rf"<\w+:{name}>", ids[name], url)
-                urls.append(getattr(client, verb)(url, ANY_FORM).status_code)
-            assert urls[0] == urls[1], (path, verb)
-            assert urls[0] in (404, 405), (path, verb, urls[0])
+    assert len(own) >= 15
+    platform = context_of(
+        subject_of(scene.home.tenant, "platform_admin"), scene.home.tenant, scene.home.project
+    )
+    found: dict[tuple[str, str], set[int]] = {}
+    for ctx in (scene.home.everybody, platform):
+        client = browser(ctx)
+        for (path, names), other, verb in product(own, (scene.foreign, scene.sister), ("get", "post")):
+            if other is scene.sister and set(names) <= OF_THE_TENANT:
+                continue  # a release is the tenant's: nobody's of another project
+            theirs, nothing = (
+                act_on(client, verb, path, ids) for ids in (other.ids, {name: str(uuid4()) for name in names})
+            )
+            assert theirs == nothing, (path, verb)
+            found.setdefault((path, verb), set()).add(theirs[0])
+    for (path, verb), statuses in found.items():
+        assert statuses & {404, 405}, f"{verb} {path}: nobody tried it who may do it"
+        assert statuses <= {302, 403, 404, 405}, (path, verb, statuses)
     assert {run.state for place in (scene.foreign, scene.sister) for run in runs_of(place)} == {
         "WaitingForApproval"
     }
+
+
+def act_on(client: Client, verb: str, path: str, ids: dict[str, str]) -> tuple[int, str, list[str]]:
+    """How an act is answered: the status, where it leads, and what is told there."""
+    url, named = path, re.findall(r"<\w+:(\w+)>", path)
+    for name in named:
+        url = re.sub(rf"<\w+:{name}>", ids[name], url)
+    answer = getattr(client, verb)(url, ANY_FORM)
+    leads, told = answer.headers.get("Location", ""), [str(one) for one in get_messages(answer.wsgi_request)]
+    for name in named:
+        leads, told = leads.replace(ids[name], "*"), [one.replace(ids[name], "*") for one in told]
+    return answer.status_code, leads, told
 
 
 ANY_FORM = {

@@ -12,6 +12,7 @@ from factory.ids import uuid7
 from factory.reconciling import reconcilers
 from factory.tenancy import scanning
 from projects.commands import resume_project, suspend_project
+from tests.support.clocks import INSTANT, watch
 from tests.usage.money_world import Money, confirm_live
 from usage.commands import expire_reservation
 from usage.errors import ReservationNotLive
@@ -87,6 +88,34 @@ def test_a_suspended_project_pauses_expiry(m: Money) -> None:
     assert expire(m, reservation) is False
     resume_project(m.world.tenant_admin, project_id=m.project, reason="on we go")
     assert expire(m, reservation) is True
+
+
+@pytest.mark.requirement("GAP-88")
+def test_what_was_left_of_the_time_is_left_after_two_suspensions_to_the_instant(
+    m: Money, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that was over before a suspension began is over after it."""
+    own, late = m.budget("10"), m.reserve("4")
+    assert late.expires_at is not None
+    time_ = watch(monkeypatch, late.created_at)
+    waiting = m.reserve("1")
+    for hours_before, length in ((20, 30), (3.5, 100)):
+        time_.pass_(hours=hours_before)
+        suspend_project(m.world.tenant_admin, project_id=m.project, reason="a pause")
+        time_.pass_(hours=length)
+        resume_project(m.world.tenant_admin, project_id=m.project, reason="on we go")
+    end = late.created_at + timedelta(hours=24 + 30 + 100)
+    time_.at = end - INSTANT
+    assert expire(m, late) is False
+    assert confirm_live(m.ctx, run_id=late.run_id).state == "Reserved"
+    time_.at = end
+    with pytest.raises(ReservationNotLive):
+        confirm_live(m.ctx, run_id=waiting.run_id)
+    suspend_project(m.world.tenant_admin, project_id=m.project, reason="too late for it")
+    time_.pass_(hours=50)
+    resume_project(m.world.tenant_admin, project_id=m.project, reason="on we go")
+    assert expire(m, waiting) is True
+    assert m.figures(own)[1] == "4"
 
 
 def test_expiry_and_dispatch_at_once_have_one_winner(m: Money, monkeypatch: pytest.MonkeyPatch) -> None:
