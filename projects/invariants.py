@@ -52,3 +52,17 @@ def service_memberships_are_answered_for() -> str:
               WHERE o.tenant_id = m.tenant_id AND o.subject = m.person AND o.kind = 'person'
                 AND o.state = 'Active' AND (o.project_id IS NULL OR o.project_id = m.project_id)))
     """
+
+
+@invariant(
+    "P5", "A suspended project has the row of its suspension, which stops the clocks, and no other has"
+)
+def suspensions_open() -> str:
+    return """
+        SELECT p.tenant_id, 'project:' || p.id, p.state || ' with ' || count(s.id) || ' open suspensions'
+        FROM projects_project p LEFT JOIN projects_suspension s
+          ON s.project_id = p.id AND s.tenant_id = p.tenant_id AND s.resumed_at IS NULL
+        WHERE p.state IN ('Active', 'Suspended')
+        GROUP BY p.tenant_id, p.id, p.state
+        HAVING count(s.id) <> CASE p.state WHEN 'Suspended' THEN 1 ELSE 0 END
+    """

@@ -12,6 +12,8 @@ from runs.operations.timing import grace
 
 PATIENCE = 300
 """Seconds beyond the grace within which a lapsed lease has been settled, by schedule or by a poll."""
+ORDERED = 900
+"""Seconds within which an order over many runs was carried out on each: a round a minute, and many rounds."""
 
 
 @invariant("B1", "A step has at most one open attempt")
@@ -197,4 +199,32 @@ def money_while_it_lives() -> str:
     WHERE (r.state IN ('Completed', 'Failed', 'Cancelled') AND m.state = 'Reserved')
        OR (r.state IN ('Running', 'WaitingForApproval', 'Cancelling', 'Completed')
            AND (m.dispatched_at IS NULL OR m.state IN ('Denied', 'Released', 'Expired')))
+    """
+
+
+@invariant("B11", "Runs of a release that was taken out of use with `block` or `cancel` are ended in time")
+def decrees_followed() -> str:
+    ended = "coalesce(p.revoked_at, p.deprecated_at)"
+    return f"""
+        SELECT r.tenant_id, 'run:' || r.id, r.state || ', though the release ' || p.id || ' was '
+               || p.state || ' with ' || p.in_flight || ' at ' || {ended}
+        FROM registry_release p
+        JOIN runs_run r ON r.tenant_id = p.tenant_id AND (r.release_id = p.id OR (
+            p.state = 'Revoked' AND r.release_id IN (
+                SELECT n.id FROM registry_release n JOIN registry_closuredependency d
+                  ON d.closure_id = n.closure_id AND d.tenant_id = n.tenant_id
+                WHERE d.release_id = p.id AND d.tenant_id = p.tenant_id)))
+        WHERE p.in_flight IN ('block', 'cancel') AND r.state IN ('Accepted', 'Running', 'WaitingForApproval')
+          AND {ended} + interval '{ORDERED} seconds' < clock_timestamp()
+    """
+
+
+@invariant("B12", "Runs of a project whose kill switch was thrown are asked to stop in time")
+def kill_switch_finished() -> str:
+    return f"""
+        SELECT r.tenant_id, 'run:' || r.id, r.state || ', though ' || p.slug || ' is being killed since '
+               || p.killing_since
+        FROM projects_project p JOIN runs_run r ON r.project_id = p.id AND r.tenant_id = p.tenant_id
+        WHERE r.state IN ('Accepted', 'Running', 'WaitingForApproval')
+          AND p.killing_since + interval '{ORDERED} seconds' < clock_timestamp()
     """

@@ -2,11 +2,12 @@
 
 import pytest
 
+from projects.commands import suspend_project
 from tests.support.corruption import found_by, walls_down
 from tests.support.evidence import violations
 from tests.support.world import world
 
-TABLES = ("projects_membership", "projects_serviceaccount")
+TABLES = ("projects_membership", "projects_serviceaccount", "projects_project", "projects_suspension")
 
 
 @pytest.fixture
@@ -72,6 +73,19 @@ def test_finds_a_service_account_whose_owner_is_gone(w):
 )
 def test_finds_a_service_account_that_nobody_answers_for(w, sql):
     assert len(damage(w, "P4", sql, id=w.memberships["requester"])) == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM projects_suspension WHERE tenant_id = %(tenant)s",
+        "UPDATE projects_suspension SET resumed_at = suspended_at WHERE tenant_id = %(tenant)s",
+        "UPDATE projects_project SET state = 'Active' WHERE tenant_id = %(tenant)s",
+    ],
+)
+def test_finds_a_suspension_without_its_row_and_a_row_without_its_suspension(w, sql):
+    suspend_project(w.workspace_admin, project_id=w.project, reason="an audit")
+    assert [subject for subject, _ in damage(w, "P5", sql)] == [f"project:{w.project}"]
 
 
 def test_finds_nothing_in_a_sound_world_and_leaves_it_sound(w):

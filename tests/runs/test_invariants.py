@@ -114,6 +114,37 @@ def _another_snapshot(cursor: Any, house: House, at: dict[str, Any]) -> None:
     )
 
 
+def _decree_forgotten(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    """Revoked an hour ago, and nobody told the run."""
+    cursor.execute(
+        "UPDATE registry_release SET state = 'Revoked', in_flight = 'block', "
+        "revoked_at = now() - interval '1 hour' WHERE id = %s",
+        [house.release],
+    )
+
+
+def _decree_over_what_it_needs_forgotten(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    other: dict[str, Any] = {
+        "id": "01900000-0000-7000-8000-000000000004",
+        "semver": "0.0.9",
+        "closure_id": None,
+    }
+    other |= {"state": "Revoked", "in_flight": "cancel", "revoked_at": "2020-01-01T00:00:00Z"}
+    _copy(cursor, "registry_release", house.release, **other)
+    cursor.execute(
+        "INSERT INTO registry_closuredependency (id, tenant_id, closure_id, release_id) "
+        "SELECT %s, tenant_id, closure_id, %s FROM registry_release WHERE id = %s",
+        ["01900000-0000-7000-8000-000000000005", other["id"], house.release],
+    )
+
+
+def _switch_thrown_and_forgotten(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "UPDATE projects_project SET killing_since = now() - interval '1 hour' WHERE id = %s",
+        [house.world.project],
+    )
+
+
 CORRUPTIONS: dict[str, Damage] = {
     "B1": _another_open_attempt,
     "B1b": _lease_gone,
@@ -124,6 +155,9 @@ CORRUPTIONS: dict[str, Damage] = {
     "B6": _success_taken_back,
     "B7": _completed_too_early,
     "B8": _waits_for_nobody,
+    "B11": _decree_forgotten,
+    "B11 ": _decree_over_what_it_needs_forgotten,
+    "B12": _switch_thrown_and_forgotten,
     "D4": _effect_of_another_proposal,
     "F2": _another_release,
     "F2b": _another_snapshot,
@@ -141,6 +175,8 @@ TABLES = (
     "approvals_authorization",
     "registry_release",
     "registry_closure",
+    "registry_closuredependency",
+    "projects_project",
 )
 """What the checks read: the tables' owner is behind the tenant wall like everybody else."""
 
@@ -150,7 +186,7 @@ TABLES = (
 def test_finds_the_corruption(code: str, done: tuple[House, dict[str, Any]]) -> None:
     house, at = done
     with walls_down(*TABLES) as cursor:
-        before = found_by(code, cursor, house.tenant)
+        before = found_by(code.strip(), cursor, house.tenant)
         CORRUPTIONS[code](cursor, house, at)
-        after = found_by(code, cursor, house.tenant)
+        after = found_by(code.strip(), cursor, house.tenant)
     assert (before, bool(after)) == ([], True)
