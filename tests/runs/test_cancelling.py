@@ -2,13 +2,16 @@
 
 import pytest
 
+from factory import hints
 from factory.errors import InsufficientRole, InvalidInput
 from factory.tenancy import reading
 from runs.commands import cancel_run, enforce_deadline
 from runs.errors import RunEnded
 from runs.models import CancellationIntent
 from runs.reconcilers import LeaseExpiryReconciler
-from tests.support.evidence import journal, outbox
+from tests.support.acts import deliver
+from tests.support.api import Api
+from tests.support.evidence import journal, outbox, violations
 from tests.support.running import OTHER_DIFF, House, effect
 from usage.selectors import reservation_of
 
@@ -200,3 +203,28 @@ def test_a_run_that_takes_too_long_fails_but_not_while_it_waits_for_a_person(hou
     LeaseExpiryReconciler().run_once(house.tenant)
     assert (house.state(run_id), house.row(run_id).failure_class) == ("Failed", "permanent")
     assert worker.poll() == []
+
+
+@pytest.mark.requirement("RUN-10", "RUN-14")
+def test_cancelling_needs_no_broker(house: House, settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers at its address: stopping is slower to be heard of, and not less true."""
+    worker = house.hand()
+    held, asks, accepted = house.run(), house.run("gated"), house.accept()
+    works = {work.run_id: work for work in worker.poll()}
+    for work in works.values():
+        worker.acquire(work)
+    worker.ask(works[asks], park=True)
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    away = hints.connect(socket_timeout=0.25)
+    monkeypatch.setattr(hints, "broker", lambda: away)
+    monkeypatch.setattr(hints, "_silent_until", 0.0)
+    api = Api.as_(house.world.operator)
+    for run_id, state in ((held, "Cancelling"), (asks, "Cancelled"), (accepted, "Cancelled")):
+        assert api.post(f"/factory/runs/{run_id}/cancel", {"reason": "enough"}).status_code == 202
+        assert house.state(run_id) == state
+    assert hints._silent_until > 0, "It was tried to tell the broker."
+    assert worker.acquire(works[held]).cancel_requested
+    worker.report(works[held], "Cancelled", "cancellation")
+    deliver(house)
+    assert house.state(held) == "Cancelled"
+    assert violations(house.tenant) == []

@@ -15,11 +15,14 @@ from factory.models import Finding, OutboxEvent, Verification
 from factory.relay.delivery import drain
 from factory.relay.destinations import Handlers
 from factory.tenancy import reading
+from projects.commands import kill_project
 from runs import keeping
 from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, resolve_step
 from runs.errors import NotFrozen, RunFrozen
 from runs.operations.holding import WHILE_FROZEN
+from runs.reconcilers import KillSwitchReconciler, ReleaseDecreeReconciler
 from runs.selectors import run_view
+from tests.support.acts import revoke
 from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House
 from tests.support.world import subject_of
@@ -75,6 +78,29 @@ def test_every_command_but_cancel_is_refused_and_others_go_on(house: House) -> N
     house.decide(asked.approval_id)
     assert house.state(gated) == "Running"
     assert violations(house.tenant) == []
+
+
+def test_a_frozen_run_is_stopped_whole_by_a_person_a_decree_and_the_kill_switch(house: House) -> None:
+    """What it asked is withdrawn, what is parked or offered is settled, and its freeze stays on record."""
+    worker, killed = house.hand(), House(f"{house.tenant}-b")
+    asks, offered, blocked = house.run("gated"), house.run(), house.run()
+    works = {work.run_id: work for work in worker.poll()}
+    worker.acquire(works[asks])
+    worker.ask(works[asks], park=True)
+    theirs = killed.run()
+    for place, run_id in ((house, asks), (house, offered), (house, blocked), (killed, theirs)):
+        assert freeze(place, run_id)
+    for run_id in (asks, offered):
+        assert cancel_run(house.world.operator, run_id=run_id, reason="not safe") == "Cancelled"
+    assert [each.state for each in house.approvals(asks)] == ["Cancelled"]
+    revoke(house, "block")
+    ReleaseDecreeReconciler().run_once(house.tenant)
+    assert (house.state(blocked), house.row(blocked).failure_class) == ("Failed", "policy-denied")
+    kill_project(killed.world.workspace_admin, project_id=killed.world.project, reason="it goes wild")
+    KillSwitchReconciler().run_once(killed.tenant)
+    assert killed.state(theirs) == "Cancelled"
+    assert house.row(asks).frozen_at is not None
+    assert violations(house.tenant) + violations(killed.tenant) == []
 
 
 def test_its_events_wait_for_the_lift_and_are_never_set_aside(house: House) -> None:
