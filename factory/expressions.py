@@ -9,6 +9,7 @@ text made from data, lists written into the expression) is refused, and so is wh
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import jmespath
@@ -16,12 +17,11 @@ from jmespath.exceptions import JMESPathError
 
 MOST_CHARACTERS = 500
 DEEPEST = 24
-FUNCTIONS = frozenset(
-    {
-        "abs", "ceil", "contains", "ends_with", "floor", "keys", "length", "max", "min", "not_null",
-        "starts_with", "sum", "type", "values",
-    }
-)  # fmt: skip
+FUNCTIONS: Mapping[str, int] = {
+    "abs": 1, "ceil": 1, "contains": 2, "ends_with": 2, "floor": 1, "keys": 1, "length": 1, "max": 1,
+    "min": 1, "not_null": 1, "starts_with": 2, "sum": 1, "type": 1, "values": 1,
+}  # fmt: skip
+"""With how many values each is called. `not_null` takes any number more."""
 STEPS, INPUT = "steps", "input"
 
 _PLAIN = frozenset({"index_expression", "comparator", "and_expression", "or_expression", "not_expression"})
@@ -51,7 +51,7 @@ class Expression:
         """What it finds in the data; null where there is nothing. Raises `NotJudged`."""
         try:
             return jmespath.compile(self.text).search(data)
-        except (JMESPathError, RecursionError, ArithmeticError, TypeError) as fault:
+        except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError) as fault:
             raise NotJudged(str(fault)[:300]) from fault
 
     def holds(self, data: Any) -> bool:
@@ -136,11 +136,18 @@ def _leading(node: Node) -> str | None:
 
 
 def _check_function(node: Node) -> None:
-    if node["type"] == "function_expression" and node["value"] not in FUNCTIONS:
+    if node["type"] != "function_expression":
+        return
+    name, count = node["value"], len(node["children"])
+    if name not in FUNCTIONS:
         known = ", ".join(sorted(FUNCTIONS))
-        raise ExpressionFault(f"There is no function {node['value']}; there is {known}.")
+        raise ExpressionFault(f"There is no function {name}; there is {known}.")
+    if count < FUNCTIONS[name] or (count > FUNCTIONS[name] and name != "not_null"):
+        raise ExpressionFault(f"{name} is called with {FUNCTIONS[name]} values, and not with {count}.")
 
 
 def _check_literal(value: Any) -> None:
+    if isinstance(value, float) and not isfinite(value):
+        raise ExpressionFault("A number is a finite one.")
     if isinstance(value, list | dict):
         raise ExpressionFault("A value that is compared with is a text, a number, true, false or null.")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.expressions import DEEPEST, ExpressionFault, NotJudged, parse
+from factory.expressions import DEEPEST, FUNCTIONS, ExpressionFault, NotJudged, parse
 
 DATA = {
     "input": {"depth": "full", "count": 0, "tags": ["a", "b"]},
@@ -42,7 +42,15 @@ def test_names_the_steps_that_it_reads():
     assert parse('steps.b.x || (steps."a-c"[0] && steps.b.y) || input.z').steps == ("b", "a-c")
 
 
-@pytest.mark.parametrize("text", ["length(input.count)", "max(input.tags) > abs(input.depth)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "length(input.count)",
+        "max(input.tags) > abs(input.depth)",
+        "input.tags[::0]",
+        "contains(input.depth, `1`)",
+    ],
+)
 def test_says_what_it_cannot_judge(text):
     with pytest.raises(NotJudged):
         parse(text).holds(DATA)
@@ -62,6 +70,11 @@ def test_says_what_it_cannot_judge(text):
         "input." + "x" * 600,
         "input.x\x00",
         "",
+        "length()",
+        "contains(input.tags)",
+        "not_null()",
+        "ceil(`NaN`)",
+        "input.count < `1e999`",
     ],
 )
 def test_refuses_what_could_grow(text):
@@ -71,11 +84,26 @@ def test_refuses_what_could_grow(text):
 
 WORDS = ["input", "steps.a", ".x", ".y", "@", "`1`", "'x'", "length(", "max(", "==", "<", "&&", "!", "|"]
 PARTS = st.sampled_from([*WORDS, "[0]", "[*]", "[?", "]", "(", ")", "*", ",", "&", "{", "}", "["])
+VALUES = st.sampled_from(
+    [
+        *("input.x", "input.y", "steps.a[0]", "'x'", "input.x[::0]", "input.y[-1:]", "input.x[*].x", "input.z"),
+        *("`1`", "`NaN`", "`-Infinity`", "`1e999`", "`true`", "`" + "9" * 400 + "`"),
+    ]
+)
+CALLS = st.recursive(
+    VALUES,
+    lambda inner: st.one_of(
+        st.builds("{}({})".format, st.sampled_from(sorted(FUNCTIONS)), inner),
+        st.builds("{}({}, {})".format, st.sampled_from(sorted(FUNCTIONS)), inner, inner),
+        st.builds("{} {} {}".format, inner, st.sampled_from(["==", "<", "&&", "||"]), inner),
+    ),
+    max_leaves=4,
+)
 
 
-@given(st.lists(PARTS, max_size=40).map("".join))
-@settings(max_examples=400, deadline=None)
-def test_whatever_is_accepted_is_judged_within_a_second(text):
+@given(st.one_of(st.lists(PARTS, max_size=40).map("".join), CALLS))
+@settings(max_examples=800, deadline=None)
+def test_whatever_is_accepted_is_judged_within_a_second_or_said_not_to_be(text):
     try:
         expression = parse(text)
     except ExpressionFault:
