@@ -14,9 +14,8 @@ from django.db import IntegrityError, connection
 
 from factory.anchoring import counting, place
 from factory.anchoring.checking import compare
-from factory.anchoring.taking import take
+from factory.anchoring.taking import NotHandedOver, take
 from factory.auditing import Report, audit_all, snapshot, verify
-from factory.chain import stamp
 from factory.commanding import command
 from factory.context import Context, system
 from factory.models import JournalEntry, OutboxEvent
@@ -75,7 +74,7 @@ class Recovery:
 
     tell: Callable[[str], object]
     force: bool = False
-    restored_to: str = ""
+    restored_to: datetime | None = None
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
@@ -99,7 +98,10 @@ class Recovery:
             self.tell(bump(facts))
         lost = self._what_is_lost()
         if folder.last is not None:
-            take(restored_to=lost, tell=self.tell)
+            try:
+                take(restored_to=lost, tell=self.tell)
+            except NotHandedOver as fault:  # whoever keeps anchors may be away; this house must come back
+                self.tell(f"  by hand: {fault}")
 
     def enter(self, stage: str) -> None:
         """One stage. Raises `StageOutOfOrder` unless all before it are done."""
@@ -123,18 +125,19 @@ class Recovery:
             first = "; ".join(f"{v.code} {v.subject}: {v.detail}" for v in broken[:3])
             raise RecoveryRefused(f"The journal itself is broken: {first}. Restore another backup.")
 
-    def _what_is_lost(self) -> str:
+    def _what_is_lost(self) -> datetime | None:
         """The time that the database was put back to, if its anchors say that it was."""
         with snapshot() as cursor:
             found = compare(cursor, place.known())
             newest, _ = counting.newest(cursor)
         if not found:
-            return ""
-        if self.restored_to:
+            return None
+        if self.restored_to is not None:
             return self.restored_to
         if {f.kind for f in found} == {"restored"} and newest is not None:
             self.tell(found[0].detail)
-            return stamp(newest)
+            end: datetime = newest
+            return end
         told = "; ".join(f"{f.subject}: {f.detail}" for f in found[:3])
         raise RecoveryRefused(
             f"The database contradicts its anchors, and no restore explains it: {told}. If the product ran "

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any
 from uuid import UUID
 
@@ -83,17 +84,19 @@ class Folder:
 
     anchors: list[Anchor] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    heads: dict[UUID, Head] = field(default_factory=dict)
+    """The last anchored head of every stream."""
 
     @property
     def last(self) -> Anchor | None:
         return self.anchors[-1] if self.anchors else None
 
-    def heads(self) -> dict[UUID, Head]:
-        """The last anchored head of every stream."""
-        state: dict[UUID, Head] = {}
-        for anchor in self.anchors:
-            state = ({} if anchor.full else state) | {h.stream: h for h in anchor.heads}
-        return state
+    def add(self, anchor: Anchor) -> None:
+        """Take the next one in."""
+        self.anchors.append(anchor)
+        if anchor.full:
+            self.heads.clear()
+        self.heads.update((head.stream, head) for head in anchor.heads)
 
 
 def merkle_root(heads: Iterable[tuple[UUID, int, str]]) -> str:
@@ -116,9 +119,7 @@ def signing_key(file: Path) -> Ed25519PrivateKey:
         )
         file.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
-            handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            os.write(handle, made)
-            os.close(handle)
+            put(file, made, mode=0o600)
     key = serialization.load_pem_private_key(file.read_bytes(), None)
     if not isinstance(key, Ed25519PrivateKey):
         raise ValueError(f"{file} holds no Ed25519 key.")
@@ -153,17 +154,23 @@ def write(folder: Path, anchor: Anchor, key: Ed25519PrivateKey) -> Path:
     content = anchor.content()
     signature = base64.b64encode(key.sign(canonical(content))).decode()
     file = folder / f"anchor-{anchor.number:06d}.json"
-    draft = folder / f".{file.name}.{os.getpid()}"
-    with draft.open("w") as new:
-        json.dump({"anchor": content, "signature": signature}, new, separators=(",", ":"))
-        new.flush()
-        os.fsync(new.fileno())
-    draft.chmod(0o444)
+    document = json.dumps({"anchor": content, "signature": signature}, separators=(",", ":"))
+    put(file, document.encode(), mode=0o444)
+    return file
+
+
+def put(file: Path, content: bytes, *, mode: int) -> None:
+    """A new file, whole or not at all, wherever this is stopped. Raises `FileExistsError`."""
+    handle, draft = mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
+        with os.fdopen(handle, "wb") as new:
+            new.write(content)
+            new.flush()
+            os.fsync(new.fileno())
+        os.chmod(draft, mode)
         os.link(draft, file)
     finally:
-        draft.unlink()
-    return file
+        os.unlink(draft)
 
 
 def read(folder: Path, key: Ed25519PublicKey) -> Folder:
@@ -218,11 +225,10 @@ def _parsed(content: Mapping[str, Any]) -> Anchor:
 
 def _check_root(anchor: Anchor, found: Folder, broken: bool) -> bool:
     """Add the anchor; whether what follows can be checked against its predecessors is answered."""
-    found.anchors.append(anchor)
+    found.add(anchor)
     if broken and not anchor.full:
         return True
-    state = {h.stream: h for h in anchor.heads} if anchor.full else found.heads()
-    if merkle_root((h.stream, h.sequence, h.hash) for h in state.values()) != anchor.root:
+    if merkle_root((h.stream, h.sequence, h.hash) for h in found.heads.values()) != anchor.root:
         found.faults.append(
             Fault("forged", f"anchor {anchor.number}", "its root does not follow from its heads")
         )

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import structlog
@@ -34,11 +35,16 @@ class Contradicted(RuntimeError):
         self.findings = findings
 
 
-def take(*, restored_to: str = "", tell: Callable[[str], object] = log.info) -> Anchor:
+class NotHandedOver(RuntimeError):
+    """The anchor is taken, but the command that keeps it elsewhere failed. It is given again with the next."""
+
+
+def take(*, restored_to: datetime | None = None, tell: Callable[[str], object] = log.info) -> Anchor:
     """Take the next anchor, and hand it to the command of `FACTORY_ANCHOR_COMMAND` if there is one.
 
     `restored_to` says that the database was put back to that time; what was anchored after it is then known
-    to be lost. Raises `Contradicted` when the database contradicts an earlier anchor without such a reason.
+    to be lost. Raises `Contradicted` when the database contradicts an earlier anchor without such a reason,
+    and `NotHandedOver` when the anchor stands, but only here.
     """
     place = folder()
     place.mkdir(parents=True, exist_ok=True)
@@ -46,7 +52,7 @@ def take(*, restored_to: str = "", tell: Callable[[str], object] = log.info) -> 
         before = known()
         with snapshot() as cursor:
             anchor = _now(cursor, before, restored_to)
-            if not restored_to:
+            if restored_to is None:
                 findings = compare(cursor, before)
                 if findings:
                     raise Contradicted(findings)
@@ -55,15 +61,15 @@ def take(*, restored_to: str = "", tell: Callable[[str], object] = log.info) -> 
         public = place / "public-key.pem"
         if not public.exists():
             public.write_text(files.public_pem(key))
-    tell(f"anchor {anchor.number}: {anchor.streams} streams, {len(anchor.heads)} heads in {file.name}")
-    _hand_over(file)
+        tell(f"anchor {anchor.number}: {anchor.streams} streams, {len(anchor.heads)} heads in {file.name}")
+        _hand_over(place)
     return anchor
 
 
-def _now(cursor: CursorWrapper, before: Folder, restored_to: str) -> Anchor:
-    last, state = before.last, before.heads()
+def _now(cursor: CursorWrapper, before: Folder, restored_to: datetime | None) -> Anchor:
+    last, state = before.last, before.heads
     highest = max([files.number_of(f) for f in folder().glob(files.PATTERN)], default=0)
-    full = last is None or bool(restored_to) or bool(before.faults) or (highest + 1) % FULL_EVERY == 1
+    full = last is None or restored_to is not None or bool(before.faults) or (highest + 1) % FULL_EVERY == 1
     heads, changed = [], []
     for batch in streamed(cursor, _HEADS):
         for stream, tenant, sequence, hash_, at in batch:
@@ -77,7 +83,7 @@ def _now(cursor: CursorWrapper, before: Folder, restored_to: str) -> Anchor:
         number=highest + 1, previous=last.hash if last else "", taken_at=stamp(at),
         newest_at=stamp(newest_at) if newest_at else "", full=full, streams=len(heads), heads=changed,
         root=merkle_root(heads), rows=counting.ever_written(cursor), purges=purges, purge_hash=purge_hash,
-        restored_to=restored_to,
+        restored_to=stamp(restored_to) if restored_to else "",
         facts={name: counting.one(cursor, query) for name, query in sorted(_facts.items())},
     )  # fmt: skip
 
@@ -90,8 +96,19 @@ LEFT JOIN factory_auditentry a ON a.stream_id = h.stream_id AND a.sequence = h.s
 """
 
 
-def _hand_over(file: Path) -> None:
-    """Give the file to whoever keeps it elsewhere: an upload to a locked bucket, a commit, a mail."""
-    command = settings.FACTORY_ANCHOR_COMMAND
-    if command:
-        subprocess.run([*command, str(file)], check=True, timeout=300, stdin=subprocess.DEVNULL)
+def _hand_over(place: Path) -> None:
+    """Give each file to whoever keeps it elsewhere: an upload to a locked bucket, a commit, a mail.
+
+    The last one that was given is noted in the folder, so that none is left out when this fails or is killed.
+    """
+    command, mark = settings.FACTORY_ANCHOR_COMMAND, place / ".handed-over"
+    given = int(mark.read_text()) if mark.exists() else 0
+    for file in sorted(place.glob(files.PATTERN)) if command else ():
+        if files.number_of(file) > given:
+            try:
+                subprocess.run([*command, str(file)], check=True, timeout=300, stdin=subprocess.DEVNULL)
+            except (OSError, subprocess.SubprocessError) as fault:
+                raise NotHandedOver(f"{file.name} is taken, but {command[0]} failed: {fault}") from fault
+            draft = mark.with_suffix(".new")
+            draft.write_text(str(files.number_of(file)))
+            draft.replace(mark)

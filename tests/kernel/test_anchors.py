@@ -1,6 +1,7 @@
 """Heads of chains outside the database show what no chain can show by itself."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -12,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from factory.anchoring import files, place
-from factory.anchoring.taking import Contradicted, take
+from factory.anchoring.taking import Contradicted, NotHandedOver, take
 from factory.auditing import audit_all
 from factory.chain import audit_stream
 from factory.clock import now
@@ -140,7 +141,7 @@ def test_an_earlier_state_of_everything_is_told_as_a_restore(ctx: Context, folde
 
 def test_a_stated_restore_explains_what_is_lost_and_nothing_else(ctx: Context, door: UUID) -> None:
     at = now()
-    take(restored_to=at.isoformat())
+    take(restored_to=at)
     assert found(ctx, *put_back(at)) == ""
     assert "cut" in found(ctx, TAIL, HEAD, s=door)  # what happened before the restore's time is no part of it
 
@@ -212,3 +213,46 @@ def test_a_command_gets_each_anchor_to_keep_it_elsewhere(
     out = StringIO()
     call_command("verify", "A7", "--anchors", str(kept), stdout=out)
     assert "0 violations" in out.getvalue()
+
+
+def test_none_is_left_out_elsewhere_when_the_command_fails_for_a_while(
+    ctx: Context, folder: Path, tmp_path: Path, settings: Any
+) -> None:
+    kept = tmp_path / "kept"
+    settings.FACTORY_ANCHOR_COMMAND = ["cp", "-t", str(kept)]
+    build_door(ctx)
+    with pytest.raises(NotHandedOver):
+        take()
+    with pytest.raises(CommandError, match="anchor-000001.json is taken, but cp failed"):
+        call_command("anchor", stdout=StringIO())
+    kept.mkdir()
+    take()
+    assert [file.name for file in sorted(kept.iterdir())] == [f"anchor-00000{n}.json" for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "chmod", "link"])
+def test_stopped_while_a_key_or_an_anchor_is_written_the_next_one_is_whole(
+    ctx: Context, folder: Path, monkeypatch: Any, call: str
+) -> None:
+    build_door(ctx)
+
+    def killed(*args: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    for _ in ("the key", "the anchor"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(os, call, killed)
+            patch.setattr(os, "unlink", killed)  # who is killed tidies nothing up
+            take()
+        files.signing_key(place.key_file())
+    take()
+    assert (place.known().faults, audit_all(["A7"])) == ([], [])
+
+
+@pytest.mark.parametrize("time", ["yesterday", "2026-11-29T10:00", "29.11.2026"])
+def test_a_restore_is_to_a_time_with_its_zone_or_nothing_is_anchored(
+    ctx: Context, door: UUID, folder: Path, time: str
+) -> None:
+    with pytest.raises(CommandError, match="restored-to"):
+        call_command("recover", "--restored-to", time, stdout=StringIO())
+    assert len(list(folder.glob("anchor-*"))) == 2

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from factory.anchoring.place import in_folder
-from factory.anchoring.taking import Contradicted, take
+from factory.anchoring.taking import Contradicted, NotHandedOver, take
 
 
 class Command(BaseCommand):
@@ -30,3 +30,5 @@ class Command(BaseCommand):
                 "The database contradicts its anchors, so no new one was taken: it would cover up what "
                 "happened. Look at what `manage.py verify` says, and after a restore run `manage.py recover`."
             ) from found
+        except NotHandedOver as fault:
+            raise CommandError(f"{fault}. It is given again with the next anchor.") from fault

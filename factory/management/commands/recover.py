@@ -1,10 +1,19 @@
 """Bring the house back after its database was restored."""
 
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from factory.recovery import Recovery, RecoveryRefused
+
+
+def moment(text: str) -> datetime:
+    """A time with its zone: what is anchored about a restore is compared with times for good."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError("it has no zone")
+    return at
 
 
 class Command(BaseCommand):
@@ -17,7 +26,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--force", action="store_true", help="although the product's processes are up")
-        parser.add_argument("--restored-to", default="", help="the time of the backup, if anchors need it")
+        parser.add_argument(
+            "--restored-to",
+            type=moment,
+            metavar="TIME",
+            help="the time of the backup, such as 2026-11-29T10:00:00Z, if anchors need it",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         recovery = Recovery(self.stdout.write, force=options["force"], restored_to=options["restored_to"])
