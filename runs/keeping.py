@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
+import structlog
 from django.db import connections
 
 from factory.anchoring.taking import anchored_fact
@@ -17,6 +19,8 @@ from runs.models import Attempt, Lease, Run, Step
 from runs.selectors import concerned
 from runs.states import ATTEMPT_TERMINAL, LEASE_TERMINAL, RUN_TERMINAL, STEP_TERMINAL
 
+log = structlog.get_logger("runs.keeping")
+
 
 @reaction
 def freeze_what_is_in_doubt(report: Report) -> None:
@@ -29,9 +33,15 @@ def freeze_what_is_in_doubt(report: Report) -> None:
         house = system(tenant, "Auditor")
         with reading(house):
             runs = concerned(v.subject for v in found)
-        for run_id in sorted(set(runs.values())):
-            told = [f"{v.code} {v.subject}" for v in found if runs.get(v.subject) == run_id]
-            freeze_run(house, run_id=run_id, findings=told)
+        told: dict[UUID, list[str]] = {}
+        for v in found:
+            if v.subject in runs:
+                told.setdefault(runs[v.subject], []).append(f"{v.code} {v.subject}")
+        for run_id in sorted(told):
+            try:
+                freeze_run(house, run_id=run_id, findings=told[run_id])
+            except Exception:  # one that somebody holds locked must not keep the others going
+                log.exception("run_not_frozen", run=str(run_id), tenant=tenant)
 
 
 ended_streams(

@@ -161,16 +161,17 @@ def write(folder: Path, anchor: Anchor, key: Ed25519PrivateKey) -> Path:
 
 def put(file: Path, content: bytes, *, mode: int) -> None:
     """A new file, whole or not at all, wherever this is stopped. Raises `FileExistsError`."""
-    handle, draft = mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    handle, name = mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    draft = Path(name)
     try:
         with os.fdopen(handle, "wb") as new:
             new.write(content)
             new.flush()
             os.fsync(new.fileno())
-        os.chmod(draft, mode)
+        draft.chmod(mode)
         os.link(draft, file)
     finally:
-        os.unlink(draft)
+        draft.unlink()
 
 
 def read(folder: Path, key: Ed25519PublicKey) -> Folder:

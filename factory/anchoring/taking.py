@@ -36,7 +36,7 @@ class Contradicted(RuntimeError):
 
 
 class NotHandedOver(RuntimeError):
-    """The anchor is taken, but the command that keeps it elsewhere failed. It is given again with the next."""
+    """The anchor is taken, but the command that keeps it elsewhere failed. It gets it again with the next."""
 
 
 def take(*, restored_to: datetime | None = None, tell: Callable[[str], object] = log.info) -> Anchor:

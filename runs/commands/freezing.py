@@ -7,12 +7,16 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
+from factory.hashing import digest
 from factory.recording import audit, save
 from runs.errors import NotFrozen
 from runs.models import Freeze
 from runs.operations.holding import lock_run
 
 MOST_REASON = 2000
+MOST_FINDINGS, MOST_FINDING = 100, 300
+"""Findings that a freeze names, and characters of each: an entry of the audit log has its size, and what is
+broken all over has to be frozen all the same."""
 
 
 @command("FreezeRun")
@@ -22,22 +26,30 @@ def freeze_run(ctx: Context, *, run_id: UUID, findings: Sequence[str]) -> bool:
     Findings that a PlatformAdmin looked at before, and lifted the freeze all the same, freeze it no more.
     Errors: `RunNotFound`.
     """
+    told = _told(findings)
     run = lock_run(ctx, run_id)
-    known = {told for past in Freeze.objects.filter(run_id=run.id) for told in past.findings}
-    if run.frozen_at is not None or set(findings) <= known:
+    known = {finding for past in Freeze.objects.filter(run_id=run.id) for finding in past.findings}
+    if run.frozen_at is not None or set(told) <= known:
         return False
     run.frozen_at = now()
     save(run)
-    save(Freeze(run_id=run.id, findings=sorted(set(findings)), frozen_at=run.frozen_at))
+    save(Freeze(run_id=run.id, findings=told, frozen_at=run.frozen_at))
     audit(
         ctx,
         "FreezeRun",
         subject=f"run:{run.id}",
         reason="The auditor found a violation.",
-        detail={"findings": sorted(set(findings))},
+        detail={"findings": told},
         stream=run.id,
     )
     return True
+
+
+def _told(findings: Sequence[str]) -> list[str]:
+    """The first in their order; of what is beyond the number and the hash, so that it is known again."""
+    every = sorted({finding[:MOST_FINDING] for finding in findings})
+    more = every[MOST_FINDINGS:]
+    return [*every[:MOST_FINDINGS], *([f"and {len(more)} more ({digest(more)})"] if more else ())]
 
 
 @command("LiftFreeze", strict=True)

@@ -28,6 +28,6 @@ def _runs_of(ids: set[UUID]) -> dict[UUID, UUID]:
     receipts = Receipt.objects.filter(receipt_id__in=texts).values_list("receipt_id", "run_id")
     found |= {UUID(receipt): run for receipt, run in receipts}
     for stream, subject in AuditEntry.objects.filter(stream_id__in=ids).values_list("stream_id", "subject"):
-        if subject.startswith("run:"):
+        if subject.startswith("run:") and _UUID.fullmatch(subject.removeprefix("run:")):
             found.setdefault(stream, UUID(subject.removeprefix("run:")))
     return found

@@ -4,6 +4,7 @@ from datetime import timedelta
 from io import StringIO
 from uuid import UUID
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -22,6 +23,7 @@ from runs.errors import NotFrozen, RunFrozen
 from runs.operations.holding import WHILE_FROZEN
 from runs.reconcilers import KillSwitchReconciler, ReleaseDecreeReconciler
 from runs.selectors import run_view
+from tests.kernel.damage import admin_url
 from tests.support.acts import revoke
 from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House
@@ -162,6 +164,21 @@ def test_violations_of_every_kind_find_their_run(house: House, monkeypatch: pyte
     found = [Violation("A1", house.tenant, subject, "wrong") for subject in subjects]
     keeping.freeze_what_is_in_doubt(Report([*found, Violation("A1", house.tenant, "release:x", "wrong")]))
     assert all(house.row(run_id).frozen_at for run_id in runs)
+
+
+def test_what_is_broken_all_over_and_what_is_held_locked_keep_no_run_from_being_frozen(house: House) -> None:
+    held, broken, other = sorted(house.run() for _ in range(3))
+    found = [Violation("A1", house.tenant, f"run:{run_id}", "wrong") for run_id in (held, other)]
+    found += [Violation("A6", house.tenant, f"{broken}#{n}", "forged") for n in range(5000)]
+    with psycopg.connect(admin_url()) as db:
+        db.execute("SELECT 1 FROM runs_run WHERE id = %s FOR UPDATE", [held])
+        keeping.freeze_what_is_in_doubt(Report(found))
+    assert [bool(house.row(run_id).frozen_at) for run_id in (held, broken, other)] == [False, True, True]
+    lift_freeze(house.world.platform_admin, run_id=broken, reason="looked at all of it")
+    keeping.freeze_what_is_in_doubt(Report(found))
+    assert not house.row(broken).frozen_at, "what was looked at freezes it no more"
+    keeping.freeze_what_is_in_doubt(Report([*found, Violation("A6", house.tenant, f"{broken}#9999", "more")]))
+    assert house.row(broken).frozen_at
 
 
 def test_a_verification_is_recorded_and_freezes_what_it_finds(

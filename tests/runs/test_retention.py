@@ -1,5 +1,7 @@
 """Evidence goes when its time is over, by a role of its own; what goes leaves a record, and no doubt."""
 
+import threading
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, connections, transaction
 
+from factory import retention
 from factory.anchoring.taking import take
 from factory.chain import audit_stream
 from factory.models import Purge
@@ -17,6 +20,7 @@ from tests.kernel.damage import corrupt
 from tests.support.aging import age
 from tests.support.evidence import violations
 from tests.support.running import House
+from tests.support.threads import at_once
 
 JOURNAL = 365
 
@@ -62,6 +66,29 @@ def test_entries_of_366_days_go_and_those_of_364_stay(house: House) -> None:
     call_command("purge", stdout=out)
     assert out.getvalue().splitlines()[-1].startswith("removed: 0 journal, 0 audit, 0 outbox")
     _a_purge_is_no_cloak(house, mixed, old)
+
+
+def test_two_purges_at_once_remove_once_and_what_is_empty_is_left_alone(
+    house: House, monkeypatch: Any
+) -> None:
+    old, real, seen, both = ended(house), retention._remove, list[UUID](), threading.Barrier(2)
+    age(old, JOURNAL + 1)
+
+    def remove(cursor: Any, record: Any, table: str) -> int:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)  # where the other one would remove the same, if it could come here
+        seen.append(record["stream_id"])
+        return real(cursor, record, table)
+
+    monkeypatch.setattr(retention, "_remove", remove)
+    answers = at_once([retention.purge, retention.purge])
+    assert [fault for fault in answers if isinstance(fault, Exception)] == []
+    assert seen.count(old) == 2  # journal and events
+    assert violations(house.tenant) == []
+    visited: list[UUID] = []
+    monkeypatch.setattr(retention, "_purge_stream", lambda stream, *rest: visited.append(stream))
+    retention.purge()
+    assert old not in visited
 
 
 def _a_purge_is_no_cloak(house: House, mixed: UUID, old: UUID) -> None:
