@@ -15,8 +15,12 @@ from typing import Any
 import jmespath
 from jmespath.exceptions import JMESPathError
 
+from factory.errors import InvalidInput
+from factory.hashing import canonical
+
 MOST_CHARACTERS = 500
 DEEPEST = 24
+MOST_WHOLE = 2**53
 FUNCTIONS: Mapping[str, int] = {
     "abs": 1, "ceil": 1, "contains": 2, "ends_with": 2, "floor": 1, "keys": 1, "length": 1, "max": 1,
     "min": 1, "not_null": 1, "starts_with": 2, "sum": 1, "type": 1, "values": 1,
@@ -50,9 +54,11 @@ class Expression:
     def value(self, data: Any) -> Any:
         """What it finds in the data; null where there is nothing. Raises `NotJudged`."""
         try:
-            return jmespath.compile(self.text).search(data)
+            found = jmespath.compile(self.text).search(data)
         except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError) as fault:
             raise NotJudged(str(fault)[:300]) from fault
+        _check_numbers(found)
+        return found
 
     def holds(self, data: Any) -> bool:
         """Whether it is true: anything but null, false, and the empty text, list or object."""
@@ -151,3 +157,22 @@ def _check_literal(value: Any) -> None:
         raise ExpressionFault("A number is a finite one.")
     if isinstance(value, list | dict):
         raise ExpressionFault("A value that is compared with is a text, a number, true, false or null.")
+    try:
+        canonical(value)
+    except InvalidInput as fault:
+        raise ExpressionFault(f"A value that is compared with is no JSON: {fault.detail}") from fault
+
+
+def _check_numbers(found: Any) -> None:
+    """A sum or a rounding may leave the numbers that JSON has: nobody could be handed such an element."""
+    ahead = [found]
+    while ahead:
+        value = ahead.pop()
+        if isinstance(value, dict):
+            ahead.extend(value.values())
+        elif isinstance(value, list):
+            ahead.extend(value)
+        elif isinstance(value, float) and isfinite(value):
+            continue
+        elif isinstance(value, int | float) and not abs(value) < MOST_WHOLE:
+            raise NotJudged("A number is out of range.")

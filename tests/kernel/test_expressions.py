@@ -11,7 +11,10 @@ from factory.expressions import DEEPEST, FUNCTIONS, ExpressionFault, NotJudged, 
 
 DATA = {
     "input": {"depth": "full", "count": 0, "tags": ["a", "b"]},
-    "steps": {"scan": {"severity": "high", "modules": [{"path": "x", "lines": 12}]}, "a-b": None},
+    "steps": {
+        "scan": {"severity": "high", "modules": [{"path": "x", "lines": 12, "huge": [1e308, 1e308]}]},
+        "a-b": None,
+    },
 }
 
 
@@ -49,6 +52,8 @@ def test_names_the_steps_that_it_reads():
         "max(input.tags) > abs(input.depth)",
         "input.tags[::0]",
         "contains(input.depth, `1`)",
+        "steps.scan.modules[*].sum(huge)",
+        "steps.scan.modules[*].ceil(huge[0])",
     ],
 )
 def test_says_what_it_cannot_judge(text):
@@ -74,6 +79,8 @@ def test_says_what_it_cannot_judge(text):
         "contains(input.tags)",
         "not_null()",
         "ceil(`NaN`)",
+        'steps.scan.modules[*].not_null(x, `"\\ud800"`)',
+        'input.depth == `"\\u0000"`',
         "input.count < `1e999`",
     ],
 )
