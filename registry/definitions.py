@@ -108,10 +108,3 @@ def _skill_faults(manifest: Mapping[str, Any]) -> Iterator[FieldError]:
                     f"{base}/tools/{place}/sideEffectClass",
                     f"The tool is {tool['sideEffectClass']}, above its skill's {skill['sideEffectClass']}.",
                 )
-
-
-def input_faults(workflow: Mapping[str, Any], value: Any) -> list[FieldError]:
-    """What a workflow's input schema says against an input; pointers start at `/input`."""
-    errors = Draft202012Validator(workflow["inputSchema"]).iter_errors(value)
-    faults = [FieldError("/input" + fault.pointer, fault.detail) for error in errors for fault in told(error)]
-    return sorted(faults, key=lambda fault: fault.pointer)[:MAX_FAULTS]

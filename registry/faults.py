@@ -2,11 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.exceptions import ValidationError
 
 from factory.errors import FieldError
 
@@ -45,25 +44,3 @@ def repeated(base: str, values: Sequence[str], key: str) -> Iterator[FieldError]
         if value in many and value in seen:
             yield FieldError(f"{base}/{index}/{key}", f"{value} is defined twice.")
         seen.add(value)
-
-
-def schema_faults(schema: Mapping[str, Any], base: str) -> list[FieldError]:
-    """The faults of a JSON Schema of an object that is written in a manifest."""
-    if schema.get("type") != "object":
-        return [FieldError(f"{base}/type", "The input of a workflow is an object.")]
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as fault:
-        return [FieldError(base + pointer(*fault.absolute_path), short(fault.message, 300))]
-    return list(_foreign_references(schema, base))
-
-
-def _foreign_references(value: Any, base: str) -> Iterator[FieldError]:
-    """References that leave the schema: nothing is fetched while a submission is checked."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        if key in ("$ref", "$dynamicRef", "$id", "$schema") and isinstance(inner, str):
-            if key == "$id" or (key != "$schema" and not inner.startswith("#")):
-                yield FieldError(base + pointer(key), "Only references inside the schema are allowed.")
-        else:
-            yield from _foreign_references(inner, base + pointer(key))

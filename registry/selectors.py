@@ -11,7 +11,6 @@ from django.db.models import Q, QuerySet
 from factory.errors import FieldError, NotFound
 from factory.tenancy import scanning
 from registry.closure import Entry
-from registry.definitions import input_faults
 from registry.errors import (
     ReleaseNotFound,
     ReleaseNotLoadable,
@@ -19,6 +18,7 @@ from registry.errors import (
     UnknownAlias,
     UnknownWorkflow,
 )
+from registry.input_schemas import input_faults
 from registry.models import (
     Alias,
     AliasMove,

@@ -5,7 +5,8 @@ from typing import Any
 
 from factory.errors import FieldError
 from factory.expressions import ExpressionFault, parse
-from registry.faults import repeated, schema_faults
+from registry.faults import repeated
+from registry.input_schemas import schema_faults
 
 CLASSES = ("read", "sandbox", "shared-write", "external", "production", "publication")
 """Side-effect classes of a step, weakest first."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -110,9 +110,13 @@ def _instant(value: Any, pointer: str) -> datetime:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     except (TypeError, ValueError):
         at = None
+    fault = _invalid([FieldError(pointer, "This is an RFC 3339 time with its offset.")])
     if at is None or at.tzinfo is None:
-        raise _invalid([FieldError(pointer, "This is an RFC 3339 time with its offset.")])
-    return at
+        raise fault
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:  # its offset leads out of the calendar, and no database could give it back
+        raise fault from None
 
 
 def _invalid(faults: list[FieldError]) -> InvalidInput:

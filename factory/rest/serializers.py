@@ -4,7 +4,8 @@ Serializers name their fields as the wire does (camelCase) and give `source=` in
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -118,13 +119,14 @@ class Moment(serializers.DateTimeField):
     def to_internal_value(self, value: Any) -> datetime:
         parsed = None
         if isinstance(value, str) and len(value) <= 40:
-            try:
+            with suppress(ValueError):
                 parsed = parse_datetime(value)
-            except ValueError:
-                parsed = None
         if parsed is None or parsed.tzinfo is None:
             self.fail("invalid", format="RFC 3339 with an offset")
-        return parsed
+        try:
+            return parsed.astimezone(UTC)
+        except OverflowError:  # its offset leads out of the calendar
+            self.fail("invalid", format="RFC 3339 with an offset")
 
 
 class Choice(serializers.ChoiceField):

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from registry.definitions import check, input_faults, parse, validated
+from registry.definitions import check, parse, validated
 from registry.errors import ManifestRefused
+from registry.input_schemas import input_faults
 from registry.workflows import find_circle
 from tests.registry.support import NODE, manifest
 
@@ -249,6 +250,12 @@ def test_checks_an_input_against_the_schema():
     assert [fault.pointer for fault in input_faults(definition, {"repository": 1})] == ["/input/repository"]
     assert [fault.pointer for fault in input_faults(definition, {})] == ["/input/repository"]
     assert [fault.pointer for fault in input_faults(definition, [])] == ["/input"]
+
+
+def test_no_name_ends_with_a_line():
+    """To Python's `$` it would; then a key would not be the word that everybody reads."""
+    assert pointers(workflow(node("a\n"))) == {"/workflows/0/nodes/0/key", "/workflows/0/output"}
+    assert pointers(manifest(version="1.0.0\n")) == {"/version"}
 
 
 def test_finds_no_circle_in_a_long_chain():

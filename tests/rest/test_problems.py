@@ -127,10 +127,12 @@ def test_tells_nothing_of_a_defect(requester):
         (b'{"name": "a", "id": 5}', 400),
         (b'{"name": "a", "at": "2026-01-01T00:00:00"}', 400),
         (b'{"name": "a", "at": "2026-13-01T00:00:00Z"}', 400),
+        (b'{"name": "a", "at": "9999-12-31T23:59:59-23:59"}', 400),
+        (b'{"name": "a", "at": "0001-01-01T00:00:00+23:59"}', 400),
         (b'{"name": "' + b"a" * 1024 * 1024 + b'"}', 413),
         (b'{"name": "a", "limits": {"maxCostUsd": 12.5}, "at": "2026-01-01T00:00:00Z"}', 202),
     ],
-    ids=range(27),
+    ids=range(29),
 )
 def test_reads_a_body_strictly(requester, body, status):
     response = write(requester, body)

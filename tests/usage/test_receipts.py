@@ -166,6 +166,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"name": 7}, "/name"),
     ({"occurredAt": "yesterday"}, "/occurredAt"),
     ({"occurredAt": "2026-01-01T00:00:00"}, "/occurredAt"),
+    ({"occurredAt": "0001-01-01T00:00:00+23:59"}, "/occurredAt"),
+    ({"occurredAt": "9999-12-31T23:59:59-23:59"}, "/occurredAt"),
     ({"surprise": 1}, "/surprise"),
 ]
 
