@@ -59,7 +59,9 @@ def target_of(url: str, trusted: Collection[str] = ()) -> Target:
     port = port or (443 if parts.scheme == "https" else 80)
     known = f"{host}:{port}" in trusted
     if parts.scheme == "http" and not known:
-        raise ValueError("The URL has to begin with https://.")
+        raise ValueError(
+            "The URL has to begin with https://, unless the installation trusts its host and port."
+        )
     if not known and not _HOST.fullmatch(host):
         raise ValueError("The host has to be a full name, not an address or a short name.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

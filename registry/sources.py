@@ -77,10 +77,12 @@ def _local(repository: str, roots: Sequence[str]) -> Source:
     if not raw.startswith("/") or "\0" in raw or "\n" in raw or len(raw) > 500:
         raise SourceRefused("A local repository is named by its absolute path.")
     if not roots:
-        raise SourceRefused("Local repositories are not allowed here.")
+        raise SourceRefused(
+            "Local repositories are not allowed here, because FACTORY_GIT_LOCAL_ROOTS names no folder."
+        )
     real = Path(raw).resolve()
     if not any(real.is_relative_to(Path(root).resolve()) for root in roots):
-        raise SourceRefused("The repository is outside the folders that are allowed here.")
+        raise SourceRefused("The repository is outside the folders that FACTORY_GIT_LOCAL_ROOTS allows.")
     return Source(str(real), "file")
 
 

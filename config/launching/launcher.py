@@ -99,7 +99,7 @@ class Launcher:
     def _choose(self, what: str, wanted: int) -> int:
         port = ports.choose(wanted)
         if port != wanted:
-            self.terminal.note(f"Port {wanted} is in use by another program: {what} is at {port} instead.")
+            self.terminal.note(f"Port {wanted} is in use by another program: {what} at {port} instead.")
         return port
 
     def _wait_ready(self, plan: Plan, supervisor: Supervisor) -> None:

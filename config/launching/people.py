@@ -18,11 +18,14 @@ PEOPLE = {
     "admin": "admin@demo.test=WorkspaceAdmin,audit,payloads",
     "finance": "finance@demo.test=Observer,finance",
 }
+# Of the whole tenant: who breaks the glass and changes the installation's settings.
+TENANT_PEOPLE = {"platform": "platform@demo.test=PlatformAdmin"}
+ALL_PEOPLE = PEOPLE | TENANT_PEOPLE
 PERSONS_SCOPES = SCOPES - {"factory.worker"}
 
 
 def email_of(part: str) -> str:
-    return PEOPLE[part].partition("=")[0]
+    return ALL_PEOPLE[part].partition("=")[0]
 
 
 def sign_in(part: str) -> str:

@@ -13,7 +13,15 @@ from django.core.management import call_command
 
 from approvals.commands import adopt_platform_policy
 from config.launching.bundled import publish_bundled
-from config.launching.people import PEOPLE, PERSONS_SCOPES, acting, email_of, sign_in
+from config.launching.people import (
+    ALL_PEOPLE,
+    PEOPLE,
+    PERSONS_SCOPES,
+    TENANT_PEOPLE,
+    acting,
+    email_of,
+    sign_in,
+)
 from config.launching.processes import POOL, WORKER_NAME
 from factory.context import system
 from factory.embedded.system import write_private
@@ -46,8 +54,8 @@ def make_world(today: date) -> dict[str, Any]:
         "project": PROJECT,
         "projectId": str(project_id),
         "environments": found["environments"],
-        "passwords": {part: sign_in(part) for part in PEOPLE},
-        "emails": {part: email_of(part) for part in PEOPLE},
+        "passwords": {part: sign_in(part) for part in ALL_PEOPLE},
+        "emails": {part: email_of(part) for part in ALL_PEOPLE},
         "tokens": {part: _token(part, project_id) for part in PEOPLE},
         "release": publish_bundled(TENANT, project_id),
     }
@@ -64,6 +72,7 @@ def _onboard() -> dict[str, Any]:
         if_missing=True,
         environment=["test=Test", "production=Production"],
         member=list(PEOPLE.values()),
+        tenant_member=list(TENANT_PEOPLE.values()),
         as_json=True,
         stdout=said,
     )

@@ -90,15 +90,26 @@ def _check(submission: Submission, release: ReleaseView, policy: PolicyView, pro
     faults = registry.input_faults(release.workflow, submission.input)
     if faults:
         raise InvalidInput("The input is not what the workflow asks for.", errors=faults)
-    profile = submission.model_profile_id
-    if profile not in policy.document["modelProfiles"] or profile not in registry.model_profiles(release.id):
-        problem = f"The model profile {profile} is not approved for this release and policy."
-        raise ModelProfileNotApproved(problem, errors=[FieldError("/modelProfileId", problem)])
+    _check_profile(submission.model_profile_id, release, policy)
     if submission.environment_id and environment(project_id, submission.environment_id) is None:
         problem = "The project has no such environment."
         raise EnvironmentUnknown(problem, errors=[FieldError("/environmentId", problem)])
     if submission.previous_run_id:
         _check_previous(submission.previous_run_id, project_id)
+
+
+def _check_profile(profile: str, release: ReleaseView, policy: PolicyView) -> None:
+    """The release has to know it and the policy to allow it; who is refused hears which of them does not."""
+    known, allowed = registry.model_profiles(release.id), policy.document["modelProfiles"]
+    if profile in known and profile in allowed:
+        return
+    lacking = "this release's manifest" if profile not in known else f"policy revision {policy.revision}"
+    both = ", ".join(sorted(set(known) & set(allowed))) or "none"
+    problem = (
+        f"The model profile {profile} is not approved for this release and policy: "
+        f"{lacking} does not name it. Both name: {both}."
+    )
+    raise ModelProfileNotApproved(problem, errors=[FieldError("/modelProfileId", problem)])
 
 
 def _check_previous(previous: UUID, project_id: UUID) -> None:

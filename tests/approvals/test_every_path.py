@@ -173,6 +173,7 @@ def test_the_terminal_shows_before_it_decides(asker):
     shown = StringIO()
     call_command("approve", str(view.id), *where, stdout=shown)
     assert view.proposal_hash in shown.getvalue()
+    assert "\n  | +++ b/" in shown.getvalue(), "a diff is shown line by line"
     assert asker.view(view.id) == view, "looking decides nothing"
     told = StringIO()
     call_command("approve", str(view.id), *where, "--json", stdout=told)

@@ -68,7 +68,7 @@ def test_a_busy_port_is_said_and_the_next_one_taken(launch: Launcher) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         up = launch(port=port).wait_ready()
-        assert f"Port {port} is in use by another program: web is at" in up.said
+        assert f"Port {port} is in use by another program: web at" in up.said
 
 
 def test_interrupted_half_way_it_still_cleans_up(home: Path, launch: Launcher) -> None:

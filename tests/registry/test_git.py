@@ -83,7 +83,7 @@ def test_refuses_an_address(address, tmp_path):
 
 
 def test_local_repositories_need_a_root_that_the_operator_named(repository, tmp_path):
-    with pytest.raises(SourceRefused):
+    with pytest.raises(SourceRefused, match="FACTORY_GIT_LOCAL_ROOTS"):
         check_repository(repository.url, [])
     with pytest.raises(SourceRefused):
         check_repository(f"{repository.url}/../../outside", [repository.url])

@@ -75,7 +75,7 @@ class Command(BaseCommand):
             return
         self.stdout.write(f"{view.action_class}: {seen(view.summary)} ({view.state})")
         self.stdout.write(f"asked by {view.requested_by}, until {view.expires_at:%Y-%m-%d %H:%M:%S} UTC")
-        self.stdout.write(seen(pretty(content)) if content is not None else "Its content is not for you.")
+        self.stdout.write(_readable(content) if content is not None else "Its content is not for you.")
         if no is not None:
             self.stdout.write(f"You may not decide: {no.detail}")
         elif view.is_pending:
@@ -103,3 +103,16 @@ class Command(BaseCommand):
             "version": view.version,
             "proposalHash": view.proposal_hash,
         }
+
+
+def _readable(content: dict[str, Any]) -> str:
+    """The proposal as a person reads it: what has lines of its own (a diff, a message) line by line, last."""
+    long = {key: text for key, text in content.items() if isinstance(text, str) and "\n" in text.strip()}
+    facts = {key: value for key, value in content.items() if key not in long}
+    return "\n".join([seen(pretty(facts)), *(_quoted(key, text) for key, text in long.items())])
+
+
+def _quoted(key: str, text: str) -> str:
+    """Each line behind a bar, so that none of them can pass for a line of this command."""
+    lines = "\n".join(f"  | {line}" for line in seen(text).split("\n"))
+    return f"{seen(key)}:\n{lines}"
