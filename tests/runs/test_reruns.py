@@ -12,7 +12,7 @@ from django.urls import reverse
 from factory.tenancy import reading
 from registry.errors import UnknownWorkflow
 from runs.commands import cancel_run, submit
-from runs.errors import PreviousRunOpen, PreviousRunUnknown
+from runs.errors import ModelProfileNotApproved, PreviousRunOpen, PreviousRunUnknown
 from runs.models import Run
 from tests.console.test_pages import signed_in
 from tests.support.acts import newer
@@ -43,6 +43,12 @@ def test_only_what_is_over_here_is_run_again_and_the_old_run_stays(house: House)
     assert house.row(fresh).previous_run_id == old
     after = house.row(old)
     assert (before.version, before.state, before.updated_at) == (after.version, after.state, after.updated_at)
+
+
+def test_a_refused_model_profile_says_who_does_not_name_it_and_which_are_possible(house: House) -> None:
+    with pytest.raises(ModelProfileNotApproved) as refused:
+        house.accept(modelProfileId="unheard-of")
+    assert "this release's manifest does not name it. Both name: code-agent." in refused.value.detail
 
 
 @pytest.mark.requirement("RUN-32")
