@@ -8,6 +8,8 @@ from approvals.errors import ProposalCorrupted
 from approvals.selectors import (
     ApprovalView,
     Candidate,
+    Judged,
+    Right,
     approvals_of_step,
     approvals_of_subject,
     may_see_proposal,
@@ -30,7 +32,9 @@ from factory.errors import DomainError, Forbidden
 def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
     """Everything on the page of one request, for this person."""
     at = clock.now()
-    refused = refusal_for(ctx, view)
+    right, refused = right_before(ctx, view)
+    votes = votes_judged(view)
+    needed = max(0, view.quorum - sum(one.counts for one in votes))
     seen, corrupted = _proposal(ctx, view)
     before, siblings = previous_of(view), _siblings(view)
     return {
@@ -49,28 +53,39 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "round": 1 + sum(one.requested_at < view.requested_at for one in siblings),
         "waiting_now": next((one for one in siblings if one.is_pending and one.id != view.id), None),
         "since": _since(ctx, before, view),
-        "votes": votes_judged(view),
-        "needed": max(0, view.quorum - sum(one.counts for one in votes_judged(view))),
-        "acting_for": _acting_for(ctx, view),
-        "may_break_glass": _may_break_glass(ctx, view, at),
+        "votes": votes,
+        "needed": needed,
+        "voted": voted_already(right, votes) if right and needed else "",
+        "acting_for": right.acting_for if right else "",
+        "may_break_glass": _may_break_glass(ctx, view, at, refused),
         "policy": policy_revision(view.policy_id),
         "story": story_of(ctx, view),
         "consequence": _consequence(view),
     }
 
 
-def _acting_for(ctx: Context, view: ApprovalView) -> str:
-    """Whose role the reader would use, where it is a lent one."""
+def right_before(ctx: Context, view: ApprovalView) -> tuple[Right | None, Forbidden | None]:
+    """What the reader may decide by, or why they may not."""
     try:
-        return right_to_decide(ctx, view).acting_for
-    except Forbidden:
-        return ""
+        return right_to_decide(ctx, view), None
+    except Forbidden as no:
+        return None, no
 
 
-def _may_break_glass(ctx: Context, view: ApprovalView, at: datetime) -> bool:
+def voted_already(right: Right, votes: list[Judged]) -> str:
+    """Why the reader's yes would count for nothing: it is there already, or that of who shares the role."""
+    for one in votes:
+        if one.counts and right.people & {one.vote.person, one.vote.acting_for} - {""}:
+            if one.vote.voter == right.subject:
+                return "You have approved."
+            return f"{one.vote.voter} has approved, and you share the role: the two of you count once."
+    return ""
+
+
+def _may_break_glass(ctx: Context, view: ApprovalView, at: datetime, refused: Forbidden | None) -> bool:
     """Only where it is the reader's one way to decide, or the way past a quorum."""
     open_ = view.is_pending and at < view.expires_at
-    needed = view.quorum > 1 or refusal_for(ctx, view) is not None
+    needed = view.quorum > 1 or refused is not None
     return open_ and needed and refusal_for(ctx, view, break_glass=True) is None
 
 
@@ -154,4 +169,4 @@ def _who(view: ApprovalView) -> str:
     return f"{who}, breaking the glass" if view.break_glass else who
 
 
-__all__ = ["Shown", "Story", "decision_page", "outcome_words", "shown"]
+__all__ = ["Shown", "Story", "decision_page", "outcome_words", "right_before", "shown", "voted_already"]

@@ -9,10 +9,12 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
 
+from approvals.admin.page import right_before, voted_already
 from approvals.commands import MOST_AT_ONCE, Item, decide_each
 from approvals.models import ApprovalRequest
-from approvals.selectors import approval_view, refusal_for, visible
+from approvals.selectors import ApprovalView, approval_view, visible, votes_judged
 from factory.admin.scope import as_uuid, context_of
+from factory.context import Context
 from factory.errors import InvalidInput
 from factory.tenancy import reading
 
@@ -40,12 +42,16 @@ class Several:
         """What would be decided, each with its version and hash: nothing is, before it is sent from here."""
         ctx = context_of(request)
         chosen = list(queryset[: MOST_AT_ONCE + 1])
+        with reading(ctx):
+            views = [approval_view(row) for row in chosen[:MOST_AT_ONCE]]
+            items = [(view, _why_not(ctx, view, decision)) for view in views]
         context = {
             **self.admin_site.each_context(request),
             "title": f"{decision.capitalize()} several",
             "opts": None,
             "decision": decision,
-            "items": [(view, refusal_for(ctx, view)) for view in map(approval_view, chosen[:MOST_AT_ONCE])],
+            "items": items,
+            "sent": sum(not why_not for _, why_not in items),
             "too_many": len(chosen) > MOST_AT_ONCE,
             "most": MOST_AT_ONCE,
         }
@@ -73,6 +79,16 @@ class Several:
             "done": sum(o.view is not None for o in outcomes),
         }
         return TemplateResponse(request, "approvals/outcomes.html", context)
+
+
+def _why_not(ctx: Context, view: ApprovalView, decision: str) -> str:
+    """Why a chosen request is left out of what is sent; empty where it is not."""
+    if not view.is_pending:
+        return f"It is {view.state}: there is nothing left to decide."
+    right, refused = right_before(ctx, view)
+    if right is None:
+        return refused.detail if refused else ""
+    return voted_already(right, votes_judged(view)) if decision == "approve" else ""
 
 
 def _item(text: str, decision: str, reason: str) -> Item:

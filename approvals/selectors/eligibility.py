@@ -184,7 +184,7 @@ class Judged:
 def votes_judged(view: ApprovalView) -> list[Judged]:
     """The votes on a request, for showing: once it is closed, those stand that were counted."""
     votes = votes_of(view.id) if view.quorum > 1 else []
-    if not view.is_pending:
+    if not votes or not view.is_pending:
         return [Judged(vote, True) for vote in votes]
     counted = {vote.id for vote, _ in counted_votes(view, votes)}
     return [Judged(vote, vote.id in counted) for vote in votes]

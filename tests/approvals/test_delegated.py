@@ -1,11 +1,16 @@
 """Deciding with a lent role: judged at the decision, with both names, and never on what either asked for."""
 
+import sys
+from datetime import timedelta
+from types import SimpleNamespace
+
 import pytest
 
 from approvals.errors import NotEligible, SeparationOfDuties
 from approvals.selectors import mine, refusal_for, who_may_decide
 from factory.tenancy import reading
 from projects.commands import revoke_delegation
+from projects.selectors import delegations_in_force
 from tests.approvals.test_decisions import decide, give_role
 from tests.support.delegations import end_now, lend
 from tests.support.evidence import audits, counts, details, outbox, violations
@@ -80,6 +85,20 @@ def test_its_end_is_judged_at_the_decision_and_is_already_too_late(asker, loan, 
     with pytest.raises(NotEligible):
         decide(delegate, view)
     assert asker.view(view.id) == view
+
+
+def test_the_very_moment_of_its_end_is_too_late(asker, loan, delegate, monkeypatch):
+    """Half-open: at its end it is over, and the moment before it is good."""
+    with reading(asker.house):
+        [end] = [lent.expires_at for lent in delegations_in_force(asker.world.project) if lent.id == loan]
+    view = asker.ask()
+    read = SimpleNamespace(now=lambda: end)
+    monkeypatch.setattr(sys.modules["approvals.commands.decide"], "clock", read)
+    with pytest.raises(NotEligible, match="not lent any more"):
+        decide(delegate, view)
+    assert asker.view(view.id) == view
+    read.now = lambda: end - timedelta(microseconds=1)
+    assert decide(delegate, view).delegation_id == loan
 
 
 def test_taken_back_is_gone(asker, loan, delegate):

@@ -2,14 +2,18 @@
 
 import time
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 
 from approvals.commands import expire_approval
 from approvals.errors import ApprovalExpired, ApprovalNotFound, NotDueYet
 from approvals.reconcilers import ApprovalExpiryReconciler
+from approvals.selectors import pending_of_run
 from factory.errors import Forbidden, Gone, TransitionRefused, VersionMismatch
+from factory.tenancy import reading
 from tests.approvals.test_decisions import decide
+from tests.support.approvals import let_expire
 from tests.support.evidence import counts, journal, outbox, violations
 from tests.support.world import second_world
 
@@ -42,6 +46,46 @@ def test_undue_requests_before_it_do_not_hide_a_due_one(asker, soon, settings, m
     assert {asker.view(v.id).state for v in undue} == {"Pending"}
 
 
+@pytest.mark.slow
+@pytest.mark.requirement("APR-24", "JOB-08")
+def test_more_undue_ones_than_a_batch_delay_nothing(asker, soon, settings):
+    """With the batch as it is: 250 that wait were asked first, and behind them the time of a few is over."""
+    settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = 72
+    assert ApprovalExpiryReconciler.batch < 250
+    undue = [asker.again().ask() for _ in range(250)]
+    settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = soon / 3600
+    due = [asker.again().ask() for _ in range(3)]
+    time.sleep(soon)
+    counted = ApprovalExpiryReconciler().run_once(asker.world.tenant)
+    assert (counted.found, counted.repaired) == (3, 3), "it does not even look at the others"
+    with reading(asker.house):
+        pending = {view.id for view in pending_of_run(asker.run_id)}
+        assert pending == {view.id for view in undue}
+    assert {asker.view(view.id).state for view in due} == {"Expired"}
+    assert violations(asker.world.tenant) == []
+
+
+@pytest.mark.slow
+def test_due_ones_that_cannot_be_moved_delay_nothing(asker, stage, soon, monkeypatch):
+    """More of them than a batch, and all before it: the round goes on behind them."""
+    monkeypatch.setattr(ApprovalExpiryReconciler, "batch", 5)
+    stuck = replace(asker.again(), run_id=uuid4())
+    first = [replace(stuck, step_id=uuid4()).ask() for _ in range(12)]
+    last, moved = asker.ask(), stage.decided
+
+    def decided(ctx, view):
+        if view.run_id == stuck.run_id:
+            raise RuntimeError("the run could not move")
+        moved(ctx, view)
+
+    monkeypatch.setattr(stage, "decided", decided)
+    time.sleep(soon)
+    counted = ApprovalExpiryReconciler().run_once(asker.world.tenant)
+    assert (counted.repaired, counted.failed) == (1, 12)
+    assert asker.view(last.id).state == "Expired"
+    assert {asker.view(view.id).state for view in first} == {"Pending"}
+
+
 def test_refuses_before_its_time(asker):
     view = asker.ask()
     with pytest.raises(NotDueYet):
@@ -49,10 +93,10 @@ def test_refuses_before_its_time(asker):
     assert asker.view(view.id) == view
 
 
-def test_refuses_another_version_and_what_is_closed(asker, soon):
+def test_refuses_another_version_and_what_is_closed(asker):
     view = asker.ask()
     decided = decide(asker.world.reviewer, view)
-    time.sleep(soon)
+    let_expire(view.id)
     with pytest.raises(VersionMismatch):
         expire_approval(asker.house, approval_id=view.id, version=view.version)
     current = asker.view(decided.id).version
@@ -98,19 +142,20 @@ def test_the_policy_may_only_shorten_the_expiry(asker, asked, given):
 
 
 @pytest.mark.requirement("APR-24", "POL-11")
-def test_the_same_is_asked_once_more_where_the_policy_says_so(asker, stage, soon):
+def test_the_same_is_asked_once_more_where_the_policy_says_so(asker, stage):
     view = asker.ask(policy=asker.ruled(onExpiry="re-request", quorum=2))
     decide(asker.world.reviewer, view)
-    time.sleep(soon)
+    let_expire(view.id)
     assert ApprovalExpiryReconciler().run_once(asker.world.tenant).repaired == 1
     assert stage.moved == [], "it goes on waiting"
     [(old, new)] = stage.asked_again
     assert (old.state, old.id) == ("Expired", view.id)
     assert (new.state, new.renews, new.proposal_hash) == ("Pending", view.id, view.proposal_hash)
     assert (new.quorum, new.votes, new.version) == (2, 0, 1), "votes are of one request"
-    assert new.expires_at - new.requested_at == view.expires_at - view.requested_at
+    before = asker.view(view.id)
+    assert new.expires_at - new.requested_at == before.expires_at - before.requested_at
     assert journal(asker.house, new.id) == [("None", "Pending", "AskedAgain")]
-    time.sleep(soon)
+    let_expire(new.id)
     assert ApprovalExpiryReconciler().run_once(asker.world.tenant).repaired == 1
     assert [m.state for m in stage.moved] == ["Expired"], "once"
     assert asker.view(new.id).state == "Expired"
@@ -119,9 +164,9 @@ def test_the_same_is_asked_once_more_where_the_policy_says_so(asker, stage, soon
 
 
 @pytest.mark.requirement("APR-24")
-def test_a_late_decision_asks_once_more_as_well(asker, stage, soon):
+def test_a_late_decision_asks_once_more_as_well(asker, stage):
     view = asker.ask(policy=asker.ruled(onExpiry="re-request"))
-    time.sleep(soon)
+    let_expire(view.id)
     with pytest.raises(ApprovalExpired):
         decide(asker.world.reviewer, view)
     [(_, new)] = stage.asked_again

@@ -108,6 +108,22 @@ def test_a_vote_by_a_loan_ends_with_the_loan(asker, two):
     assert violations(w.tenant) == []
 
 
+def test_who_comes_to_share_a_role_after_both_have_voted_counts_once(asker):
+    """Their vote stands by a borrowed role now, and its owner has voted: two votes, one of them counts."""
+    w = asker.world
+    view = asker.ask(policy=asker.ruled(quorum=3))
+    decide(w.reviewer, view)
+    decide(w.reviewer2, view)
+    lend(w.reviewer, w.reviewer2)
+    give_role(asker, w.reviewer2, "Observer")
+    after = decide(w.tenant_admin, view)
+    assert (after.state, after.votes) == ("Pending", 3)
+    with reading(asker.house):
+        assert [judged.counts for judged in votes_judged(after)] == [True, False, True]
+    assert decide(w.workspace_admin, view).state == "Approved"
+    assert violations(w.tenant) == []
+
+
 def test_break_glass_completes_it(asker, two):
     done = decide(asker.world.platform_admin, two, break_glass=True, reason="it burns")
     assert (done.state, done.break_glass, done.votes) == ("Approved", True, 0)

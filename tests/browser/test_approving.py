@@ -11,6 +11,7 @@ from factory.tenancy import reading
 from tests.browser.conftest import Visit
 from tests.browser.proposals import REPORT, change
 from tests.browser.visitor import Visitor
+from tests.runs.test_spend import threshold
 from tests.support.delegations import lend
 from tests.support.running import House, said
 
@@ -46,6 +47,12 @@ def asked(house: House) -> dict[str, UUID]:
     made["two"] = worker.ask(worker.take(), said("Rotate the key."), park=True).approval_id
     house.run("gated")
     made["glass"] = worker.ask(worker.take(), park=True).approval_id
+    [made["human"]] = [view.id for view in house.pending(house.run("word"))]
+    threshold(house, 10)
+    [made["spend"]] = [
+        view.id for view in house.pending(house.run(limits={"maxCostUsd": 12, "maxMinutes": 30}))
+    ]
+    threshold(house, 1000)
     return made
 
 
@@ -74,6 +81,13 @@ def test_each_sort_is_read_on_one_page(
     open_(reviewer, asked["two"])
     reviewer.reads("2 different people have to approve")
     picture(reviewer, f"quorum-{width}")
+    open_(reviewer, asked["human"])
+    reviewer.reads("your answer is the whole of this step")
+    assert reviewer.page.get_by_role("button", name="Request changes").count() == 0
+    picture(reviewer, f"human-{width}")
+    open_(reviewer, asked["spend"])
+    reviewer.reads("The money is set aside if the budgets have it, and the run begins.")
+    picture(reviewer, f"spend-{width}")
     reviewer.open(INBOX)
     reviewer.reads("0 of 2")
     picture(reviewer, f"inbox-{width}")
@@ -91,7 +105,12 @@ def test_two_people_one_after_the_other(house: House, asked: dict[str, UUID], vi
     open_(first, asked["two"])
     first.press("Approve exactly this")
     first.reads("Your approval is kept: 1 of 2")
+    first.reads("You have approved. Nothing happens before 1 more person approves.")
+    assert first.page.get_by_role("button", name="Approve exactly this").count() == 0
+    assert first.page.get_by_role("button", name="Reject").count() == 1
     picture(first, "vote")
+    first.page.set_viewport_size({"width": 390, "height": 900})
+    picture(first, "vote-390")
     second = visit().sign_in(house.world.tenant_admin)
     open_(second, asked["two"])
     second.reads("1 more needed")
@@ -134,19 +153,23 @@ def test_the_glass_is_broken_on_purpose_only(house: House, asked: dict[str, UUID
 def test_many_at_once_without_scripts(house: House, visit: Visit) -> None:
     worker = house.hand("many", slots=16)
     asked = []
-    for _ in range(2):
+    for _ in range(3):
         house.run("gated")
         asked.append(worker.ask(worker.take(), park=True).approval_id)
+    house.decide(asked[2], "reject", by=house.world.reviewer2)
     reviewer = visit(scripts=False).sign_in(house.world.reviewer)
-    reviewer.open(f"{INBOX}?whose=mine")
+    reviewer.open(INBOX)
     for approval_id in asked:
         reviewer.page.locator(f'input[name="_selected_action"][value="{approval_id}"]').check()
     reviewer.page.locator('select[name="action"]').select_option("approve_selected")
     reviewer.page.locator('button[name="index"]').click()
     reviewer.reads("Nothing is decided yet")
+    reviewer.reads("Left out. It is Rejected")
     picture(reviewer, "several")
+    reviewer.page.set_viewport_size({"width": 390, "height": 900})
+    picture(reviewer, "several-390")
     house.decide(asked[0], "reject", by=house.world.reviewer2)
-    reviewer.press("Approve exactly these")
+    reviewer.press("Approve exactly these (2 of 3)")
     reviewer.reads("1 of 2 decided")
     picture(reviewer, "outcomes")
     with reading(house.system):

@@ -8,6 +8,7 @@ import pytest
 from tests.faults.rounds import seeded
 from tests.support.evidence import violations
 from tests.support.running import House
+from tests.watch.server import serving
 
 
 @pytest.fixture
@@ -21,3 +22,10 @@ def house(tenant_id: str) -> Iterator[House]:
 def chance(request: pytest.FixtureRequest) -> random.Random:
     """The test's own source of chance, whose seed is printed."""
     return seeded(request.node.name)
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[str]:
+    """The address of the surface, served on a real port."""
+    with serving() as url:
+        yield f"{url}/factory"

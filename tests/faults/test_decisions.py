@@ -26,7 +26,7 @@ from tests.security.test_tenant_matrix import browser
 from tests.support.api import Api, problem
 from tests.support.evidence import journal
 from tests.support.races import race
-from tests.support.running import Hand, House, effect
+from tests.support.running import Hand, House, effect, said
 from usage.models import LedgerEntry, Reservation
 from usage.states import Movement
 
@@ -41,7 +41,7 @@ def test_a_form_of_the_first_gate_that_was_left_open_decides_nothing_of_the_seco
     house.decide(first)
     worker.authorize(work, first)
     worker.report(work, output=1, receipts=[effect(first)])
-    second = worker.ask(worker.take(), proposal={"the": "second"}).approval_id
+    second = worker.ask(worker.take(), proposal=said("the second")).approval_id
     waiting = shown(house, second)
     api, page = Api.as_(reviewer), browser(reviewer)
     for decision in ("approve", "reject", "request_changes"):
@@ -108,7 +108,7 @@ def test_a_decision_in_the_handling_of_the_request_is_never_lost(house: House) -
     worker = house.hand(slots=3)
     with deciding_at_once(house) as healthy:
         for turn in range(rounds(20)):
-            run_id, proposal = house.run("gated"), {"turn": turn}
+            run_id, proposal = house.run("gated"), said(f"turn {turn}")
             work = worker.take()
             asked = worker.ask(work, proposal, park=True)
             assert asked.parked or asked.decision is not None

@@ -27,7 +27,7 @@ from runs.reconcilers import LeaseExpiryReconciler
 from tests.faults.rounds import rounds
 from tests.support.evidence import audits, counts
 from tests.support.races import race, row_held
-from tests.support.running import Hand, House
+from tests.support.running import DIFF, OTHER_DIFF, Hand, House
 from tests.support.threads import at_once
 
 
@@ -256,7 +256,7 @@ def test_a_clock_that_goes_wrong_changes_no_verdict(
         works = {work.run_id: work for work in worker.poll()}
         for work in works.values():
             worker.acquire(work)
-        asked = worker.ask(works[live], {"n": 1}).approval_id
+        asked = worker.ask(works[live], DIFF).approval_id
         house.let_lapse(works[late].lease_id, seconds=31)
         assert LeaseExpiryReconciler().run_once(house.tenant).repaired == 1
         assert not worker.acquire(works[live]).cancel_requested
@@ -264,10 +264,10 @@ def test_a_clock_that_goes_wrong_changes_no_verdict(
             worker.acquire(works[late])
         assert refused.value.code == "lease-expired"
         house.decide(asked)
-        worker.authorize(works[live], asked, {"n": 1})
+        worker.authorize(works[live], asked, DIFF)
         house.make_due(late)
         again = worker.take()
-        unanswered = worker.ask(again, {"n": 2}).approval_id
+        unanswered = worker.ask(again, OTHER_DIFF).approval_id
         time.sleep(2.1)
         with pytest.raises(ApprovalExpired):
             house.decide(unanswered)

@@ -1,7 +1,7 @@
 """Over HTTP, by a worker that does other than it was allowed: H was approved, and something else was done."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -13,25 +13,18 @@ from runs.commands import report_outcome
 from tests.support.api import Api, worker_token
 from tests.support.evidence import audits, violations
 from tests.support.running import DIFF, OTHER_DIFF, House, effect
-from tests.watch.server import serving
 
 OTHER = OTHER_DIFF
-
-
-@pytest.fixture(scope="module")
-def base() -> Iterator[str]:
-    with serving() as url:
-        yield f"{url}/factory"
 
 
 class Worker:
     """A worker as its HTTP calls are, with nothing in between that could keep it honest."""
 
-    def __init__(self, base: str, house: House) -> None:
-        self.base, self.house = base, house
-        self.headers = {"Authorization": f"Bearer {worker_token('worker:rogue', pool=house.pool)}"}
+    def __init__(self, base: str, house: House, name: str = "rogue") -> None:
+        self.base, self.house, self.name = base, house, name
+        self.headers = {"Authorization": f"Bearer {worker_token(f'worker:{name}', pool=house.pool)}"}
         answer = self.call(
-            "PUT", "/workers/rogue", {"capabilities": ["*/*"], "maxConcurrency": 8, "version": "1"}
+            "PUT", f"/workers/{name}", {"capabilities": ["*/*"], "maxConcurrency": 8, "version": "1"}
         )
         self.headers["Factory-Worker-Instance"] = answer.json()["instanceId"]
 
@@ -39,7 +32,7 @@ class Worker:
         return httpx.request(method, f"{self.base}{path}", json=body, headers=self.headers, timeout=30)
 
     def take(self) -> dict[str, Any]:
-        [work] = self.call("POST", "/workers/rogue/poll?wait=0", {}).json()["assignments"]
+        [work] = self.call("POST", f"/workers/{self.name}/poll?wait=0", {}).json()["assignments"]
         self.of(work, "lease", {}).raise_for_status()
         return work
 
@@ -48,10 +41,13 @@ class Worker:
         return self.call("POST", f"/attempts/{work['attemptId']}/{what}", fence | body)
 
     def ask(self, work: dict[str, Any], proposal: Any) -> UUID:
+        return UUID(self.asking(work, proposal).json()["approvalId"])
+
+    def asking(self, work: dict[str, Any], proposal: Any) -> httpx.Response:
         pins = {"releaseId": work["release"]["id"], "environmentId": None, "actionClass": "shared-write"}
         pins |= {name: work["snapshot"][name] for name in ("snapshotId", "policyRevision")}
         words = {"proposal": proposal, "proposalHash": digest(proposal), "summary": "commit"}
-        return UUID(self.of(work, "approvals", pins | words).json()["approvalId"])
+        return self.of(work, "approvals", pins | words)
 
     def authorize(self, work: dict[str, Any], approval_id: UUID, proposal: Any) -> httpx.Response:
         body = {"approvalId": str(approval_id), "proposalHash": digest(proposal)}

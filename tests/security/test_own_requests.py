@@ -1,17 +1,18 @@
 """Nobody decides on what they asked for, whatever else they are: every path is a row of one table.
 
-A new way to decide (break-glass, a delegate, a bulk action) is one more entry in PATHS or in PEOPLE; it is
-then tried for everybody here.
+A new way to decide is one more entry in PATHS, and a new reason to answer for a request one in PEOPLE; it
+is then tried for everybody here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import StringIO
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.core.management import CommandError, call_command
 
-from approvals.rest.serializers import DecisionBody
 from approvals.selectors import ApprovalView
 from approvals.selectors import approval as approval_now
 from factory.context import Context
@@ -21,6 +22,7 @@ from projects.inputs import NewMember
 from runs.commands import start_run, submit
 from tests.security.test_tenant_matrix import browser
 from tests.support.api import Api, problem, token_of
+from tests.support.delegations import lend
 from tests.support.evidence import audits, counts, violations
 from tests.support.running import House
 from tests.support.world import ALL, context_of, subject_of
@@ -35,6 +37,8 @@ class Case:
     house: House
     who: Context
     approval_id: UUID
+    breaks_glass: bool = True
+    """Whether the role for it is theirs, so that nothing but the separation of duties stops them."""
 
     def view(self) -> ApprovalView:
         with reading(self.house.system):
@@ -83,13 +87,40 @@ def of_my_machine(house: House) -> Case:
 
 def by_my_machine(house: House) -> Case:
     me = everybody(house, "principal")
-    return Case(house, machine(house, me, "judge", "Reviewer", "WorkspaceAdmin"), asked_by(house, me))
+    judge = machine(house, me, "judge", "Reviewer", "WorkspaceAdmin")
+    return Case(house, judge, asked_by(house, me), breaks_glass=False)
 
 
 def among_my_machines(house: House) -> Case:
     me = everybody(house, "keeper")
     asked = asked_by(house, machine(house, me, "asks", "Requester"))
-    return Case(house, machine(house, me, "decides", "Reviewer"), asked)
+    return Case(house, machine(house, me, "decides", "Reviewer"), asked, breaks_glass=False)
+
+
+def delegate_of_who_asked(house: House) -> Case:
+    """Somebody with no role of their own to decide by: it was lent by who asked."""
+    me, w = everybody(house, "lender"), house.world
+    lend(me, w.observer)
+    borrower = context_of(w.observer.actor.subject, w.tenant, w.project)
+    return Case(house, borrower, asked_by(house, me), breaks_glass=False)
+
+
+def who_asked_with_a_lent_role(house: House) -> Case:
+    """The lent role is another's, and the request is still one's own."""
+    w = house.world
+    asked = asked_by(house, w.requester)
+    lend(w.reviewer2, w.requester)
+    both = context_of(w.requester.actor.subject, w.tenant, w.project)
+    return Case(house, both, asked, breaks_glass=False)
+
+
+def delegate_of_the_owner(house: House) -> Case:
+    """A service account asked; its owner has lent the role."""
+    case = of_my_machine(house)
+    w = house.world
+    lend(case.who, w.observer)
+    borrower = context_of(w.observer.actor.subject, w.tenant, w.project)
+    return replace(case, who=borrower, breaks_glass=False)
 
 
 PEOPLE: dict[str, Callable[[House], Case]] = {
@@ -97,44 +128,84 @@ PEOPLE: dict[str, Callable[[House], Case]] = {
     "who owns the service account that asked": of_my_machine,
     "the service account of who asked": by_my_machine,
     "one of two service accounts of one owner": among_my_machines,
+    "a delegate of who asked": delegate_of_who_asked,
+    "a delegate of the owner of the service account that asked": delegate_of_the_owner,
+    "who asked, with a lent role": who_asked_with_a_lent_role,
 }
 
 
 def by_api(decision: str, extra: Any = None, **claims: Any) -> Callable[[Case], int]:
     def send(case: Case) -> int:
-        view = case.view()
-        body = {"decision": decision, "version": view.version, "proposalHash": view.proposal_hash}
-        body |= extra or {}
+        body = {"decision": decision, **seen_of(case), "reason": "mine", **(extra or {})}
         api = Api(token_of(case.who, **{"scopes": ALL, **claims}))
-        answer = api.post(f"/factory/approvals/{case.approval_id}/decision", body | {"reason": "mine"})
-        assert problem(answer)["type"].endswith("/separation-of-duties"), answer.content
+        answer = api.post(f"/factory/approvals/{case.approval_id}/decision", body)
+        problem(answer)
         return int(answer.status_code)
 
     return send
 
 
-def by_button(decision: str) -> Callable[[Case], int]:
+def seen_of(case: Case) -> dict[str, Any]:
+    view = case.view()
+    return {"version": view.version, "proposalHash": view.proposal_hash}
+
+
+def by_bulk(decision: str) -> Callable[[Case], int]:
+    def send(case: Case) -> int:
+        item = {"approvalId": str(case.approval_id), "decision": decision, "reason": "mine"}
+        answer = Api.as_(case.who).post("/factory/approvals/decisions", {"items": [item | seen_of(case)]})
+        assert answer.status_code == 207, answer.content
+        return int(answer.json()["items"][0]["status"])
+
+    return send
+
+
+def by_button(decision: str, page: str = "decide") -> Callable[[Case], int]:
     def send(case: Case) -> int:
         view = case.view()
         form = {"decision": decision, "version": view.version, "proposal_hash": view.proposal_hash}
-        path = f"/admin/approvals/approvalrequest/{case.approval_id}/decide/"
+        path = f"/admin/approvals/approvalrequest/{case.approval_id}/{page}/"
         return int(browser(case.who).post(path, form | {"reason": "mine"}).status_code)
 
     return send
 
 
+def by_list(decision: str) -> Callable[[Case], int]:
+    """From the page that follows a choice of rows."""
+
+    def send(case: Case) -> int:
+        view = case.view()
+        form = {"decision": decision, "seen": [f"{view.id} {view.version} {view.proposal_hash}"]}
+        page = browser(case.who).post("/admin/approvals/approvalrequest/decide-many/", form)
+        [(outcome, _)] = page.context["outcomes"]
+        return 200 if outcome.refusal is None else int(outcome.refusal.http_status)
+
+    return send
+
+
+def by_terminal(case: Case) -> int:
+    view, out = case.view(), StringIO()
+    seen = ["--seen-version", str(view.version), "--proposal-hash", view.proposal_hash]
+    where = ["--tenant", case.house.tenant, "--project", "main", "--as", case.who.actor.subject]
+    try:
+        call_command("approve", str(view.id), *where, *seen, "--decision", "approve", stdout=out)
+    except CommandError as refused:
+        return int(getattr(refused.__cause__, "http_status", 500))
+    return 200
+
+
+ANSWERS = ("approve", "reject", "request_changes")
+GLASS = {"breakGlass": True}
 PATHS: dict[str, Callable[[Case], int]] = {
-    "API, approve": by_api("approve"),
-    "API, reject": by_api("reject"),
-    "API, request changes": by_api("request_changes"),
+    **{f"API, {word}": by_api(word) for word in ANSWERS},
     "API, a token narrowed to Reviewer": by_api("approve", roles=["Reviewer"]),
-    "console, approve": by_button("approve"),
-    "console, reject": by_button("reject"),
-    "console, request changes": by_button("request_changes"),
+    "API, several at once": by_bulk("approve"),
+    **{f"API, break-glass, {word}": by_api(word, GLASS) for word in ANSWERS},
+    **{f"console, {word}": by_button(word) for word in ANSWERS},
+    "console, several at once": by_list("approve"),
+    **{f"console, break-glass, {word}": by_button(word, "break-glass") for word in ANSWERS},
+    "terminal": by_terminal,
 }
-if "breakGlass" in DecisionBody().fields:
-    GLASS = {"breakGlass": True}
-    PATHS |= {f"API, break-glass, {word}": by_api(word, GLASS) for word in ("approve", "reject")}
 OF_PEOPLE = ("console",)
 """Paths that no service account can walk: it has no session."""
 
@@ -147,10 +218,13 @@ def test_who_answers_for_a_request_is_refused_on_every_path(tenant_id: str, name
     for path, walk in PATHS.items():
         if case.who.actor.kind == "service" and path.startswith(OF_PEOPLE):
             continue
+        without_role = "break-glass" in path and not case.breaks_glass
+        code = "insufficient-role" if without_role else "separation-of-duties"
         refused = len(case.refusals())
         assert walk(case) == 403, path
         assert len(case.refusals()) == refused + 1, f"{path}: one audit row for one refusal"
-        assert case.refusals()[-1].subject == f"approval:{case.approval_id}", path
+        last = case.refusals()[-1]
+        assert (last.subject, last.detail["code"]) == (f"approval:{case.approval_id}", code), path
         assert case.view() == seen, path
     assert counts(case.house.system)[:2] == before, "no transition and no event came of it"
     assert case.house.state(seen.run_id) == "WaitingForApproval"
@@ -161,10 +235,10 @@ def test_who_answers_for_a_request_is_refused_on_every_path(tenant_id: str, name
 
 @pytest.mark.requirement("APR-21")
 def test_no_action_on_the_list_decides(tenant_id: str) -> None:
-    """There is none; what a form claims to be one changes nothing and opens no other way."""
+    """An action asks first; what a form claims to be another changes nothing and opens no other way."""
     case = own(House(tenant_id))
     before, page = counts(case.house.system), browser(case.who)
-    for action in ("approve", "approve_selected", "decide", "delete_selected", ""):
+    for action in ("approve", "approve_selected", "reject_selected", "decide", "delete_selected", ""):
         form = {"action": action, "_selected_action": [str(case.approval_id)], "index": 0, "post": "yes"}
         answer = page.post("/admin/approvals/approvalrequest/", form)
         assert answer.status_code in (200, 302, 403, 405), action
