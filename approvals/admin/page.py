@@ -60,6 +60,7 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "may_break_glass": _may_break_glass(ctx, view, at, refused),
         "policy": policy_revision(view.policy_id),
         "story": story_of(ctx, view),
+        "lead": _lead(view),
         "consequence": _consequence(view),
     }
 
@@ -122,6 +123,19 @@ def _since(ctx: Context, before: ApprovalView | None, now: ApprovalView) -> list
         return changes(proposal(before.id), proposal(now.id))
     except DomainError:
         return []
+
+
+def _lead(view: ApprovalView) -> str:
+    """What a yes means, in one sentence, before anything is read."""
+    if view.subject_type == "spend":
+        return "If you approve, this run may cost up to so much, and begins. Nothing has been spent yet."
+    if view.subject_type == "run" and view.consumed_by_its_decision:
+        return "The run asks a person and waits. It goes on with your answer, and not without one."
+    yes = "If you approve" if view.quorum == 1 else f"Once {view.quorum} different people have approved"
+    return (
+        f"{yes}, exactly the proposal below happens, once. "
+        "Nothing has happened yet, and nothing will without a decision."
+    )
 
 
 def _consequence(view: ApprovalView) -> dict[str, str]:

@@ -80,8 +80,10 @@ def test_each_sort_is_read_on_one_page(
     picture(reviewer, f"call-{width}")
     open_(reviewer, asked["two"])
     reviewer.reads("2 different people have to approve")
+    reviewer.reads("Once 2 different people have approved, exactly the proposal below happens, once.")
     picture(reviewer, f"quorum-{width}")
     open_(reviewer, asked["human"])
+    reviewer.reads("The run asks a person and waits.")
     reviewer.reads("your answer is the whole of this step")
     assert reviewer.page.get_by_role("button", name="Request changes").count() == 0
     picture(reviewer, f"human-{width}")
@@ -97,6 +99,7 @@ def test_each_sort_is_read_on_one_page(
     admin.reads("outside the rule")
     picture(admin, f"glass-{width}")
     admin.open("/admin/projects/delegation/")
+    admin.reads("You hold no role here that could be lent.")
     picture(admin, f"delegations-{width}")
 
 
