@@ -12,9 +12,7 @@ from approvals.errors import (
 )
 from approvals.models import ApprovalRequest, Authorization
 from approvals.selectors import (
-    ApprovalView,
     AuthorizationView,
-    approval_view,
     authorization_view,
     genuine,
     valid_until,
@@ -65,8 +63,8 @@ def consume(
 
 
 @operation
-def start_validity(ctx: Context, run_id: UUID) -> list[ApprovalView]:
-    """The run leaves WaitingForApproval: from now on its approvals' validity runs.
+def start_validity(ctx: Context, run_id: UUID) -> list[UUID]:
+    """The run leaves WaitingForApproval: from now on the validity of these approvals runs.
 
     Not earlier, because a sibling's request may have kept them from being used.
     """
@@ -81,7 +79,7 @@ def start_validity(ctx: Context, run_id: UUID) -> list[ApprovalView]:
     for row in rows:
         row.start_validity(at=at)
         record(ctx, row, "ValidityStarted")
-    return [approval_view(row) for row in rows]
+    return [row.id for row in rows]
 
 
 def _require_covered(row: ApprovalRequest, wanted: Authorization) -> None:

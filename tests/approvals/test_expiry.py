@@ -155,7 +155,7 @@ def test_the_same_is_asked_once_more_where_the_policy_says_so(asker, stage):
     before = asker.view(view.id)
     assert new.expires_at - new.requested_at == before.expires_at - before.requested_at
     assert journal(asker.house, new.id) == [("None", "Pending", "AskedAgain")]
-    let_expire(new.id)
+    let_expire(new.id, hours=0)
     assert ApprovalExpiryReconciler().run_once(asker.world.tenant).repaired == 1
     assert [m.state for m in stage.moved] == ["Expired"], "once"
     assert asker.view(new.id).state == "Expired"

@@ -153,7 +153,8 @@ def test_the_glass_is_broken_on_purpose_only(house: House, asked: dict[str, UUID
     picture(reviewer, "past-you")
 
 
-def test_many_at_once_without_scripts(house: House, visit: Visit) -> None:
+def test_many_at_once_without_scripts(visit: Visit) -> None:
+    house = House(f"t-{uuid4().hex[:16]}")
     worker = house.hand("many", slots=16)
     asked = []
     for _ in range(3):

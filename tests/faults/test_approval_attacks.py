@@ -26,7 +26,7 @@ from tests.support.approvals import let_expire
 from tests.support.evidence import violations
 from tests.support.running import DIFF, OTHER_DIFF, House, effect
 
-SHUT = {"not-authorized", "approval-not-found", "approval-expired", "approval-lapsed", "run-not-working"}
+SHUT = {"not-authorized", "not-found", "approval-expired", "approval-lapsed", "run-not-working"}
 SECOND_TOKEN = ("API, approve", "API, a token narrowed to Reviewer")
 ADMIN = ("console, approve", "API, break-glass, approve", "console, break-glass, approve", "terminal")
 BULK = ("API, several at once", "console, several at once")

@@ -145,19 +145,21 @@ class Asking:
     def cancel(self, **about: Any) -> list[ApprovalView]:
         return cancel(self.house, **(about or {"run_id": self.run_id}))
 
-    def start_validity(self) -> list[ApprovalView]:
+    def start_validity(self) -> list[UUID]:
         return start(self.house, run_id=self.run_id)
 
 
-def let_expire(approval_id: UUID) -> None:
-    """The request's end was a moment ago, 71 hours after it was asked. As the tables' owner, time passes."""
+def let_expire(approval_id: UUID, hours: float = 71) -> None:
+    """The request's end was a moment ago, and it was asked `hours` earlier than it was. As the owner of
+    the tables, time passes.
+    """
     with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
         cursor.execute("ALTER TABLE approvals_approvalrequest NO FORCE ROW LEVEL SECURITY")
         cursor.execute("ALTER TABLE approvals_approvalrequest DISABLE TRIGGER pinned_columns")
         cursor.execute(
-            "UPDATE approvals_approvalrequest SET requested_at = clock_timestamp() - interval '71 hours', "
+            "UPDATE approvals_approvalrequest SET requested_at = requested_at - make_interval(secs => %s), "
             "expires_at = clock_timestamp() WHERE id = %s",
-            [approval_id],
+            [hours * 3600, approval_id],
         )
         cursor.execute("ALTER TABLE approvals_approvalrequest ENABLE ALWAYS TRIGGER pinned_columns")
         cursor.execute("ALTER TABLE approvals_approvalrequest FORCE ROW LEVEL SECURITY")
@@ -191,7 +193,7 @@ def cancel(ctx: Context, /, **about: Any) -> list[ApprovalView]:
 
 
 @command("TestStartValidity")
-def start(ctx: Context, *, run_id: UUID) -> list[ApprovalView]:
+def start(ctx: Context, *, run_id: UUID) -> list[UUID]:
     """What leaving WaitingForApproval does about the approvals."""
     return operations.start_validity(ctx, run_id)
 
