@@ -56,6 +56,8 @@ def target_of(url: str, trusted: Collection[str] = ()) -> Target:
     if parts.scheme not in ("https", "http"):
         raise ValueError("The URL has to begin with https://.")
     host = parts.hostname or ""
+    if port == 0:
+        raise ValueError("The URL has no valid port.")
     port = port or (443 if parts.scheme == "https" else 80)
     known = f"{host}:{port}" in trusted
     if parts.scheme == "http" and not known:

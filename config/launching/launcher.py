@@ -67,7 +67,7 @@ class Launcher:
                 installation = self._bring_up(servers, supervisor)
                 lock.note(installation.plan.web_url + "/admin/")
                 self.result = installation.result
-                return self._watch_over(supervisor, tour, installation, stay=stay)
+                return self._watch_over(supervisor, servers, tour, installation, stay=stay)
             except Interrupted:
                 return 130
             finally:
@@ -113,13 +113,14 @@ class Launcher:
             time.sleep(TICK_SECONDS)
 
     def _watch_over(
-        self, supervisor: Supervisor, tour: Tour, installation: Installation, *, stay: bool
+        self, supervisor: Supervisor, servers: Servers, tour: Tour, installation: Installation, *, stay: bool
     ) -> int:
         outcome: list[int] = []
         guide = threading.Thread(target=_guided, args=(tour, installation, outcome), daemon=True)
         guide.start()
         while not self._stopping.wait(TICK_SECONDS):
             supervisor.check()
+            servers.check()
             if not guide.is_alive() and not stay:
                 return outcome[0] if outcome else 1
         return 0 if stay else 130

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import redis
 
+from config.launching import ports
 from config.servers import RECORD
 from factory.embedded import postgres, valkey
 from factory.embedded.keeper import Keeper
@@ -36,6 +37,8 @@ class Servers:
         self.keeper = Keeper(home)
         self._given_database = os.environ.get("DATABASE_URL")
         self._given_redis = os.environ.get("REDIS_URL")
+        self._private: dict[str, int] = {}
+        self._look_again_at = 0.0
 
     def start(self) -> dict[str, str]:
         """Start what is missing, and return the variables that name everything."""
@@ -43,6 +46,21 @@ class Servers:
         if not self._given_database and not self._given_redis:
             write_private(self.home / "secrets" / RECORD, json.dumps(found))
         return found
+
+    def check(self) -> None:
+        """Give up with a reason when a private server has ended: nothing of the product works without it.
+
+        Asked at each tick of the launcher, it looks every other second.
+        """
+        if time.monotonic() < self._look_again_at:
+            return
+        self._look_again_at = time.monotonic() + 2.0
+        for name, port in self._private.items():
+            if not ports.listens(port):
+                raise EmbeddedError(
+                    f"The private {name} has ended. Everything else is stopped too; the data is there, and "
+                    "the same command goes on with it."
+                )
 
     def stop(self) -> None:
         (self.home / "secrets" / RECORD).unlink(missing_ok=True)
@@ -58,6 +76,8 @@ class Servers:
                 found["DATABASE_RETENTION_URL"] = os.environ["DATABASE_RETENTION_URL"]
         else:
             admin = self._given_database or postgres.start(self.home)
+            if not self._given_database:
+                self._private["PostgreSQL"] = urlsplit(admin).port or 0
             prefix = os.environ.get("FACTORY_ROLE_PREFIX", "factory")
             urls = provision(admin, _dbname(admin), secrets=self.home / "secrets", prefix=prefix)
             found = urls.environment()
@@ -70,6 +90,8 @@ class Servers:
     def _redis(self) -> dict[str, str]:
         began = time.monotonic()
         url = self._given_redis or valkey.start(self.home)
+        if not self._given_redis:
+            self._private["Valkey"] = urlsplit(url).port or 0
         try:
             with redis.Redis.from_url(url, socket_connect_timeout=3, socket_timeout=3) as client:
                 about = client.info("server")

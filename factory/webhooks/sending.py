@@ -13,10 +13,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import httpx
+import structlog
 from django.conf import settings
 
 from factory.egress import NotPublic, Target, public_address, target_of
 from factory.webhooks.signing import signature
+
+log = structlog.get_logger("factory.webhooks")
 
 SECONDS = 15.0
 """For all of it: the look-up, the connection, the request and the answer."""
@@ -75,8 +78,12 @@ class Sender:
             return Answer(None, f"The endpoint did not answer within {SECONDS:.0f} seconds.")
         except (NotPublic, ValueError) as refused:
             return Answer(None, str(refused))
-        except (httpx.HTTPError, ssl.SSLError, OSError) as fault:
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError) as fault:
             return Answer(None, f"The endpoint could not be reached ({type(fault).__name__}).")
+        except Exception as fault:
+            # A try that is not counted would be made again for ever, and never be set aside.
+            log.exception("webhook_not_sent", message_id=parcel.message_id)
+            return Answer(None, f"The request could not be sent ({type(fault).__name__}).")
 
     async def _address(self, target: Target) -> str:
         """Looked up once; the connection goes to this address whatever the name says a moment later."""

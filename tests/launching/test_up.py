@@ -54,6 +54,17 @@ def test_a_killed_part_is_started_again(home: Path, launch: Launcher) -> None:
     assert up.stop() == 0
 
 
+def test_a_private_server_that_ends_stops_everything_with_a_sentence(home: Path, launch: Launcher) -> None:
+    up = launch().wait_ready()
+    postgres = next(line for line in left_over(home) if "postgres -D" in line)
+    os.kill(int(postgres.split()[0]), signal.SIGKILL)
+    assert up.process.wait(40) == 1
+    assert "The private PostgreSQL has ended." in up.said
+    assert left_over(home) == []
+    again = launch().wait_ready()
+    assert again.stop() == 0
+
+
 def test_a_second_launcher_of_the_same_folder_is_told_where_the_first_one_is(launch: Launcher) -> None:
     first = launch().wait_ready()
     second = launch()

@@ -77,7 +77,7 @@ def test_no_form_of_an_address_inside_is_a_webhook(
     urls = [f"https://{host}:{canary.port}/" for host in HOSTS] + [
         f"http://hooks.example.com:{canary.port}/", f"gopher://127.0.0.1:{canary.port}/x", "file:///etc/passwd",
         f"//127.0.0.1:{canary.port}/", f"https:127.0.0.1:{canary.port}", "https://",
-        "https://hooks.example.com:0x50/",
+        "https://hooks.example.com:0x50/", "https://hooks.example.com:0/",
         f"https://hooks.example.com/\r\nHost: 127.0.0.1:{canary.port}", "https://hooks.example.com/#x",
         "javascript:1",
     ]  # fmt: skip
@@ -139,6 +139,18 @@ def test_the_canary_would_sing(canary: Canary, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(egress, "is_public", lambda address: True)
     send(f"https://hooks.example.com:{canary.port}/")
     assert canary.knocks == 1
+
+
+def test_what_nobody_thought_of_is_a_failed_try_and_no_endless_one(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> str:
+        raise RuntimeError("the key is no key")
+
+    monkeypatch.setattr(sending, "signature", broken)
+    told = send(receiver.url)
+    assert told.error == "The request could not be sent (RuntimeError)."
+    assert told.status is None
 
 
 def test_a_redirect_leads_nowhere(canary: Canary, receiver: Receiver) -> None:
