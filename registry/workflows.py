@@ -46,6 +46,9 @@ def _kind_faults(node: Mapping[str, Any], base: str) -> list[FieldError]:
     faults = [FieldError(place, f"A node of kind {node['kind']} cannot have this.") for place in told]
     if needed not in node:
         faults.append(FieldError(f"{base}/{needed}", f"A node of kind {node['kind']} needs this."))
+    if "gate" in node and node["sideEffectClass"] not in GATED:
+        words = f"Nobody is asked about a {node['sideEffectClass']} node: there is nothing to narrow."
+        faults.append(FieldError(f"{base}/gate", words))
     if human and node["sideEffectClass"] not in GATED:
         words = f"A person is always asked: one of {', '.join(CLASSES[2:])}."
         faults.append(FieldError(f"{base}/sideEffectClass", words))

@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+from approvals.operations import AnswerNotPossible
 from approvals.selectors import ApprovalView, approvals_of_step
 from approvals.states import ApprovalState, SubjectType
 from approvals.subjects import Story, register
@@ -60,6 +61,8 @@ class StepAction:
             return
         step = lock_step(run, view.subject_id)
         if step.is_human:
+            if view.state != ApprovalState.APPROVED:
+                raise AnswerNotPossible("A question is approved or rejected: nobody could ask it anew.")
             _answered(ctx, run, step, view, at)
             return
         if view.sent_back and _rounds(step) >= MOST_ROUNDS:

@@ -190,6 +190,22 @@ def snapshots_genuine(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
             yield tenant_id, f"snapshot:{snapshot_id}", f"content hashes to {found}, stored is {stored}"
 
 
+@invariant("E2e", "A run's reservation was never raised above what a person approved")
+def raised_by_people() -> str:
+    return """
+        SELECT m.tenant_id, 'run:' || m.run_id, 'set aside ' || (m.amount + m.extended) || ', approved '
+               || coalesce(max(signed.amount)::text, 'nothing')
+        FROM usage_reservation m LEFT JOIN (
+            SELECT q.tenant_id, q.run_id,
+                   (convert_from(p.content, 'UTF8')::jsonb #>> '{amount,amount}')::numeric AS amount
+            FROM approvals_approvalrequest q JOIN approvals_proposal p ON p.id = q.proposal_id
+            WHERE q.subject_type = 'spend' AND q.state = 'Approved') signed
+          ON signed.tenant_id = m.tenant_id AND signed.run_id = m.run_id
+        WHERE m.extended > 0 GROUP BY m.tenant_id, m.id, m.run_id, m.amount, m.extended
+        HAVING m.amount + m.extended > coalesce(max(signed.amount), 0)
+    """
+
+
 @invariant("E2c", "Money is set aside for a run only while it lives, and nothing of a run starts without")
 def money_while_it_lives() -> str:
     return """

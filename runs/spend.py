@@ -1,16 +1,23 @@
-"""The money of a run as the subject of an approval: the run begins, or fails, with the decision."""
+"""The money of a run as the subject of an approval: it begins, goes on, or fails with the decision."""
 
+from decimal import Decimal
 from uuid import UUID
 
-from approvals.selectors import ApprovalView
+import usage.operations as usage
+from approvals.selectors import ApprovalView, proposal
 from approvals.states import ApprovalState, SubjectType
 from approvals.subjects import Story, register
+from factory.clock import now
 from factory.context import Context
 from factory.errors import DomainError
 from registry.selectors import loadable
 from runs.errors import ReleaseRevoked, RunNotWorking
+from runs.models import Run
+from runs.operations.advancing import advance, end_if_spent
 from runs.operations.ending import fail_run
 from runs.operations.holding import lock_run
+from runs.operations.moving import stop_waiting
+from runs.operations.overspending import run_out_of_money
 from runs.operations.spending import set_aside_and_go
 from runs.selectors.stories import story_of_spend
 from runs.states import FailureClass, RunState
@@ -22,29 +29,33 @@ ENDED = {
 
 
 class RunSpend:
-    """What happens to an Accepted run when somebody, or nobody, decides about its money."""
+    """What happens to a run when somebody, or nobody, decides about its money."""
 
     def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
         lock_run(ctx, subject_id)
 
     def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
         run = lock_run(ctx, view.subject_id)
-        if run.state != RunState.ACCEPTED:
+        if run.state != RunState.ACCEPTED and not run.is_working:
             return RunNotWorking(f"The run is {run.state}: its money is not in question any more.")
         if not loadable(run.release_id):
             return ReleaseRevoked("The release was taken back: nothing may be done with it any more.")
         return None
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
-        """Approved: the budget is reserved and the run begins, or is denied. Else it fails, policy-denied."""
+        """Of an Accepted run, approved: the budget is reserved and the run begins, or is denied; else it
+        fails, policy-denied. Of one at work, approved: more is set aside and it goes on; else it fails,
+        class budget."""
         run = lock_run(ctx, view.subject_id)
+        if run.is_working:
+            _at_the_limit(ctx, run, view)
+            return
         if run.state != RunState.ACCEPTED:
             return
         if view.state == ApprovalState.APPROVED:
             set_aside_and_go(ctx, run)
             return
-        cause, words = ENDED[ApprovalState(view.state)]
-        reason = words.format(by=view.decided_by, why=f": {view.reason}" if view.reason else ".")
+        cause, reason = _refused(view)
         fail_run(ctx, run, cause=cause, failure_class=FailureClass.POLICY_DENIED, reason=reason)
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
@@ -52,7 +63,32 @@ class RunSpend:
 
     def story(self, ctx: Context, view: ApprovalView) -> Story | None:
         """The run, and the budgets that would pay for it, as they are at this moment."""
-        return story_of_spend(view.subject_id)
+        return story_of_spend(view.subject_id, _amount(view))
+
+
+def _amount(view: ApprovalView) -> Decimal:
+    """What the run may cost in all, exactly as it was asked and signed."""
+    return Decimal(proposal(view.id).content["amount"]["amount"])
+
+
+def _refused(view: ApprovalView) -> tuple[str, str]:
+    cause, words = ENDED[ApprovalState(view.state)]
+    return cause, words.format(by=view.decided_by, why=f": {view.reason}" if view.reason else ".")
+
+
+def _at_the_limit(ctx: Context, run: Run, view: ApprovalView) -> None:
+    """The answer to a run that has used all that it was given."""
+    if view.state != ApprovalState.APPROVED:
+        run_out_of_money(ctx, run, _refused(view)[1])
+        return
+    missing = usage.extend(ctx, run_id=run.id, to=_amount(view))
+    if missing:
+        run_out_of_money(ctx, run, f"More money was approved for the run, and is not there. {missing}")
+        return
+    advance(ctx, run)
+    if run.is_working:
+        stop_waiting(ctx, run, "ApprovalGranted", now())
+        end_if_spent(ctx, run)
 
 
 register(SubjectType.SPEND, RunSpend())

@@ -146,7 +146,7 @@ class ReservationAdmin(HouseAdmin[Reservation]):
 
     @admin.display(description="amount")
     def sum(self, row: Reservation) -> str:
-        return usd(row.amount)
+        return usd(None if row.amount is None else row.total)
 
     @admin.display(description="made")
     def made(self, row: Reservation) -> SafeString:

@@ -11,7 +11,10 @@ from usage import states
 
 @event(states.BUDGET_RESERVED)
 class BudgetReserved(Event):
-    """Every budget in the run's scope holds the amount for it until `expiresAt`, or until it dispatches."""
+    """Every budget in the run's scope holds the amount for it until `expiresAt`, or until it dispatches.
+
+    Told again, with the whole amount, when more is set aside for a run that has begun.
+    """
 
     reservation_id: UUID
     run_id: UUID

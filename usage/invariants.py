@@ -32,7 +32,7 @@ def figures_are_those_of_reservations() -> str:
            coalesce(r.held, 0))
     FROM usage_budget b LEFT JOIN (
         SELECT h.budget_id, sum(r.spent) AS spent, sum(r.held) AS held,
-               coalesce(sum(r.amount) FILTER (WHERE r.state = 'Reserved'), 0) AS committed
+               coalesce(sum(r.amount + r.extended) FILTER (WHERE r.state = 'Reserved'), 0) AS committed
         FROM usage_reservationhold h JOIN usage_reservation r ON r.id = h.reservation_id
         GROUP BY h.budget_id
     ) r ON r.budget_id = b.id
@@ -48,7 +48,7 @@ def never_overdrawn_by_a_reservation() -> str:
         SELECT tenant_id, budget_id, sequence, movement,
                sum(amount) OVER (PARTITION BY budget_id ORDER BY sequence) AS running
         FROM usage_ledgerentry WHERE account = 'available'
-    ) entries WHERE movement = 'Reserved' AND running < 0
+    ) entries WHERE movement IN ('Reserved', 'Extended') AND running < 0
     """
 
 
@@ -83,6 +83,19 @@ def draws_on_every_budget() -> str:
     """
 
 
+@invariant("E2d", "What was added to a reservation was booked in each of its budgets")
+def extensions_are_booked() -> str:
+    return """
+    SELECT h.tenant_id, h.reservation_id, 'in budget ' || h.budget_id || ': extended by ' || r.extended
+           || ', booked ' || coalesce(sum(l.amount), 0)
+    FROM usage_reservationhold h JOIN usage_reservation r ON r.id = h.reservation_id
+    LEFT JOIN usage_ledgerentry l ON l.reservation_id = h.reservation_id AND l.budget_id = h.budget_id
+         AND l.movement = 'Extended' AND l.account = 'committed'
+    GROUP BY h.tenant_id, h.reservation_id, h.budget_id, r.extended
+    HAVING r.extended <> coalesce(sum(l.amount), 0)
+    """
+
+
 @invariant("E3a", "What a reservation settled is the sum of its run's usage")
 def settled_is_the_sum_of_usage() -> str:
     return """
@@ -103,7 +116,7 @@ def uncertain_usage_is_held() -> str:
         FROM usage_usagerecord GROUP BY tenant_id, run_id
     ) u ON u.run_id = r.run_id AND u.tenant_id = r.tenant_id
     WHERE r.state NOT IN ('Reserved', 'Denied') AND r.held <>
-          CASE WHEN coalesce(u.uncertain, 0) > 0 THEN greatest(r.amount - r.spent, 0) ELSE 0 END
+          CASE WHEN coalesce(u.uncertain, 0) > 0 THEN greatest(r.amount + r.extended - r.spent, 0) ELSE 0 END
     """
 
 

@@ -15,7 +15,7 @@ from projects.selectors import paused
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.money import ZERO
 from usage.periods import month_of
-from usage.states import ReceiptKind, ReservationState, UsageState
+from usage.states import FUNDED, ReceiptKind, ReservationState, UsageState
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,17 @@ class BudgetView:
 
 @dataclass(frozen=True, slots=True)
 class ReservationView:
-    """`amount` is None when nobody said how much; `reason` says why a reservation was denied."""
+    """`amount` is None when nobody said how much; `extended` was added to it later.
+
+    `reason` says why a reservation was denied.
+    """
 
     id: UUID
     run_id: UUID
     project_id: UUID
     state: ReservationState
     amount: Decimal | None
+    extended: Decimal
     reason: str
     spent: Decimal
     held: Decimal
@@ -105,6 +109,13 @@ def reservation_of(run_id: UUID) -> ReservationView | None:
     """The run's reservation, if one was tried."""
     row = Reservation.objects.filter(run_id=run_id).first()
     return reservation_view(row) if row else None
+
+
+def set_aside_for(run_id: UUID) -> Decimal | None:
+    """All that is, or was, set aside for a run, with what was added; None when nothing was."""
+    rows = Reservation.objects.filter(run_id=run_id, state__in=FUNDED)
+    found: Decimal | None = rows.values_list(F("amount") + F("extended"), flat=True).first()
+    return found
 
 
 def due_at(row: Reservation, at: datetime) -> datetime:

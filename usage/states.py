@@ -48,6 +48,7 @@ class Movement(StrEnum):
     GRANTED = "Granted"
     AMOUNT_CHANGED = "AmountChanged"
     RESERVED = "Reserved"
+    EXTENDED = "Extended"
     SETTLED = "Settled"
     RELEASED = "Released"
     EXPIRED = "Expired"
@@ -79,6 +80,12 @@ RESERVATION = Lifecycle(
     "reservation",
     edges=(
         Edge("", ReservationState.RESERVED, causes=("BudgetReserved",), events=(BUDGET_RESERVED,)),
+        Edge(
+            ReservationState.RESERVED,
+            ReservationState.RESERVED,
+            causes=("BudgetExtended",),
+            events=(BUDGET_RESERVED,),
+        ),
         Edge("", ReservationState.DENIED, causes=("BudgetDenied",), events=(BUDGET_DENIED,)),
         Edge(
             ReservationState.RESERVED,

@@ -4,13 +4,14 @@ The caller holds the locks of its own rows (release, project, run, step, attempt
 here: a request is locked below them.
 """
 
-from approvals.errors import PolicyDenied
+from approvals.errors import AnswerNotPossible, PolicyDenied
 from approvals.operations.asking import ask_again, open_request
 from approvals.operations.closing import cancel_pending, close, supersede
 from approvals.operations.using import consume, start_validity
 from approvals.selectors import unused_approved
 
 __all__ = [
+    "AnswerNotPossible",
     "PolicyDenied",
     "ask_again",
     "cancel_pending",

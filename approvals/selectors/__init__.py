@@ -17,6 +17,7 @@ from approvals.selectors.eligibility import (
 )
 from approvals.selectors.explaining import Explanation, explain
 from approvals.selectors.policies import (
+    asks_at_the_limit,
     current_policy,
     evaluate,
     everybody_who_may,
@@ -71,6 +72,7 @@ __all__ = [
     "approvals_of_run",
     "approvals_of_step",
     "approvals_of_subject",
+    "asks_at_the_limit",
     "authorization_view",
     "authorizations_of_attempt",
     "authorizations_of_attempts",

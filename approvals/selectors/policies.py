@@ -66,6 +66,11 @@ def spend_threshold(policy: PolicyView) -> Decimal | None:
     return None if told is None else Decimal(str(told))
 
 
+def asks_at_the_limit(policy: PolicyView) -> bool:
+    """Whether a run that has used more than it may cost asks a person for more; else it fails."""
+    return bool(policy.document.get("spend", {}).get("onLimit") == "ask")
+
+
 def everybody_who_may(action_class: str) -> tuple[str, ...]:
     """The widest circle of roles that the platform lets decide about a class."""
     return floor.roles(known_class(action_class))

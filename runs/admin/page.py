@@ -22,6 +22,7 @@ from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Artifact, Attempt, CancellationIntent, Freeze, Lease, Receipt, Run, Step
 from runs.operations.timing import grace
 from runs.selectors.doubts import doubts
+from runs.selectors.limits import limit_of
 from runs.selectors.reasons import Reasons
 from runs.selectors.reruns import family
 from runs.selectors.runs import attempts_of
@@ -114,7 +115,7 @@ def run_page(ctx: Context, run: Run) -> dict[str, Any]:
     """The values of the run's page for this person."""
     facts, at = read(run), clock.now()
     used, reserved = usage_of_run(run.id), reservation_of(run.id)
-    limit = Decimal(str(run.limits.get("maxCostUsd") or 0))
+    limit = limit_of(run)
     return {
         "run": run,
         "now": at,

@@ -11,8 +11,9 @@ from runs.operations.asking import open_human_steps
 from runs.operations.ending import fail_run
 from runs.operations.making import make_settled, make_steps
 from runs.operations.moving import complete_run, moved, stop_waiting
+from runs.operations.overspending import stop_at_the_limit
 from runs.selectors.limits import over_its_limit
-from runs.states import AttemptState, FailureClass, RunState
+from runs.states import AttemptState, RunState
 
 
 @operation
@@ -38,7 +39,7 @@ def advance(ctx: Context, run: Run) -> None:
     if isinstance(found, Completed):
         _complete(ctx, run, found)
     elif run.state != RunState.ACCEPTED and over_its_limit(run):
-        _exhausted(ctx, run)
+        stop_at_the_limit(ctx, run)
     else:
         open_human_steps(ctx, run, make_steps(ctx, run, found.due))
         wake(WORK)
@@ -56,14 +57,14 @@ def facts_of(run: Run) -> list[StepFact]:
 
 @operation
 def end_if_spent(ctx: Context, run: Run) -> None:
-    """Fail a locked Running run that is over its limit when no leased attempt is left that will settle.
+    """Fail a locked Running run that is over its limit, or ask for more, when no attempt is left to settle.
 
     Nothing more of it is dispatched, so without this a parked attempt or a retry would wait for ever.
     """
     if run.state == RunState.RUNNING and over_its_limit(run):
         at_work = Attempt.objects.filter(run_id=run.id, state=AttemptState.OPEN)
         if not at_work.exists():
-            _exhausted(ctx, run)
+            stop_at_the_limit(ctx, run)
 
 
 def _complete(ctx: Context, run: Run, found: Completed) -> None:
@@ -75,8 +76,3 @@ def _complete(ctx: Context, run: Run, found: Completed) -> None:
     if run.state == RunState.WAITING:
         stop_waiting(ctx, run, "ApprovalGranted", now())
     complete_run(ctx, run, found, now())
-
-
-def _exhausted(ctx: Context, run: Run) -> None:
-    reason = f"The run has used more than its limit of {run.limits['maxCostUsd']} USD."
-    fail_run(ctx, run, cause="BudgetExhausted", failure_class=FailureClass.BUDGET, reason=reason)

@@ -7,8 +7,8 @@ from runs.models import Run, Step
 
 
 def approvers_of(run: Run, step: Step) -> Mapping[str, Any] | None:
-    """The `approvers` of the step's node, as the release was pinned; None where it narrows nothing."""
+    """The `gate` of the step's node, as the release was pinned; None where it narrows nothing."""
     key = step.node_key.partition("[")[0]  # of a fan-out, all steps are one node's
     nodes = run.snapshot.content["workflow"]["nodes"]
-    found: Mapping[str, Any] | None = next((n.get("approvers") for n in nodes if n["key"] == key), None)
+    found: Mapping[str, Any] | None = next((n.get("gate") for n in nodes if n["key"] == key), None)
     return found

@@ -5,12 +5,18 @@ from uuid import UUID
 
 from runs.errors import RunNotFound
 from runs.models import Run
-from usage.selectors import usage_of_run
+from usage.selectors import set_aside_for, usage_of_run
 
 
 def over_its_limit(run: Run) -> bool:
     """Whether the run has used more than it may cost."""
-    return usage_of_run(run.id).cost > Decimal(str(run.limits["maxCostUsd"]))
+    used = usage_of_run(run.id).cost
+    return used > Decimal(str(run.limits["maxCostUsd"])) and used > limit_of(run)
+
+
+def limit_of(run: Run) -> Decimal:
+    """What the run may cost in all: what was pinned, and whatever was approved and set aside since."""
+    return max(Decimal(str(run.limits["maxCostUsd"])), set_aside_for(run.id) or Decimal(0))
 
 
 def project_of(run_id: UUID) -> UUID:

@@ -10,7 +10,8 @@ from django.urls import reverse
 from approvals.subjects import Bar, Story
 from factory.models import JournalEntry
 from runs.models import Attempt, Run, Step
-from usage.selectors import BudgetView, budgets, usage_of_run
+from runs.selectors.limits import limit_of
+from usage.selectors import BudgetView, budgets, set_aside_for, usage_of_run
 
 TOLD = 40
 """A longer story is on the run's own page."""
@@ -22,7 +23,7 @@ def story_of_run(run_id: UUID) -> Story | None:
     if run is None:
         return None
     used = usage_of_run(run_id)
-    cost = f"{used.cost:.6f} USD of {run.limits.get('maxCostUsd', 'no limit')}"
+    cost = f"{used.cost:.6f} USD of {limit_of(run):f}"
     return Story(
         title=f"The run so far: {run.workflow_id}",
         url=reverse("admin:runs_run_change", args=[run_id]),
@@ -47,12 +48,12 @@ def _events(run_id: UUID) -> list[tuple[datetime, str]]:
     return told
 
 
-def story_of_spend(run_id: UUID) -> Story | None:
-    """The run, and what would be left of each budget that pays for it."""
+def story_of_spend(run_id: UUID, wanted: Decimal) -> Story | None:
+    """The run, and what would be left of each budget that pays for it if it may cost `wanted` in all."""
     told, run = story_of_run(run_id), Run.objects.filter(pk=run_id).first()
     if told is None or run is None:
         return None
-    asked = Decimal(str(run.limits["maxCostUsd"]))
+    asked = max(wanted - (set_aside_for(run_id) or Decimal(0)), Decimal(0))
     return replace(told, bars=tuple(_bar(budget, asked) for budget in budgets(run.project_id)))
 
 

@@ -198,6 +198,10 @@ def test_a_node_fans_out_over_a_list_and_joins_in_its_order() -> None:
     assert [due.key for due in over(["x", "y"], StepFact("b[1]", "Succeeded", 1)).due] == ["b[0]"]
     both = (StepFact("b[1]", "Succeeded", 1), StepFact("b[0]", "Succeeded", 0))
     assert [due.key for due in over(["x", "y"], *both).due] == ["c"]
+    alone = flow(node("a"), node("b", "a", forEach="steps.a.list"))
+    ended = plan(alone, {}, [StepFact("a", "Succeeded", {"list": ["x", "y"]}), *both])
+    assert isinstance(ended, Completed)
+    assert ended.output == [0, 1]
 
 
 def test_an_empty_list_succeeds_and_one_that_is_too_long_or_none_fails() -> None:

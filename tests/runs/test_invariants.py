@@ -27,8 +27,16 @@ def done() -> tuple[House, dict[str, Any]]:
     house.decide(asked.approval_id)
     worker.authorize(gate, asked.approval_id)
     worker.report(gate, output=1, receipts=[effect(asked.approval_id)])
+    answered = house.run("asked")
+    house.decide(house.pending(answered)[0].id)
     at_work = house.run("single")
-    held = worker.take()
+    held, *_ = sorted(worker.poll(), key=lambda work: work.snapshot["stepKey"] != "look")
+    worker.acquire(held)
+    asked_now = house.run("word")
+    fanned = house.run("modules")
+    scan = next(work for work in worker.poll() if work.snapshot["stepKey"] == "scan")
+    worker.acquire(scan)
+    worker.report(scan, output={"modules": [1, 2, 3]})
     return house, {
         "completed": completed,
         "gated": gated,
@@ -37,6 +45,9 @@ def done() -> tuple[House, dict[str, Any]]:
         "gate": gate,
         "held": held,
         "step": house.steps(completed)["look"].id,
+        "answered": house.steps(answered)["ask"].id,
+        "asked": house.steps(asked_now)["first"].id,
+        "fanned": fanned,
     }
 
 
@@ -145,6 +156,31 @@ def _switch_thrown_and_forgotten(cursor: Any, house: House, at: dict[str, Any]) 
     )
 
 
+def _yes_taken_back(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "UPDATE approvals_approvalrequest SET state = 'Stale' WHERE step_id = %s", [at["answered"]]
+    )
+
+
+def _question_gone(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "UPDATE approvals_approvalrequest SET state = 'Cancelled' WHERE step_id = %s", [at["asked"]]
+    )
+
+
+def _worker_instead_of_a_person(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    other = {"id": "01900000-0000-7000-8000-000000000004", "step_id": at["answered"]}
+    _copy(cursor, "runs_attempt", at["work"].attempt_id, **other)
+
+
+def _instance_lost(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("DELETE FROM runs_step WHERE run_id = %s AND node_key = 'module[1]'", [at["fanned"]])
+
+
+def _money_that_nobody_approved(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE usage_reservation SET extended = 1 WHERE run_id = %s", [at["at_work"]])
+
+
 CORRUPTIONS: dict[str, Damage] = {
     "B1": _another_open_attempt,
     "B1b": _lease_gone,
@@ -156,12 +192,18 @@ CORRUPTIONS: dict[str, Damage] = {
     "B7": _completed_too_early,
     "B8": _waits_for_nobody,
     "B11": _decree_forgotten,
-    "B11 ": _decree_over_what_it_needs_forgotten,
+    "B11 dependency": _decree_over_what_it_needs_forgotten,
     "B12": _switch_thrown_and_forgotten,
+    "B9 yes": _yes_taken_back,
+    "B9 question": _question_gone,
+    "B9 attempt": _worker_instead_of_a_person,
+    "B10": _instance_lost,
     "D4": _effect_of_another_proposal,
+    "E2e": _money_that_nobody_approved,
     "F2": _another_release,
     "F2b": _another_snapshot,
 }
+"""By the invariant's code, and a word where there is more than one way to break it."""
 TABLES = (
     "runs_run",
     "runs_step",
@@ -173,6 +215,8 @@ TABLES = (
     "factory_journalentry",
     "approvals_approvalrequest",
     "approvals_authorization",
+    "approvals_proposal",
+    "usage_reservation",
     "registry_release",
     "registry_closure",
     "registry_closuredependency",
@@ -181,12 +225,12 @@ TABLES = (
 """What the checks read: the tables' owner is behind the tenant wall like everybody else."""
 
 
-@pytest.mark.parametrize("code", sorted(CORRUPTIONS))
+@pytest.mark.parametrize("damage", sorted(CORRUPTIONS))
 @pytest.mark.requirement("JRN-11")
-def test_finds_the_corruption(code: str, done: tuple[House, dict[str, Any]]) -> None:
-    house, at = done
+def test_finds_the_corruption(damage: str, done: tuple[House, dict[str, Any]]) -> None:
+    (house, at), code = done, damage.partition(" ")[0]
     with walls_down(*TABLES) as cursor:
-        before = found_by(code.strip(), cursor, house.tenant)
-        CORRUPTIONS[code](cursor, house, at)
-        after = found_by(code.strip(), cursor, house.tenant)
+        before = found_by(code, cursor, house.tenant)
+        CORRUPTIONS[damage](cursor, house, at)
+        after = found_by(code, cursor, house.tenant)
     assert (before, bool(after)) == ([], True)

@@ -1,11 +1,22 @@
 """Branches, fan-outs and people in real runs: what is made, skipped, joined, asked and told to workers."""
 
+import time
+from copy import deepcopy
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
+from approvals.commands import publish_policy_revision
+from approvals.errors import AnswerNotPossible, NotEligible
+from approvals.reconcilers import ApprovalExpiryReconciler
+from approvals.selectors import current_policy
+from approvals.states import ApprovalState
+from approvals.subjects import subject_of
+from factory.commanding import Command
+from factory.tenancy import reading
 from runs.commands import cancel_run, start_run
-from tests.support.evidence import journal
+from tests.support.evidence import journal, violations
 from tests.support.running import House
 
 
@@ -154,12 +165,36 @@ def test_a_rejected_human_step_fails_the_run_and_the_requester_cannot_answer(hou
     assert house.step_states(run_id) == {"scan": "Succeeded", "one": "Cancelled", "two": "Cancelled"}
 
 
+@pytest.mark.parametrize("state", [state for state in ApprovalState if state != ApprovalState.APPROVED])
+def test_nothing_but_a_yes_makes_a_human_step_succeed(house, state):
+    """Whatever the approvals below let through."""
+
+    run_id = house.run("asked")
+    [view] = house.pending(run_id)
+    closed = replace(view, state=state, decision="request_changes")
+    subject = subject_of(view.subject_type)
+    answer = Command("DecideApproval", lambda ctx: subject.decided(ctx, closed), audited=True, strict=True)
+    if state in (ApprovalState.REJECTED, ApprovalState.EXPIRED):
+        answer(house.world.reviewer)
+        assert (house.state(run_id), house.step_states(run_id)) == ("Failed", {"ask": "Cancelled"})
+        return
+    with pytest.raises(AnswerNotPossible):
+        answer(house.world.reviewer)
+    assert (house.state(run_id), house.step_states(run_id)) == ("WaitingForApproval", {"ask": "Running"})
+    house.decide(view.id)
+    assert house.step_states(run_id)["ask"] == "Succeeded"
+
+
 def test_a_run_of_people_alone_is_carried_to_its_end(house):
     run_id = house.run("word")
-    for _ in range(2):
-        [asked] = house.pending(run_id)
-        assert house.state(run_id) == "WaitingForApproval"
-        house.decide(asked.id)
+    [asked] = house.pending(run_id)
+    assert house.state(run_id) == "WaitingForApproval"
+    house.decide(asked.id)
+    [last] = house.pending(run_id)
+    assert (house.state(run_id), last.approver_roles) == ("WaitingForApproval", ("WorkspaceAdmin",))
+    with pytest.raises(NotEligible):
+        house.decide(last.id)
+    house.decide(last.id, by=house.world.workspace_admin)
     run = house.row(run_id)
     assert (run.state, run.output["decision"]) == ("Completed", "approve")
 
@@ -169,3 +204,27 @@ def test_a_run_that_waits_for_a_person_is_cancelled_with_the_question(house):
     assert cancel_run(house.world.requester, run_id=run_id, reason="not any more") == "Cancelled"
     assert house.pending(run_id) == []
     assert house.step_states(run_id) == {"ask": "Cancelled"}
+
+
+@pytest.mark.requirement("APR-24")
+def test_a_question_that_nobody_answered_is_asked_once_more_and_waits_for_that_answer(house, settings):
+    with reading(house.system):
+        document = deepcopy(current_policy(house.system).document)
+    for rule in document["rules"]:
+        if rule["effect"] == "require-approval":
+            rule["onExpiry"] = "re-request"
+    publish_policy_revision(house.world.tenant_admin, document=document)
+    settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = 2 / 3600
+    run_id = house.run("asked")
+    [first] = house.pending(run_id)
+    time.sleep(2.1)
+    ApprovalExpiryReconciler().run_once(house.tenant)
+    [again] = house.pending(run_id)
+    assert (again.renews, again.step_id) == (first.id, first.step_id)
+    assert (house.state(run_id), house.step_states(run_id)) == ("WaitingForApproval", {"ask": "Running"})
+    assert violations(house.tenant) == []
+    house.decide(again.id)
+    assert house.steps(run_id)["ask"].output["approvalId"] == str(again.id)
+    ends(house, run_id, end="done")
+    assert house.state(run_id) == "Completed"
+    assert violations(house.tenant) == []

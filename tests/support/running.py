@@ -94,9 +94,7 @@ WORKFLOWS = [
     workflow("gated", node("publish", side_effect_class="shared-write")),
     workflow(
         "narrow",
-        node(
-            "publish", side_effect_class="shared-write", approvers={"roles": ["WorkspaceAdmin"], "quorum": 2}
-        ),
+        node("publish", side_effect_class="shared-write", gate={"roles": ["WorkspaceAdmin"], "quorum": 2}),
     ),
     workflow("hasty", node("publish", side_effect_class="shared-write", timeoutMinutes=1)),
     workflow(
@@ -137,7 +135,7 @@ WORKFLOWS = [
     ),
     workflow("asked", human("ask"), node("end", "ask", when="steps.ask.decision == 'approve'")),
     workflow("twice", node("scan"), human("one", "scan"), human("two", "scan"), node("end", "one", "two")),
-    workflow("word", human("first"), human("last", "first")),
+    workflow("word", human("first"), human("last", "first") | {"gate": {"roles": ["WorkspaceAdmin"]}}),
 ]
 MANIFEST: dict[str, Any] = {
     "schemaVersion": 1,

@@ -39,6 +39,11 @@ def confirm_live(ctx: Context, *, run_id: UUID) -> ReservationView:
 
 
 @in_a_command
+def extend(ctx: Context, *, run_id: UUID, to: Decimal) -> str:
+    return operations.extend(ctx, run_id=run_id, to=to)
+
+
+@in_a_command
 def settle(ctx: Context, *, run_id: UUID) -> ReservationView | None:
     return operations.settle(ctx, run_id)
 
@@ -83,6 +88,9 @@ class Money:
         reservation = self.reserve(amount)
         confirm_live(self.ctx, run_id=reservation.run_id)
         return reservation.run_id
+
+    def extend(self, run_id: UUID, to: str) -> str:
+        return extend(self.ctx, run_id=run_id, to=Decimal(to))
 
     def receive(self, run_id: UUID, receipts: Sequence[Any], **times: Any) -> int:
         where: dict[str, Any] = {"run_id": run_id, "project_id": self.project, "agent_id": "assessor"}

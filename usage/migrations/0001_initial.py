@@ -67,6 +67,7 @@ class Migration(migrations.Migration):
                 ('state', django_fsm.FSMField(editable=False, max_length=50, protected=True)),
                 ('run_id', models.UUIDField()),
                 ('amount', models.DecimalField(blank=True, decimal_places=6, max_digits=18, null=True)),
+                ('extended', models.DecimalField(decimal_places=6, default=Decimal('0.000000'), max_digits=18)),
                 ('reason', models.TextField(blank=True, default='')),
                 ('spent', models.DecimalField(decimal_places=6, default=Decimal('0.000000'), max_digits=18)),
                 ('held', models.DecimalField(decimal_places=6, default=Decimal('0.000000'), max_digits=18)),
@@ -181,7 +182,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='reservation',
-            constraint=models.CheckConstraint(condition=models.Q(('held__gte', 0), ('spent__gte', 0)), name='usage_reservation_figures'),
+            constraint=models.CheckConstraint(condition=models.Q(('extended__gte', 0), ('held__gte', 0), ('spent__gte', 0)), name='usage_reservation_figures'),
         ),
         migrations.AddConstraint(
             model_name='reservation',
@@ -213,7 +214,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='ledgerentry',
-            constraint=models.CheckConstraint(condition=models.Q(('movement__in', [usage.states.Movement['ADJUSTED'], usage.states.Movement['AMOUNT_CHANGED'], usage.states.Movement['EXPIRED'], usage.states.Movement['GRANTED'], usage.states.Movement['RELEASED'], usage.states.Movement['RESERVED'], usage.states.Movement['SETTLED']])), name='usage_ledger_movement'),
+            constraint=models.CheckConstraint(condition=models.Q(('movement__in', [usage.states.Movement['ADJUSTED'], usage.states.Movement['AMOUNT_CHANGED'], usage.states.Movement['EXPIRED'], usage.states.Movement['EXTENDED'], usage.states.Movement['GRANTED'], usage.states.Movement['RELEASED'], usage.states.Movement['RESERVED'], usage.states.Movement['SETTLED']])), name='usage_ledger_movement'),
         ),
         migrations.AddConstraint(
             model_name='ledgerentry',

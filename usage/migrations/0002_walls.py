@@ -43,7 +43,8 @@ class Migration(migrations.Migration):
         JournalRequired("PricingRevision"),
         TenantWalls("Reservation", scan=("id", "tenant_id", "due_at")),
         MutableColumns(
-            "Reservation", columns=("state", "spent", "held", "due_at", "dispatched_at", "closed_at")
+            "Reservation",
+            columns=("state", "extended", "spent", "held", "due_at", "dispatched_at", "closed_at"),
         ),
         JournalRequired("Reservation"),
         TenantWalls("ReservationHold"),

@@ -23,6 +23,8 @@ _CLOSED = ["Settled", "Released", "Expired"]
 class Reservation(Journaled):
     """One per run: the same amount in every budget of its scope, or the reason why there is none.
 
+    `extended` is what was set aside on top of it later, in the same budgets.
+
     `due_at` is when it expires, and is empty once it cannot expire any more: the run has dispatched, or the
     reservation is over. It is all that a reconciler may see of it.
     """
@@ -33,6 +35,7 @@ class Reservation(Journaled):
     run_id = models.UUIDField()
     project = TenantForeignKey("projects.Project", related_name="+")
     amount = money_field(null=True, blank=True)
+    extended = money_field(default=ZERO)
     reason = models.TextField(blank=True, default="")
     spent = money_field(default=ZERO)
     held = money_field(default=ZERO)
@@ -63,7 +66,9 @@ class Reservation(Journaled):
                 | (Q(due_at=None) & ~Q(state=_RESERVED, dispatched_at=None)),
                 name="usage_reservation_due_while_waiting",
             ),
-            models.CheckConstraint(condition=Q(spent__gte=0, held__gte=0), name="usage_reservation_figures"),
+            models.CheckConstraint(
+                condition=Q(spent__gte=0, held__gte=0, extended__gte=0), name="usage_reservation_figures"
+            ),
             models.CheckConstraint(
                 condition=~Q(state__in=["Released", "Expired"]) | Q(dispatched_at=None),
                 name="usage_reservation_released_unused",
@@ -83,10 +88,21 @@ class Reservation(Journaled):
     def stream(self) -> UUID:
         return self.run_id
 
+    @property
+    def total(self) -> Decimal:
+        """All that is, or was, set aside: at first, and with whatever was added since."""
+        whole: Decimal = (self.amount or ZERO) + self.extended
+        return whole
+
     def confirm(self, *, at: datetime) -> None:
         """The run dispatches on this money: from here on it is settled, and never expires."""
         self.dispatched_at = at
         self.due_at = None
+
+    @transition(field=state, source=_RESERVED, target=_RESERVED)
+    def extend(self, *, by: Decimal) -> None:
+        """The run may cost more than was thought."""
+        self.extended += by
 
     @transition(field=state, source=_RESERVED, target=ReservationState.SETTLED)
     def settle(self, *, at: datetime, spent: Decimal, held: Decimal) -> None:

@@ -5,7 +5,8 @@ Locks are taken in the order of the house: reservation, then budgets by their ke
 
 from usage.operations.closing import release, settle
 from usage.operations.dispatching import confirm_live
+from usage.operations.extending import extend
 from usage.operations.receiving import record_receipts
 from usage.operations.reserving import reserve
 
-__all__ = ["confirm_live", "record_receipts", "release", "reserve", "settle"]
+__all__ = ["confirm_live", "extend", "record_receipts", "release", "reserve", "settle"]

@@ -78,7 +78,7 @@ def hold_for(amount: Decimal, spent: Decimal, uncertain: int) -> Decimal:
 def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: str = "") -> None:
     """End a locked, live reservation and move its money in every budget that it draws on."""
     used = usage_of_run(reservation.run_id)
-    spent, held = used.cost, hold_for(reservation.amount, used.cost, used.uncertain)
+    spent, held = used.cost, hold_for(reservation.total, used.cost, used.uncertain)
     budgets, at = lock_held(reservation), clock.now()
     ending.transition(reservation, at=at, spent=spent, held=held)
     event = ReservationSettled(
@@ -87,16 +87,16 @@ def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: st
         tenant_id=ctx.tenant_id,
         state=reservation.state,
         committed_usd=spent,
-        released_usd=max(reservation.amount - spent - held, ZERO),
+        released_usd=max(reservation.total - spent - held, ZERO),
         held_usd=held,
     )
     record(ctx, reservation, ending.cause, event, detail={"because": because} if because else {})
     posting = Posting(uuid7(), ending.movement, at, reservation.id)
     deltas = {
-        Account.COMMITTED: -reservation.amount,
+        Account.COMMITTED: -reservation.total,
         Account.SPENT: spent,
         Account.HELD: held,
-        Account.AVAILABLE: reservation.amount - spent - held,
+        Account.AVAILABLE: reservation.total - spent - held,
     }
     post(budgets, deltas, posting)
 
@@ -104,7 +104,7 @@ def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: st
 def adjust(ctx: Context, reservation: Reservation) -> None:
     """Bring a closed reservation, and its budgets, up to usage that arrived after its end."""
     used = usage_of_run(reservation.run_id)
-    held = hold_for(reservation.amount, used.cost, used.uncertain)
+    held = hold_for(reservation.total, used.cost, used.uncertain)
     more_spent, more_held = used.cost - reservation.spent, held - reservation.held
     budgets = lock_held(reservation)
     reservation.adjust(spent=used.cost, held=held)

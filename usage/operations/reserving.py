@@ -72,13 +72,20 @@ def why_not(budgets: Sequence[Budget], amount: Decimal | None, at: datetime) -> 
             f"No budget covers this project in {month}. Somebody with the grant finance, or an "
             "administrator, can create one (POST /factory/budgets); then submit the run again."
         )
+    fault = not_enough(budgets, amount)
+    advice = "Have the budget raised, or submit the run again with a lower limits.maxCostUsd."
+    return f"{fault} {advice}" if fault else ""
+
+
+def not_enough(budgets: Sequence[Budget], amount: Decimal) -> str:
+    """Which budget does not cover the amount, in a sentence; empty when all do."""
     for budget in budgets:
         if budget.available < amount:
+            month = label(budget.period_start)
             whose = "project" if budget.project_id else "tenant"
             return (
                 f"The {whose}'s budget for {month} has {text_of(budget.available)} {budget.currency} left, "
-                f"and the run asks for {text_of(amount)}. Have the budget raised, or submit the run again "
-                "with a lower limits.maxCostUsd."
+                f"and the run asks for {text_of(amount)}."
             )
     return ""
 

@@ -132,6 +132,7 @@ class ReservationBody(StrictSerializer):
     projectId = Identifier(source="project_id")
     state = Choice(choices=list(ReservationState))
     amount = Money(allow_null=True)
+    extended = Money()
     reason = Text(max_length=2000)
     spent = Money()
     held = Money()

@@ -1,0 +1,56 @@
+"""Setting more money aside for a run that has begun, and has used what it was given."""
+
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from factory import clock
+from factory.commanding import operation
+from factory.context import Context
+from factory.ids import uuid7
+from factory.recording import record
+from usage.errors import ReservationNotLive
+from usage.events import BudgetReserved
+from usage.models import Reservation
+from usage.money import amount_of
+from usage.operations.closing import lock_held, locked_reservation
+from usage.operations.ledger import Posting, post
+from usage.operations.reserving import not_enough
+from usage.states import Account, Movement, ReservationState
+
+
+@operation
+def extend(ctx: Context, *, run_id: UUID, to: Decimal) -> str:
+    """Raise what is set aside for a run that has dispatched to `to`, in every budget that it draws on.
+
+    Empty when it is there now; else why not, in a sentence: a denial is an answer, and moves nothing. What
+    is set aside already is never lowered. The caller holds the run's lock. Emits BudgetReserved with the
+    whole amount. Raises `ReservationNotLive` when there is no live reservation, `InvalidInput`.
+    """
+    wanted = amount_of(to, "/amount")
+    reservation = locked_reservation(run_id)
+    if reservation is None or reservation.state != ReservationState.RESERVED or not reservation.expires_at:
+        raise ReservationNotLive("The run has no money set aside that could be added to.")
+    more = wanted - reservation.total
+    if more <= 0:
+        return ""
+    budgets = lock_held(reservation)
+    fault = not_enough(budgets, more)
+    if not fault:
+        reservation.extend(by=more)
+        told = _told(ctx, reservation, reservation.expires_at)
+        record(ctx, reservation, "BudgetExtended", told, detail={"by": more})
+        posting = Posting(uuid7(), Movement.EXTENDED, clock.now(), reservation.id)
+        post(budgets, {Account.AVAILABLE: -more, Account.COMMITTED: more}, posting, covered=True)
+    return fault
+
+
+def _told(ctx: Context, reservation: Reservation, expires_at: datetime) -> BudgetReserved:
+    return BudgetReserved(
+        reservation_id=reservation.id,
+        run_id=reservation.run_id,
+        tenant_id=ctx.tenant_id,
+        project_id=reservation.project_id,
+        amount_usd=reservation.total,
+        expires_at=expires_at,
+    )
