@@ -66,6 +66,8 @@ def test_approves_exactly_one_proposal(asker, stage):
         "decidedBy": decided.decided_by,
         "reason": "looks right",
         "subject": None,
+        "onBehalfOf": None,
+        "breakGlass": False,
     }
     assert [m.state for m in stage.moved] == ["Approved"]
     assert violations(asker.world.tenant) == []
