@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-WIDTH, HEIGHT, GAP_X, GAP_Y = 168, 74, 44, 18
+WIDTH, HEIGHT, GAP_X, GAP_Y = 190, 92, 36, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,7 @@ class Box:
 
     key: str
     side_effect_class: str
+    marks: str
     state: str
     note: str
     x: int
@@ -50,7 +51,8 @@ def draw_graph(nodes: Sequence[Mapping[str, Any]], states: Mapping[str, tuple[st
         for row, node in enumerate(column):
             state, note = states.get(node["key"], ("Not begun", ""))
             x, y = level * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y)
-            places[node["key"]] = Box(node["key"], _what(node), state, note, x + 2, y + 2)
+            reach = str(node.get("sideEffectClass", ""))
+            places[node["key"]] = Box(node["key"], reach, _marks(node), state, note, x + 2, y + 2)
     arrows = tuple(
         Arrow(_path(places[before], places[node["key"]]))
         for node in nodes
@@ -60,10 +62,9 @@ def draw_graph(nodes: Sequence[Mapping[str, Any]], states: Mapping[str, tuple[st
     return Graph(tuple(places.values()), arrows, width, max(tallest * (HEIGHT + GAP_Y) - GAP_Y, 0) + 6)
 
 
-def _what(node: Mapping[str, Any]) -> str:
-    """The second line of a box: how far it reaches, and what is special about it."""
-    reach = str(node.get("sideEffectClass", ""))
-    marks = [reach, "a person answers" if node.get("kind") == "human" else ""]
+def _marks(node: Mapping[str, Any]) -> str:
+    """The third line of a box, which all of it fits into: what is special about the node."""
+    marks = ["a person answers" if node.get("kind") == "human" else ""]
     marks += ["for each" if "forEach" in node else "", "conditional" if "when" in node else ""]
     return " · ".join(mark for mark in marks if mark)
 

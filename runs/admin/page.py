@@ -196,10 +196,11 @@ def _idle(facts: Facts, at: datetime) -> list[Waits]:
 
 def _question(view: ApprovalView, at: datetime) -> Waits:
     left = (view.expires_at - at).total_seconds()
+    asked = view.summary if view.summary.endswith("?") else f"{view.summary}."
     return Waits(
         "Pending",
         "A reviewer decides",
-        f"{view.summary}. Asked {span((at - view.requested_at).total_seconds())} ago; "
+        f"{asked} Asked {span((at - view.requested_at).total_seconds())} ago; "
         + (f"in {span(left)} it expires and the run fails." if left > 0 else "its time is over."),
         reverse("admin:approvals_approvalrequest_change", args=[view.id]),
         "Open the decision",
