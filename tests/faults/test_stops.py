@@ -27,7 +27,7 @@ from tests.support.races import race
 from tests.support.running import DIFF, Hand, House
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("RUN-28")]
-USUAL = 25
+USUAL = 6
 
 
 def stop(house: House, command: Any) -> None:

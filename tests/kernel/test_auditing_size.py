@@ -12,10 +12,12 @@ from factory.auditing import invariants
 from factory.chain import JOURNAL_CONTENT, chained, content_of
 from factory.hashing import canonical
 from factory.ids import uuid7
+from tests.faults.rounds import rounds
 
 from .damage import admin_url
 
-ENTRIES, STREAMS = 120_000, 2_000
+ENTRIES, STREAMS = rounds(500) * 60, rounds(500)
+"""120,000 entries at FACTORY_FAULT_ROUNDS=4; the limit of memory is the same for any number."""
 MOST_BYTES = 40 * 1024 * 1024
 COLUMNS = ("id", *JOURNAL_CONTENT, "prev_hash", "hash", "transaction_id")
 

@@ -3,7 +3,6 @@
 Whoever comes first, the end is one that one after the other could have had, and nothing happens twice.
 """
 
-import os
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
@@ -17,12 +16,13 @@ from approvals.selectors import approval, authorizations_of_attempt, current_pol
 from factory.errors import DomainError
 from factory.tenancy import reading
 from runs.commands import cancel_run
+from tests.faults.rounds import rounds
 from tests.support.evidence import journal, violations
 from tests.support.races import race
 from tests.support.running import House, said
 
 pytestmark = pytest.mark.slow
-ROUNDS = max(1, int(25 * float(os.environ.get("FACTORY_FAULT_ROUNDS", "1"))))
+ROUNDS = rounds(6)
 ACTS = ("decision", "expiry", "cancellation", "regeneration", "authorization")
 CLOSED = {"Approved", "Rejected", "Expired", "Stale", "Cancelled"}
 

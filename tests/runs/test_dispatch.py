@@ -123,8 +123,9 @@ def test_starting_twice_starts_once(house: House) -> None:
 
 
 @pytest.mark.requirement("RUN-09", "DSP-08")
-def test_a_run_without_money_never_begins(house: House) -> None:
-    run_id = house.run(limits={"maxCostUsd": 5000})
+def test_a_run_without_money_never_begins(tenant_id: str) -> None:
+    house = House(tenant_id, budget="10")
+    run_id = house.run(limits={"maxCostUsd": 50})
     run = house.row(run_id)
     assert (run.state, run.failure_class, run.started_at) == ("Failed", "budget", None)
     assert "budget" in run.reason

@@ -48,8 +48,9 @@ class Effects(RuleBasedStateMachine):
 
     def _new_run(self) -> None:
         self.run_id = self.house.run("gated")
-        self.worker = self.house.hand(f"w{uuid4().hex[:6]}")
-        self.work = self.worker.take()
+        self.worker = self.house.hand(f"w{uuid4().hex[:6]}", slots=100)
+        [self.work] = [work for work in self.worker.poll() if work.run_id == self.run_id]
+        self.worker.acquire(self.work)
 
     def teardown(self) -> None:
         if hasattr(self, "house"):
