@@ -65,7 +65,7 @@ def test_what_the_first_chance_did_is_not_done_again(house: House) -> None:
 @pytest.fixture
 def half_started(house: House, monkeypatch: pytest.MonkeyPatch) -> House:
     """A house whose StartRun sets money aside and forgets the steps, as a repair could leave a run."""
-    monkeypatch.setattr(sys.modules["runs.commands.start_run"], "advance", lambda ctx, run: None)
+    monkeypatch.setattr(sys.modules["runs.operations.spending"], "advance", lambda ctx, run: None)
     return house
 
 
