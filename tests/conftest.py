@@ -10,10 +10,21 @@ import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
-SLOW_ROOMS = {"assessment", "concurrency", "console", "embedded", "faults", "launching", "security", "watch"}
+SLOW_ROOMS = {
+    "assessment",
+    "concurrency",
+    "console",
+    "embedded",
+    "faults",
+    "launching",
+    "security",
+    "watch",
+    "webhooks",
+}
 SLOW_FILES = {
     *("test_conformance.py", "test_invariants.py", "test_races.py", "test_walls.py"),
     *("test_rest.py", "test_every_path.py", "test_publishing.py", "test_relay_faults.py", "test_process.py"),
+    *("test_recovery.py", "test_retention.py", "test_freezing.py"),
 }
 """Sweeps, and whole surfaces: the same question for every route, role, table, corruption or pair of callers.
 `make test` asks them all; `make check`, which is run before every commit, keeps the rules themselves."""

@@ -1,6 +1,5 @@
 """Branches, fan-outs and people in real runs: what is made, skipped, joined, asked and told to workers."""
 
-import time
 from copy import deepcopy
 from dataclasses import replace
 from uuid import UUID
@@ -16,6 +15,7 @@ from approvals.subjects import subject_of
 from factory.commanding import Command
 from factory.tenancy import reading
 from runs.commands import cancel_run, start_run
+from tests.support.approvals import let_expire
 from tests.support.evidence import journal, violations
 from tests.support.running import House
 
@@ -207,17 +207,16 @@ def test_a_run_that_waits_for_a_person_is_cancelled_with_the_question(house):
 
 
 @pytest.mark.requirement("APR-24")
-def test_a_question_that_nobody_answered_is_asked_once_more_and_waits_for_that_answer(house, settings):
+def test_a_question_that_nobody_answered_is_asked_once_more_and_waits_for_that_answer(house):
     with reading(house.system):
         document = deepcopy(current_policy(house.system).document)
     for rule in document["rules"]:
         if rule["effect"] == "require-approval":
             rule["onExpiry"] = "re-request"
     publish_policy_revision(house.world.tenant_admin, document=document)
-    settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = 2 / 3600
     run_id = house.run("asked")
     [first] = house.pending(run_id)
-    time.sleep(2.1)
+    let_expire(first.id)
     ApprovalExpiryReconciler().run_once(house.tenant)
     [again] = house.pending(run_id)
     assert (again.renews, again.step_id) == (first.id, first.step_id)
