@@ -173,8 +173,8 @@ def test_takes_releases_out_of_use(r):
     operator, path = Api.as_(r.w.operator), f"/factory/releases/{first}"
     in_use = operator.post(f"{path}/deprecate", {"inFlight": "drain", "reason": "old"})
     assert (in_use.status_code, problem(in_use)["type"]) == (409, "/factory/problems/alias-in-use")
-    refused = operator.post(f"{path}/revoke", {"inFlight": "cancel", "reason": "old"})
-    assert refused.status_code == 422
+    refused = operator.post(f"{path}/revoke", {"inFlight": "later", "reason": "old"})
+    assert refused.status_code == 400
     assert [fault["pointer"] for fault in problem(refused)["errors"]] == ["/inFlight"]
     revoked = operator.post(f"{path}/revoke", {"inFlight": "drain", "reason": "leaks"})
     assert (revoked.status_code, revoked.json()["state"], revoked.json()["reason"]) == (

@@ -71,7 +71,7 @@ class Round:
 
 
 @pytest.mark.requirement("APR-10", "APR-11")
-@pytest.mark.parametrize(("one", "other"), combinations_with_replacement(ACTS, 2))
+@pytest.mark.parametrize(("one", "other"), list(combinations_with_replacement(ACTS, 2)))
 def test_both_at_once(house, one, other):
     for number in range(ROUNDS):
         it = Round(house, number)
