@@ -174,7 +174,7 @@ def test_takes_releases_out_of_use(r):
     in_use = operator.post(f"{path}/deprecate", {"inFlight": "drain", "reason": "old"})
     assert (in_use.status_code, problem(in_use)["type"]) == (409, "/factory/problems/alias-in-use")
     refused = operator.post(f"{path}/revoke", {"inFlight": "later", "reason": "old"})
-    assert refused.status_code == 400
+    assert refused.status_code == 422
     assert [fault["pointer"] for fault in problem(refused)["errors"]] == ["/inFlight"]
     revoked = operator.post(f"{path}/revoke", {"inFlight": "drain", "reason": "leaks"})
     assert (revoked.status_code, revoked.json()["state"], revoked.json()["reason"]) == (
