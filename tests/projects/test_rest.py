@@ -51,7 +51,8 @@ def test_onboards_a_project(w, wide):
     assert set(made["environments"]) == {"staging", "production"}
     assert set(made["members"]) == {"ann@example.org"}
     read = wide.get(answer["Location"])
-    assert read.json() == {k: v for k, v in made.items() if k not in ("environments", "members")}
+    told = {k: v for k, v in made.items() if k not in ("environments", "members")}
+    assert read.json() == told | {"inUse": {"heldAttempts": 0, "openRuns": 0}}
     assert evidence.violations(w.tenant) == []
 
 
