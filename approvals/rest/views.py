@@ -1,6 +1,5 @@
 """Approvals and policy over HTTP: parse, call one command, translate."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -25,10 +24,7 @@ from approvals.rest.serializers import (
 )
 from approvals.selectors import ApprovalView, approval_view, policy_view
 from factory import clock
-from factory.commanding import AlreadyDone, Once
-from factory.hashing import digest
 from factory.rest.correlation import correlation_of
-from factory.rest.idempotency import REPLAYED, key_of
 from factory.rest.pages import page
 from factory.rest.problems import problem_of
 from factory.rest.views import HouseView
@@ -142,14 +138,7 @@ class PolicyRevisionList(HouseView):
     def post(self, request: Request) -> Response:
         """Publish the next revision; runs accepted from now on pin it."""
         body = NewPolicyRevisionBody.parse(request.data)
-        publish: Callable[..., str] = publish_policy_revision
-        headers = {}
-        if request.headers.get("Idempotency-Key"):
-            publish = publish_policy_revision.under(Once(key_of(request), digest(request.data)))
-        try:
-            word = publish(self.ctx, **body)
-        except AlreadyDone as done:
-            word, headers = done.result, {REPLAYED: "true"}
+        word, headers = self.do(request, publish_policy_revision, **body)
         with self.reading():
             told = PolicyRevisionBody(selectors.policy_named(word)).data
         where = f"/factory/policy-revisions/{word}"

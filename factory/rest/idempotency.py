@@ -2,12 +2,20 @@
 
 import re
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from factory.errors import FieldError, IdempotencyKeyMissing, InvalidInput
 
 VISIBLE = re.compile(r"[!-~]{1,255}")
 REPLAYED = "Idempotent-Replayed"
+ONCE = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    OpenApiParameter.HEADER,
+    description="The same key and body happen once. A repeat shows no secret again.",
+)
+"""What the API's description says of a call that may carry a key."""
 
 
 def key_of(request: Request) -> str:

@@ -1,21 +1,18 @@
 """Webhooks and consumers over HTTP: parse, call one command, translate."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory import clock
-from factory.commanding import AlreadyDone, Command, Once
 from factory.consumers import consumers, retry_delivery, set_aside, webhooks_of
 from factory.errors import NotFound
-from factory.hashing import digest
 from factory.models import WebhookSubscription
 from factory.rest.etags import with_etag
-from factory.rest.idempotency import REPLAYED, key_of
+from factory.rest.idempotency import ONCE
 from factory.rest.pages import limit_of, page
 from factory.rest.subscription_bodies import (
     ChangedWebhookBody,
@@ -38,13 +35,6 @@ from factory.webhooks.commands import (
 )
 from factory.webhooks.signing import new_secret
 
-ONCE = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "pattern": "^[!-~]{1,255}$"},
-    OpenApiParameter.HEADER,
-    description="The same key and body happen once. A repeat does not show the secret again.",
-)
-
 
 class WebhooksView(HouseView):
     """Base: finds what the caller's scope includes, and runs a command once."""
@@ -54,16 +44,6 @@ class WebhooksView(HouseView):
         if row is None:
             raise NotFound("There is no such webhook here.")
         return row
-
-    def do(self, request: Request, command: Command[Any, Any], **values: Any) -> tuple[Any, dict[str, str]]:
-        """The answer, with the headers that tell a replay."""
-        run: Callable[..., Any] = command
-        if request.headers.get("Idempotency-Key"):
-            run = command.under(Once(key_of(request), digest([request.path, request.data])))
-        try:
-            return run(self.ctx, **values), {}
-        except AlreadyDone as done:
-            return done.result, {REPLAYED: "true"}
 
     def shown(self, webhook_id: Any, headers: dict[str, str], status: int = 200) -> Response:
         with self.reading():

@@ -1,16 +1,18 @@
 """The base of every REST view: the permission table is asked before the view's own three lines run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from factory.commanding import commands
+from factory.commanding import AlreadyDone, Command, Once, commands
 from factory.context import Context
 from factory.errors import Forbidden, Unauthenticated
+from factory.hashing import digest
 from factory.identity.permissions import authorize
+from factory.rest.idempotency import REPLAYED, key_of
 from factory.tenancy import reading
 
 
@@ -27,6 +29,21 @@ class HouseView(APIView):
 
     def reading(self) -> AbstractContextManager[None]:
         return reading(self.ctx)
+
+    def do(
+        self, request: Request, command: Command[Any, Any], *, keyed: bool = False, **values: Any
+    ) -> tuple[Any, dict[str, str]]:
+        """Run a command, once where the caller gave a key, with the headers that tell a replay.
+
+        The same key is good for one path and body. `keyed`: without a key it is refused.
+        """
+        run: Callable[..., Any] = command
+        if keyed or request.headers.get("Idempotency-Key"):
+            run = command.under(Once(key_of(request), digest([request.path, request.data])))
+        try:
+            return run(self.ctx, **values), {}
+        except AlreadyDone as done:
+            return done.result, {REPLAYED: "true"}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -1,20 +1,18 @@
 """Projects over HTTP: parse, call one command, translate."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.commanding import AlreadyDone, Command, Once
+from factory.commanding import Command
 from factory.concerns import concerns
 from factory.errors import NotFound
-from factory.hashing import digest
 from factory.rest.etags import with_etag
-from factory.rest.idempotency import REPLAYED, key_of
+from factory.rest.idempotency import ONCE
 from factory.rest.pages import page
 from factory.rest.views import HouseView
 from projects.commands import (
@@ -49,13 +47,6 @@ from projects.rest.serializers import (
     new_member,
 )
 
-ONCE = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "pattern": "^[!-~]{1,255}$"},
-    OpenApiParameter.HEADER,
-    description="The same key and body happen once.",
-)
-
 
 class ProjectsView(HouseView):
     """Base: finds what the caller's scope includes."""
@@ -68,16 +59,6 @@ class ProjectsView(HouseView):
         if row is None:
             raise NotFound("There is no such project here.")
         return row
-
-    def do(self, request: Request, command: Command[Any, Any], **values: Any) -> tuple[Any, dict[str, str]]:
-        """Run a command, once where the caller gave a key; with the headers that tell a replay."""
-        run: Callable[..., Any] = command
-        if request.headers.get("Idempotency-Key"):
-            run = command.under(Once(key_of(request), digest([request.path, request.data])))
-        try:
-            return run(self.ctx, **values), {}
-        except AlreadyDone as done:
-            return done.result, {REPLAYED: "true"}
 
 
 class ProjectList(ProjectsView):

@@ -1,6 +1,6 @@
 """The registry over HTTP: parse, call one command, translate."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +11,9 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.commanding import AlreadyDone, Command, Once
+from factory.commanding import Command
 from factory.concerns import concerns
-from factory.hashing import digest
 from factory.rest.etags import with_etag
-from factory.rest.idempotency import REPLAYED, key_of
 from factory.rest.pages import page
 from factory.rest.views import HouseView
 from registry import selectors
@@ -47,18 +45,6 @@ from registry.rest.serializers import (
 
 class RegistryView(HouseView):
     """Base: commands under the caller's key, and one release as everybody sees it."""
-
-    def do(
-        self, request: Request, command: Command[Any, Any], *, keyed: bool = False, **values: Any
-    ) -> tuple[Any, dict[str, str]]:
-        """Run a command, once where the caller gave a key; with the headers that tell a replay."""
-        run: Callable[..., Any] = command
-        if keyed or request.headers.get("Idempotency-Key"):
-            run = command.under(Once(key_of(request), digest([request.path, request.data])))
-        try:
-            return run(self.ctx, **values), {}
-        except AlreadyDone as done:
-            return done.result, {REPLAYED: "true"}
 
     def detail(self, release_id: UUID) -> dict[str, Any]:
         with self.reading():

@@ -1,23 +1,21 @@
 """A run that has used more than it may cost: by its policy it fails, or a person is asked for more."""
 
 from decimal import Decimal
-from typing import Any
 
-import approvals.operations as approvals
+from approvals.operations import PolicyDenied
 from approvals.selectors import asks_at_the_limit, pending_of_run, policy_revision
-from approvals.states import ActionClass, SubjectType
+from approvals.states import SubjectType
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
 from runs.engine import node_of, nodes
 from runs.models import Attempt, Run, Step
 from runs.operations.ending import fail_run
+from runs.operations.money import CURRENCY, estimate, money, open_spend_request
 from runs.operations.moving import wait_for_approval
 from runs.selectors.limits import limit_of
 from runs.states import AttemptState, FailureClass, StepState
 from usage.selectors import usage_of_run
-
-CURRENCY = "USD"
 
 
 @operation
@@ -53,7 +51,7 @@ def work_remains(run: Run) -> bool:
 
 def higher_limit(run: Run, used: Decimal) -> Decimal:
     """The next multiple of the pinned limit that is above what was used."""
-    pinned = Decimal(str(run.limits["maxCostUsd"]))
+    pinned = estimate(run)
     return max((used // pinned + 1) * pinned, limit_of(run) + pinned)
 
 
@@ -64,42 +62,11 @@ def _asked_already(run: Run) -> bool:
 def _ask(ctx: Context, run: Run) -> None:
     used = usage_of_run(run.id).cost
     wanted = higher_limit(run, used)
+    told = {"limit": money(limit_of(run)), "used": money(used)}
+    summary = f"go on with run {run.workflow_id} and spend up to {wanted:.2f} {CURRENCY} in all"
     try:
-        approvals.open_request(
-            ctx,
-            subject_type=SubjectType.SPEND,
-            subject_id=run.id,
-            run_id=run.id,
-            step_id=None,
-            attempt_id=None,
-            action_class=ActionClass.SPEND,
-            environment_id=run.environment_id,
-            proposal=_proposal(run, wanted, used),
-            summary=f"go on with run {run.workflow_id} and spend up to {wanted:.2f} {CURRENCY} in all",
-            requested_by=run.requested_by,
-            requester_person=run.requester_person,
-            release_id=run.release_id,
-            policy=policy_revision(run.policy_id),
-            project_id=run.project_id,
-        )
-    except approvals.PolicyDenied as no:
+        open_spend_request(ctx, run, wanted, summary, told)
+    except PolicyDenied as no:
         run_out_of_money(ctx, run, f"The run has used more than its limit, and asks for no more: {no.detail}")
         return
     wait_for_approval(ctx, run, now())
-
-
-def _proposal(run: Run, wanted: Decimal, used: Decimal) -> dict[str, Any]:
-    return {
-        "kind": "spend-estimate",
-        "amount": _money(wanted),
-        "limit": _money(limit_of(run)),
-        "used": _money(used),
-        "runId": str(run.id),
-        "workflowId": run.workflow_id,
-        "releaseHash": run.release_hash,
-        "modelProfileId": run.model_profile_id,
-    }
-
-
-def _money(amount: Decimal) -> dict[str, str]:
-    return {"amount": f"{amount:.6f}", "currency": CURRENCY}

@@ -1,6 +1,5 @@
 """Money over HTTP: parse, call one command, translate."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime, time
 from typing import Any
@@ -12,11 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory import clock
-from factory.commanding import AlreadyDone, Command, Once
 from factory.errors import FieldError, InvalidInput, NotFound, Unprocessable
 from factory.hashing import digest
 from factory.rest.etags import with_etag
-from factory.rest.idempotency import REPLAYED, key_of
 from factory.rest.pages import limit_of, page
 from factory.rest.views import HouseView
 from usage import selectors
@@ -52,16 +49,6 @@ class MoneyView(HouseView):
         if row is None:
             raise NotFound("There is no such budget here.")
         return row
-
-    def do(self, request: Request, command: Command[Any, Any], **values: Any) -> tuple[Any, dict[str, str]]:
-        """Run a command, once where the caller gave a key; with the headers that tell a replay."""
-        run: Callable[..., Any] = command
-        if request.headers.get("Idempotency-Key"):
-            run = command.under(Once(key_of(request), digest([request.path, request.data])))
-        try:
-            return run(self.ctx, **values), {}
-        except AlreadyDone as done:
-            return done.result, {REPLAYED: "true"}
 
 
 class BudgetList(MoneyView):
