@@ -27,8 +27,8 @@ from approvals.selectors import (
     who_may_decide,
 )
 from approvals.states import ApprovalState, SubjectType
-from factory.admin.base import HouseAdmin
-from factory.admin.scope import as_uuid, context_of
+from factory.admin.base import OwnPageAdmin
+from factory.admin.scope import context_of
 from factory.admin.show import badge, outline, seen, short, span
 from factory.admin.site import site
 from factory.context import Context
@@ -73,7 +73,7 @@ class Whose(admin.SimpleListFilter):
 
 
 @admin.register(ApprovalRequest, site=site)
-class InboxAdmin(Several, HouseAdmin[ApprovalRequest]):
+class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     """Questions that agents ask before they act. Each is about exactly one proposal, by its hash."""
 
     view_operation = "ListApprovals"
@@ -109,18 +109,6 @@ class InboxAdmin(Several, HouseAdmin[ApprovalRequest]):
         ]
         return [*own, *self.several_urls(), *super().get_urls()]
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        approval_id = as_uuid(object_id)
-        if approval_id is None or request.method not in ("GET", "HEAD"):
-            raise Http404
-        return self._page(request, approval_id)
-
     def break_glass_view(self, request: HttpRequest, approval_id: UUID) -> HttpResponse:
         """The last resort, on a page of its own: nobody comes here by a slip of the hand."""
         if request.method == "POST":
@@ -150,7 +138,7 @@ class InboxAdmin(Several, HouseAdmin[ApprovalRequest]):
         except NotFound as missing:
             raise Http404(missing.detail) from missing
         except DomainError as refusal:
-            return self._page(request, approval_id, refusal=refusal, kept_reason=reason, sent=request.POST)
+            return self.page_of(request, approval_id, refusal=refusal, kept_reason=reason, sent=request.POST)
         messages.success(request, _said(view, decision))
         return HttpResponseRedirect(reverse("admin:approvals_approvalrequest_change", args=[approval_id]))
 
@@ -179,7 +167,7 @@ class InboxAdmin(Several, HouseAdmin[ApprovalRequest]):
         response["Content-Disposition"] = f'attachment; filename="proposal-{approval_id}.json"'
         return response
 
-    def _page(
+    def page_of(
         self,
         request: HttpRequest,
         approval_id: UUID,

@@ -1,9 +1,11 @@
 """Pages of the policy: what holds, what changed, what would happen, and a new revision."""
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
@@ -15,7 +17,7 @@ from approvals.policy import document as documents
 from approvals.policy.comparing import compare, in_words
 from approvals.policy.patterns import ANYWHERE
 from approvals.states import ActionClass, Effect
-from factory.admin.base import HouseAdmin
+from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act
 from factory.admin.scope import context_of
 from factory.admin.show import short, when
@@ -29,7 +31,7 @@ TONES = {Effect.ALLOW: "good", Effect.REQUIRE_APPROVAL: "wait", Effect.DENY: "ba
 
 
 @admin.register(PolicyRevision, site=site)
-class PolicyAdmin(HouseAdmin[PolicyRevision]):
+class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     """What is allowed, what needs a person, and who that is. A revision never changes."""
 
     view_operation = "ListPolicyRevisions"
@@ -63,15 +65,11 @@ class PolicyAdmin(HouseAdmin[PolicyRevision]):
             found.append(Act("Publish a new revision", reverse("admin:approvals_policy_publish")))
         return found
 
-    def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, *args: Any, **more: Any
-    ) -> Any:
-        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
-            raise Http404
-        return self.in_scope(request, lambda: self._page(request, object_id or ""))
+    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
+        return self.in_scope(request, lambda: self._page(request, key))
 
-    def _page(self, request: HttpRequest, object_id: str) -> TemplateResponse:
-        row = self.get_object(request, object_id)
+    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
+        row = self.get_queryset(request).filter(pk=key).first()
         if row is None:
             raise Http404
         context = {

@@ -13,8 +13,8 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from factory.admin.base import HouseAdmin
-from factory.admin.scope import as_uuid, context_of
+from factory.admin.base import OwnPageAdmin
+from factory.admin.scope import context_of
 from factory.admin.show import badge, seen, when
 from factory.admin.site import site
 from factory.consumers import webhooks_of
@@ -39,7 +39,7 @@ LAST = 20
 
 
 @admin.register(WebhookSubscription, site=site)
-class WebhookAdmin(HouseAdmin[WebhookSubscription]):
+class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
     """Endpoints of others that are told of events. Each request is signed, and tried for about a day."""
 
     view_operation = "ListWebhooks"
@@ -58,20 +58,6 @@ class WebhookAdmin(HouseAdmin[WebhookSubscription]):
             own.append(path(f"<uuid:webhook_id>/{act}-it/", view(acting), name=f"factory_webhook_{act}"))
         return [*own, *super().get_urls()]
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        webhook_id = as_uuid(object_id)
-        if webhook_id is None or request.method not in ("GET", "HEAD"):
-            raise Http404
-        if not self.has_view_permission(request):
-            raise Http404
-        return self._page(request, webhook_id)
-
     def new_view(self, request: HttpRequest) -> HttpResponse:
         """A form, and for what it sends a page that shows the secret: once."""
         ctx = context_of(request)
@@ -82,7 +68,7 @@ class WebhookAdmin(HouseAdmin[WebhookSubscription]):
             secret = new_secret()
             try:
                 made = create_webhook(ctx, **_form(request), secret=secret)
-                return self._page(request, UUID(made), secret=secret)
+                return self.page_of(request, UUID(made), secret=secret)
             except DomainError as fault:
                 refusal = fault
         page = {"title": "New webhook", "refusal": refusal, "kept": _form(request), **_choices(ctx)}
@@ -107,8 +93,8 @@ class WebhookAdmin(HouseAdmin[WebhookSubscription]):
         try:
             rotate_secret(ctx, webhook_id=webhook_id, secret=secret)
         except DomainError as refusal:
-            return self._page(request, webhook_id, refusal=refusal)
-        return self._page(request, webhook_id, secret=secret)
+            return self.page_of(request, webhook_id, refusal=refusal)
+        return self.page_of(request, webhook_id, secret=secret)
 
     def _act(
         self, request: HttpRequest, webhook_id: UUID, act: Callable[..., object], done: str, **values: Any
@@ -118,7 +104,7 @@ class WebhookAdmin(HouseAdmin[WebhookSubscription]):
             request, lambda: act(ctx, webhook_id=webhook_id, **values), done=done, then=_url(webhook_id)
         )
 
-    def _page(
+    def page_of(
         self, request: HttpRequest, webhook_id: UUID, *, secret: str = "", refusal: DomainError | None = None
     ) -> HttpResponse:
         ctx = context_of(request)

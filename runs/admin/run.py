@@ -13,8 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from factory.admin.base import HouseAdmin
-from factory.admin.scope import as_uuid, context_of
+from factory.admin.base import OwnPageAdmin
+from factory.admin.scope import context_of
 from factory.admin.show import badge, seen, short, usd, when
 from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
@@ -28,7 +28,7 @@ from usage.selectors import usage_of_runs
 
 
 @admin.register(Run, site=site)
-class RunAdmin(HouseAdmin[Run]):
+class RunAdmin(OwnPageAdmin[Run]):
     """Work that was asked for: who asked, exactly what runs, where it stands and what it cost."""
 
     view_operation = "ReadRun"
@@ -59,18 +59,6 @@ class RunAdmin(HouseAdmin[Run]):
             ),
         ]
         return [*own, *super().get_urls()]
-
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        run_id = as_uuid(object_id)
-        if run_id is None or request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
-            raise Http404
-        return self._page(request, run_id)
 
     @admin.action(description="Cancel the chosen runs…")
     def cancel_selected(self, request: HttpRequest, rows: QuerySet[Run]) -> HttpResponse:
@@ -113,7 +101,7 @@ class RunAdmin(HouseAdmin[Run]):
                 version=_number(sent.get("version", "")),
             )
         except DomainError as refusal:
-            return self._page(request, run_id, refusal=refusal, kept=sent.get("evidence", ""))
+            return self.page_of(request, run_id, refusal=refusal, kept=sent.get("evidence", ""))
         return self.act(request, lambda: None, done="Settled, with your evidence.", then=_url(run_id))
 
     def attention_view(self, request: HttpRequest, run_id: UUID, step_id: UUID) -> HttpResponse:
@@ -131,7 +119,7 @@ class RunAdmin(HouseAdmin[Run]):
             then=_url(run_id),
         )
 
-    def _page(
+    def page_of(
         self, request: HttpRequest, run_id: UUID, *, refusal: DomainError | None = None, kept: str = ""
     ) -> HttpResponse:
         ctx = context_of(request)

@@ -6,12 +6,13 @@ from uuid import UUID
 from django.contrib import admin
 from django.db.models import DateTimeField, Func, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from factory.admin.base import HouseAdmin
+from factory.admin.base import OwnPageAdmin
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.settings import whole
 from factory.admin.show import badge, span
@@ -30,7 +31,7 @@ ONLINE_SECONDS = 60
 
 
 @admin.register(Worker, site=site)
-class WorkerAdmin(HouseAdmin[Worker]):
+class WorkerAdmin(OwnPageAdmin[Worker]):
     """Workers of the pools that serve this tenant, and how many of their slots are in use."""
 
     view_operation = "ListRuns"
@@ -76,20 +77,13 @@ class WorkerAdmin(HouseAdmin[Worker]):
             }
         return super().changelist_view(request, {**(extra_context or {}), **share})
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        key = as_uuid(object_id)
-        row: Any = self.get_queryset(request).filter(pk=key).first() if key else None
-        if row is None or request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
+    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
             raise Http404
         return self.in_scope(request, lambda: self._page(request, row))
 
-    def _page(self, request: HttpRequest, row: Any) -> TemplateResponse:
+    def _page(self, request: HttpRequest, row: Worker) -> TemplateResponse:
         current = Lease.objects.filter(worker_id=row.pk, state__in=sorted(LEASE_CURRENT))
         context = {
             **self.admin_site.each_context(request),
