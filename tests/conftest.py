@@ -103,3 +103,12 @@ def _every_event_fits_its_schema() -> Iterator[None]:
 def tenant_id() -> str:
     """A tenant that no other test knows. Nothing is made for it."""
     return f"t-{uuid4().hex[:16]}"
+
+
+@pytest.fixture
+def own_database() -> Iterator[str]:
+    """The name of a database of this test alone; ask for it before anything that writes."""
+    from tests.support.own_database import own_database
+
+    with own_database() as name:
+        yield name

@@ -14,12 +14,13 @@ from approvals.commands import adopt_platform_policy, expire_approval, publish_p
 from approvals.policy.document import platform_default
 from approvals.reconcilers import ApprovalExpiryReconciler
 from tests.approvals.test_decisions import decide
+from tests.faults.rounds import rounds
 from tests.support.evidence import audits, journal, outbox, violations
 from tests.support.races import race, refusals
 from tests.support.world import world
 
 pytestmark = pytest.mark.slow
-ROUNDS = 30
+ROUNDS = rounds(8)
 
 
 def closings(asker, view) -> int:

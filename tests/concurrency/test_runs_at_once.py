@@ -13,6 +13,7 @@ from factory.tenancy import reading
 from runs.commands import cancel_run, expire_lease, start_run, submit
 from runs.errors import AttemptSettled, StaleFencingToken
 from runs.models import Run
+from tests.faults.rounds import rounds
 from tests.support.races import race
 from tests.support.running import House, effect, said
 from tests.support.threads import at_once
@@ -90,7 +91,7 @@ def test_two_who_dispatch_one_step_lease_it_once(house: House) -> None:
 def test_no_decision_is_lost_while_its_attempt_parks(house: House) -> None:
     """The decision comes while the parking call still returns: every attempt is leased again with it."""
     worker = house.hand(slots=50)
-    for turn in range(50):
+    for turn in range(rounds(15)):
         run_id = house.run("gated")
         work = worker.take()
         asked = worker.ask(work, proposal=said(f"turn {turn}"))
@@ -107,8 +108,8 @@ def test_no_decision_is_lost_while_its_attempt_parks(house: House) -> None:
             decision = answers[0].decision
         assert decision is not None
         assert decision.decision == "approve"
-        worker.authorize(work, asked.approval_id, {"turn": turn})
-        worker.report(work, output=1, receipts=[effect(asked.approval_id, {"turn": turn})])
+        worker.authorize(work, asked.approval_id, said(f"turn {turn}"))
+        worker.report(work, output=1, receipts=[effect(asked.approval_id, said(f"turn {turn}"))])
         assert house.state(run_id) == "Completed"
 
 

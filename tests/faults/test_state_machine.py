@@ -29,7 +29,7 @@ from runs.models import Attempt, Lease, Run, Step
 from tests.faults.reference import RunModel
 from tests.faults.rounds import MORE, rounds
 from tests.support.evidence import violations
-from tests.support.running import House
+from tests.support.running import House, said
 
 EACH_STEP = ("A1", "A3", "A4", "B1", "B1b", "B2", "B3", "B4", "B6", "B7", "B8", "C1", "C3", "D3", "E2c")
 OUTCOMES = [
@@ -42,7 +42,7 @@ OUTCOMES = [
 RESOLUTIONS = ["effect-happened", "effect-did-not-happen", "give-up"]
 SHRINKS = bool(os.environ.get("FACTORY_FAULT_SHRINK"))
 """Whether a failure is made smaller, which takes minutes."""
-PROPOSALS = [{"proposal": 0}, {"proposal": 1}]
+PROPOSALS = [said("this"), said("that")]
 
 
 @dataclass

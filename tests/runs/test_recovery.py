@@ -22,7 +22,7 @@ from tests.support.running import Hand, House
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Any) -> Path:
+def folder(own_database: str, tmp_path: Path, settings: Any) -> Path:
     settings.FACTORY_ANCHORS_DIR = str(tmp_path / "anchors")
     settings.FACTORY_ANCHOR_KEY_FILE = str(tmp_path / "key.pem")
     return tmp_path / "anchors"

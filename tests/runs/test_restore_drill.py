@@ -10,17 +10,16 @@ from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
 from django.db import connections
 
 from factory.auditing import audit_all
-from factory.embedded.provision import connect, make_database, with_database
+from factory.embedded.provision import with_database
 from factory.errors import DomainError
-from tests.databases import PREFIX
 from tests.kernel.damage import admin_url
+from tests.support.own_database import fresh, leading_to
 from tests.support.running import Hand, House
 
 LOAD_SECONDS = 6.0
@@ -67,37 +66,11 @@ def load(house: House, seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def database(name: str) -> Iterator[None]:
-    """The product's connections lead to another database for the while."""
-    before = {alias: connections[alias].settings_dict["NAME"] for alias in connections}
-    try:
-        for alias in before:
-            connections[alias].close()
-            connections[alias].settings_dict["NAME"] = name
-        yield
-    finally:
-        for alias, old in before.items():
-            connections[alias].close()
-            connections[alias].settings_dict["NAME"] = old
-
-
-@contextmanager
 def restored(dump: Path, *options: str) -> Iterator[str]:
-    admin, name = os.environ["FACTORY_TEST_ADMIN_URL"], f"{PREFIX}_r_{uuid4().hex[:8]}"
-    with connect(admin) as server:
-        make_database(server, name, PREFIX)
-        try:
-            run(
-                program("pg_restore"),
-                "--exit-on-error",
-                *options,
-                "-d",
-                with_database(admin, name),
-                str(dump),
-            )
-            yield name
-        finally:
-            server.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+    with fresh() as name:
+        url = with_database(os.environ["FACTORY_TEST_ADMIN_URL"], name)
+        run(program("pg_restore"), "--exit-on-error", *options, "-d", url, str(dump))
+        yield name
 
 
 def held(house: House, hand: Hand, workflow: str) -> Any:
@@ -117,7 +90,9 @@ def stale(act: Any) -> str:
 
 @pytest.mark.slow
 @pytest.mark.requirement("FLR-03", "JRN-05")
-def test_a_backup_under_load_is_recovered(house: House, tmp_path: Path, settings: Any) -> None:
+def test_a_backup_under_load_is_recovered(
+    own_database: str, house: House, tmp_path: Path, settings: Any
+) -> None:
     settings.FACTORY_ANCHORS_DIR = str(tmp_path / "anchors")
     settings.FACTORY_ANCHOR_KEY_FILE = str(tmp_path / "key.pem")
     dump, hand = tmp_path / "dump", house.hand("witness", slots=40)
@@ -128,7 +103,7 @@ def test_a_backup_under_load_is_recovered(house: House, tmp_path: Path, settings
         run(program("pg_dump"), "-Fc", "-f", str(dump), admin_url())
         after = held(house, hand, "single")
     call_command("anchor", stdout=StringIO())
-    with restored(dump) as name, database(name):
+    with restored(dump) as name, leading_to(name):
         began, out = time.monotonic(), StringIO()
         assert "restored: the database ends at" in str(audit_all(["A7"]))
         call_command("recover", stdout=out)
@@ -147,5 +122,5 @@ def test_a_backup_under_load_is_recovered(house: House, tmp_path: Path, settings
         again.report(fresh, output={})
         assert audit_all() == []
         assert time.monotonic() - began < 240 * 60
-    with restored(dump, "--no-privileges") as name, database(name):
+    with restored(dump, "--no-privileges") as name, leading_to(name):
         assert {v.code for v in audit_all(["G4", "G6"])} == {"G6"}  # what a careless restore forgets is seen

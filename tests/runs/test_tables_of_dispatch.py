@@ -27,7 +27,7 @@ def indexes(table: str) -> set[str]:
 
 
 @pytest.mark.requirement("ATT-01", "ATT-15", "LSE-01", "LSE-10")
-def test_the_columns_and_indexes_are_those_that_were_asked_for() -> None:
+def test_the_columns_and_indexes_are_those_that_were_asked_for(own_database: str) -> None:
     attempt, lease = columns(Attempt._meta.db_table), columns(Lease._meta.db_table)
     must = {"id", "step_id", "tenant_id", "number", "dispatched_at", "state"}
     assert {name for name in must if attempt[name]} == set()
