@@ -29,7 +29,7 @@ SCHEMA_SOURCES = (
     "factory/database/*.py",
     "factory/embedded/provision.py",
 )
-FAST = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
+FAST = {"fsync": "off", "full_page_writes": "off", "max_connections": "200", "jit": "off"}
 """A machine that fails takes the test database with it; a killed server does not."""
 PER_SESSION = 8
 """Redis databases that one session may use: its own, and one for each parallel worker."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 import structlog
 from django.db import connection
@@ -97,14 +98,19 @@ def _gates_that_nobody_opens(ctx: Context, document: Mapping[str, Any]) -> list[
     places = [(one.project_id, one.slug) for one in projects.environments(None)]
     own = [(project, None) for project in dict.fromkeys([ctx.project_id, *(p for p, _ in places)]) if project]
     found: dict[str, None] = {}
+    there: dict[tuple[UUID, frozenset[str]], int] = {}
     for action_class in sorted(GATED, key=lambda c: c.rank):
         for project_id, environment in [*own, *places]:
             verdict = evaluate(document, action_class, environment)
-            people = eligible_people(project_id, verdict.roles, ())
-            if verdict.effect is Effect.REQUIRE_APPROVAL and len(people) < verdict.quorum:
+            if verdict.effect is not Effect.REQUIRE_APPROVAL:
+                continue
+            asked = (project_id, frozenset(verdict.roles))
+            if asked not in there:  # many gates ask for the same people
+                there[asked] = len(eligible_people(project_id, verdict.roles, ()))
+            if there[asked] < verdict.quorum:
                 home = projects.project(project_id)
                 name = home.slug if home else str(project_id)
-                found[_too_few(name, action_class, verdict, len(people))] = None
+                found[_too_few(name, action_class, verdict, there[asked])] = None
     return list(found)
 
 

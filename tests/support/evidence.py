@@ -3,7 +3,9 @@
 from typing import Any
 from uuid import UUID
 
-from factory.auditing import Violation, audit_all
+from django.db import connection, transaction
+
+from factory.auditing import Violation, invariants
 from factory.context import Context
 from factory.models import AuditEntry, JournalEntry, OutboxEvent
 from factory.tenancy import reading
@@ -43,5 +45,17 @@ def counts(ctx: Context) -> tuple[int, int, int]:
 
 
 def violations(tenant_id: str) -> list[Violation]:
-    """Everything that the auditor has against this tenant."""
-    return [found for found in audit_all() if found.tenant_id == tenant_id]
+    """Everything that the auditor has against this tenant.
+
+    Asked as the tenant, who sees nothing else: what other tests left in the database costs no time, and every
+    rule about rows sees the same rows of this one. Rules about the house itself have tests of their own.
+    """
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor.execute("SELECT set_config('factory.tenant', %s, true)", [tenant_id])
+        found = [(rule.code, each) for rule in invariants() for each in rule.check(cursor)]
+    return [
+        Violation(code, str(tenant), str(subject), str(detail))
+        for code, (tenant, subject, detail) in found
+        if str(tenant or "") == tenant_id
+    ]
