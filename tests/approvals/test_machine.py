@@ -23,6 +23,7 @@ from approvals.errors import (
 )
 from factory.errors import DomainError, VersionMismatch
 from tests.approvals.test_decisions import decide
+from tests.faults.rounds import rounds
 from tests.support.approvals import Asking, asking, staged, supersede
 from tests.support.evidence import counts, violations
 
@@ -127,7 +128,7 @@ class OneRequest(RuleBasedStateMachine):
 
 
 OneRequest.TestCase.settings = settings(
-    max_examples=12,
+    max_examples=rounds(6),
     stateful_step_count=20,
     deadline=None,
     suppress_health_check=list(HealthCheck),

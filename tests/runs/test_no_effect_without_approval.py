@@ -20,6 +20,7 @@ from factory.hashing import digest
 from factory.tenancy import reading
 from projects.commands import revoke_delegation
 from runs.commands import cancel_run
+from tests.faults.rounds import rounds
 from tests.support.delegations import lend
 from tests.support.evidence import violations
 from tests.support.running import DIFF, OTHER_DIFF, House, said
@@ -159,7 +160,7 @@ class Effects(RuleBasedStateMachine):
 
 
 Effects.TestCase.settings = settings(
-    max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=rounds(4), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestNoEffectWithoutApproval = pytest.mark.slow(
     pytest.mark.requirement("APR-09", "APR-10", "APR-18")(Effects.TestCase)
