@@ -16,6 +16,7 @@ from factory.events import Event, wire
 from factory.lifecycle import Edge
 from factory.models.base import Journaled, Refs, TenantModel
 from factory.tenancy import active_or_none
+from factory.writing import update_rows
 
 
 class NoCommandOpen(RuntimeError):
@@ -90,9 +91,7 @@ def record(
     otherwise). `detail` holds ids and codes only: it is kept as evidence for years. What `keeps_version`
     changes nothing that anybody else has to have seen before they act.
     """
-    work = open_work()
-    if ctx.tenant_id != work.ctx.tenant_id:
-        raise NoCommandOpen(f"The open command works in {work.ctx.tenant_id}, not in {ctx.tenant_id}.")
+    work = _work_of(ctx)
     before, after = obj.recorded_state, str(obj.state)
     _check_declared(obj, before, after, cause, events)
     if not keeps_version:
@@ -105,18 +104,53 @@ def record_new(ctx: Context, made: Sequence[tuple[Journaled, str, Sequence[Event
     """`record()` for many new rows of one table: (row, cause, events) each, in one statement."""
     if not made:
         return
-    work = open_work()
+    work = _work_of(ctx)
     rows = [obj for obj, _, _ in made]
     for obj, cause, events in made:
         _check_declared(obj, obj.recorded_state, str(obj.state), cause, events)
         obj.tenant_id = obj.tenant_id or ctx.tenant_id
         _raise_version(work, obj)
-    if ctx.tenant_id != work.ctx.tenant_id:
-        raise NoCommandOpen(f"The open command works in {work.ctx.tenant_id}, not in {ctx.tenant_id}.")
     work.entries += [_entry(obj, obj.recorded_state, cause, events) for obj, cause, events in made]
     type(rows[0]).objects.bulk_create(rows)
     for obj in rows:
         obj.remember()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A transition that a locked row has made, with its cause and what it tells."""
+
+    obj: Journaled
+    cause: str
+    events: Sequence[Event] = ()
+    detail: Mapping[str, Any] | None = None
+
+
+def record_many(ctx: Context, moves: Sequence[Move]) -> None:
+    """`record()` for many locked rows of one table, in a number of statements that does not grow with theirs.
+
+    Each is checked against its lifecycle, saved over the state and the version that were read, and
+    journaled, in this order. Raises `UndeclaredTransition`, and `Busy` when a row was overtaken.
+    """
+    if not moves:
+        return
+    work = _work_of(ctx)
+    entries = []
+    for move in moves:
+        obj, before = move.obj, move.obj.recorded_state
+        _check_declared(obj, before, str(obj.state), move.cause, move.events)
+        entries.append(_entry(obj, before, move.cause, move.events, move.detail))
+        _raise_version(work, obj)
+    update_rows([move.obj for move in moves])
+    work.entries += entries
+
+
+def _work_of(ctx: Context) -> Work:
+    """The open command's record, if it works in the tenant of `ctx`."""
+    work = open_work()
+    if ctx.tenant_id != work.ctx.tenant_id:
+        raise NoCommandOpen(f"The open command works in {work.ctx.tenant_id}, not in {ctx.tenant_id}.")
+    return work
 
 
 def _entry(

@@ -13,7 +13,7 @@ from factory.commanding import after_commit, operation
 from factory.context import Context
 from factory.events import Event
 from factory.locking import lock, lock_many
-from factory.recording import record
+from factory.recording import Move, record, record_many
 from factory.telemetry import meters
 
 
@@ -42,13 +42,20 @@ def cancel_pending(
     at = clock.now()
     for row in rows:
         row.cancel(at=at)
-        close(ctx, row, cause)
+    record_many(ctx, [Move(row, cause, [_decided(row)], _detail(row)) for row in rows])
+    for row in rows:
+        _time(ctx, row)
     return [approval_view(row) for row in rows]
 
 
 def close(ctx: Context, row: ApprovalRequest, cause: str, *more: Event) -> None:
     """Record that a request is closed, and tell it; with what else this closing tells."""
-    decided = ApprovalDecided(
+    record(ctx, row, cause, _decided(row), *more, detail=_detail(row))
+    _time(ctx, row)
+
+
+def _decided(row: ApprovalRequest) -> ApprovalDecided:
+    return ApprovalDecided(
         approval_id=row.id,
         run_id=row.run_id,
         tenant_id=row.tenant_id,
@@ -59,7 +66,10 @@ def close(ctx: Context, row: ApprovalRequest, cause: str, *more: Event) -> None:
         on_behalf_of=row.decided_for or None,
         break_glass=row.break_glass,
     )
-    record(ctx, row, cause, decided, *more, detail=_detail(row) if row.decision else {})
+
+
+def _time(ctx: Context, row: ApprovalRequest) -> None:
+    """Tell the meters how long it was pending."""
     if row.closed_at is not None:
         pending = (row.closed_at - row.requested_at).total_seconds()
         after_commit(
@@ -68,6 +78,8 @@ def close(ctx: Context, row: ApprovalRequest, cause: str, *more: Event) -> None:
 
 
 def _detail(row: ApprovalRequest) -> dict[str, Any]:
+    if not row.decision:
+        return {}
     told: dict[str, Any] = {"decision": row.decision, "proposalHash": row.proposal_hash}
     if row.decided_for:
         told |= {"onBehalfOf": row.decided_for, "delegationId": row.delegation_id}

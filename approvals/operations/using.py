@@ -22,7 +22,7 @@ from factory import clock
 from factory.commanding import operation
 from factory.context import Context
 from factory.locking import lock, lock_many
-from factory.recording import record, save
+from factory.recording import Move, record, record_many, save
 
 
 @operation
@@ -78,7 +78,7 @@ def start_validity(ctx: Context, run_id: UUID) -> list[UUID]:
     at = clock.now()
     for row in rows:
         row.start_validity(at=at)
-        record(ctx, row, "ValidityStarted")
+    record_many(ctx, [Move(row, "ValidityStarted") for row in rows])
     return [row.id for row in rows]
 
 

@@ -3,17 +3,18 @@
 Who holds a lease is not interrupted by force: it is told at its next renewal, and may report once.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 import approvals.operations as approvals
 import usage.operations as usage
-from approvals.selectors import authorizations_of_attempt
+from approvals.selectors import authorizations_of_attempts
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
 from factory.locking import lock_many
-from factory.recording import record
+from factory.recording import Move, record_many
 from runs.events import AttemptOutcomeRecorded
 from runs.models import Attempt, CancellationIntent, Lease, Run, Step
 from runs.operations.metering import time_attempt
@@ -69,45 +70,52 @@ def open_attempts(run: Run) -> bool:
 
 
 def stop_everything(ctx: Context, run: Run, cause: str, at: datetime) -> None:
-    """Settle offers and parked attempts, cancel the steps that nobody works at, and pending requests."""
+    """Settle offers and parked attempts, cancel the steps that nobody works at, and pending requests.
+
+    The number of statements does not grow with what is open.
+    """
     steps = lock_many(Step.objects.filter(run_id=run.id, state__in=sorted(STEP_ACTIVE)))
     attempts = lock_many(Attempt.objects.filter(run_id=run.id, state__in=sorted(ATTEMPT_ACTIVE)))
     leases = lock_many(Lease.objects.filter(run_id=run.id, state__in=sorted(LEASE_CURRENT)))
-    by_attempt = {lease.attempt_id: lease for lease in leases}
-    agents = {step.id: step.agent_id for step in steps}
-    at_work: set[UUID] = set()
-    for attempt in attempts:
-        lease = by_attempt.get(attempt.id)
-        attempt.run = run
-        if lease is not None and lease.state == LeaseState.HELD:
-            at_work.add(attempt.step_id)
-            continue
-        if lease is not None:
-            _revoke(ctx, run, lease, cause, at)
-        _give_up(ctx, attempt, agents[attempt.step_id], cause, at)
-    doubtful = {a.step_id for a in attempts if a.state == AttemptState.UNCERTAIN}
-    for step in steps:
-        if step.id not in at_work:
-            step.run = run
-            step.cancel(at=at, attention=Attention.UNCERTAIN if step.id in doubtful else "")
-            record(ctx, step, cause)
+    for row in (*steps, *attempts, *leases):
+        row.run = run
+    held = {lease.attempt_id for lease in leases if lease.state == LeaseState.HELD}
+    left = [attempt for attempt in attempts if attempt.id not in held]
+    _revoke(ctx, [lease for lease in leases if lease.attempt_id not in held], cause, at)
+    _give_up(ctx, left, {step.id: step.agent_id for step in steps}, cause, at)
+    at_work = {attempt.step_id for attempt in attempts if attempt.id in held}
+    doubtful = {attempt.step_id for attempt in left if attempt.state == AttemptState.UNCERTAIN}
+    _cancel_steps(ctx, [step for step in steps if step.id not in at_work], doubtful, cause, at)
     approvals.cancel_pending(ctx, run_id=run.id, cause=cause)
 
 
-def _revoke(ctx: Context, run: Run, lease: Lease, cause: str, at: datetime) -> None:
-    lease.run = run
-    lease.revoke(at=at)
-    record(ctx, lease, cause)
+def _revoke(ctx: Context, leases: Sequence[Lease], cause: str, at: datetime) -> None:
+    for lease in leases:
+        lease.revoke(at=at)
+    record_many(ctx, [Move(lease, cause) for lease in leases])
 
 
-def _give_up(ctx: Context, attempt: Attempt, agent_id: str, cause: str, at: datetime) -> None:
-    """Nobody works at it. After an authorization an effect may have happened all the same."""
-    if authorizations_of_attempt(attempt.id):
-        attempt.doubt(at=at, reason=f"{REASONS[cause]} An authorization had been taken.")
-    else:
-        attempt.cancel(at=at, reason=REASONS[cause])
-    record(ctx, attempt, cause, outcome_of(attempt))
-    time_attempt(ctx, attempt, agent_id)
+def _give_up(
+    ctx: Context, attempts: Sequence[Attempt], agents: Mapping[UUID, str], cause: str, at: datetime
+) -> None:
+    """Nobody works at them. After an authorization an effect may have happened all the same."""
+    authorized = {taken.attempt_id for taken in authorizations_of_attempts(a.id for a in attempts)}
+    for attempt in attempts:
+        if attempt.id in authorized:
+            attempt.doubt(at=at, reason=f"{REASONS[cause]} An authorization had been taken.")
+        else:
+            attempt.cancel(at=at, reason=REASONS[cause])
+    record_many(ctx, [Move(attempt, cause, [outcome_of(attempt)]) for attempt in attempts])
+    for attempt in attempts:
+        time_attempt(ctx, attempt, agents[attempt.step_id])
+
+
+def _cancel_steps(
+    ctx: Context, steps: Sequence[Step], doubtful: Collection[UUID], cause: str, at: datetime
+) -> None:
+    for step in steps:
+        step.cancel(at=at, attention=Attention.UNCERTAIN if step.id in doubtful else "")
+    record_many(ctx, [Move(step, cause) for step in steps])
 
 
 def outcome_of(attempt: Attempt) -> AttemptOutcomeRecorded:

@@ -58,6 +58,14 @@ def test_no_state_is_set_past_its_transition() -> None:
     assert found(updates) + found(bulk) == []
 
 
+def test_many_rows_are_written_at_once_by_the_recorder_alone() -> None:
+    """`update_rows` journals nothing: `record_many` is what checks and journals what it writes."""
+    places = (
+        (s, c) for s in sources() if not s.is_in("factory/recording.py") for c in calls(s, "update_rows")
+    )
+    assert found(places) == []
+
+
 def test_commands_and_operations_save_named_fields_only() -> None:
     places = (
         (source, call)

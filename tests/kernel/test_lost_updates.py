@@ -6,15 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext
 
+from factory import clock
 from factory.context import Context
 from factory.errors import Busy, InvalidInput
 from factory.hashing import canonical
-from factory.recording import NoCommandOpen, open_work, record
+from factory.locking import lock_many
+from factory.recording import Move, NoCommandOpen, UndeclaredTransition, open_work, record, record_many
 from factory.tenancy import TenantNotSet, active, reading
 from tests.kernel.doors.acts import build_door, misbehave, paint_door
-from tests.kernel.doors.models import Door
+from tests.kernel.doors.models import Door, DoorShut
+from tests.support.evidence import journal, outbox, violations
 from tests.support.threads import at_once
 
 
@@ -59,6 +63,42 @@ def test_no_version_is_given_twice_to_two_who_read_at_once(ctx: Context) -> None
         answers = at_once([paint("green"), paint("blue")])
         assert sorted(type(a).__name__ for a in answers) == ["Busy", "NoneType"], answers
         assert seen(ctx, door_id).version == 2 + round_
+
+
+def test_many_rows_are_recorded_as_one_would_be_and_all_or_none_of_them(ctx: Context) -> None:
+    ids = [built(ctx) for _ in range(5)]
+
+    def paint_and_shut(ctx: Context, doors: list[Door]) -> None:
+        doors[0].colour = 'it\'s \\ "green"'
+        for door in doors:
+            door.shut(at=clock.now())
+        told = [DoorShut(door_id=str(door.id)) for door in doors]
+        record_many(ctx, [Move(door, "Pushed", [shut]) for door, shut in zip(doors, told, strict=True)])
+        assert [door.changed_fields() for door in doors] == [[]] * 5
+
+    def overtaken(ctx: Context) -> None:
+        doors = list(Door.objects.filter(pk__in=ids).order_by("pk"))  # nobody locked them
+        run_elsewhere(lambda: paint_door(ctx, door_id=ids[3], colour="blue"))
+        paint_and_shut(ctx, doors)
+
+    with pytest.raises(Busy):
+        misbehave(ctx, act=overtaken)
+    assert [(seen(ctx, i).state, seen(ctx, i).version) for i in ids[2:4]] == [("Open", 1), ("Open", 2)]
+    with CaptureQueriesContext(connection) as sent:
+        misbehave(ctx, act=lambda ctx: paint_and_shut(ctx, lock_many(Door, ids)))
+    doors = [seen(ctx, door_id) for door_id in ids]
+    assert [(d.state, d.version, d.colour) for d in doors[:2]] == [
+        ("Shut", 2, 'it\'s \\ "green"'),
+        ("Shut", 2, "red"),
+    ]
+    assert all(d.shut_at == doors[0].shut_at or d.shut_at > doors[0].shut_at for d in doors)
+    assert sum('UPDATE "doors_door"' in query["sql"] for query in sent) == 2  # one with a new colour
+    for door_id in ids:
+        assert journal(ctx, door_id)[-1] == ("Open", "Shut", "Pushed")
+        assert [topic for topic, _ in outbox(ctx, door_id)][-1] == DoorShut.topic
+    with pytest.raises(UndeclaredTransition):
+        misbehave(ctx, act=lambda ctx: record_many(ctx, [Move(d, "Painted") for d in lock_many(Door, ids)]))
+    assert violations(ctx.tenant_id) == []
 
 
 def test_a_refreshed_column_is_no_change_and_hides_none(ctx: Context) -> None:

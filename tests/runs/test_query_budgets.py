@@ -1,14 +1,17 @@
 """How many statements the hot paths send: an index is no help to a path that asks too often."""
 
+from collections import Counter
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from factory import reloading
-from runs.commands import start_run, submit
+from runs.commands import cancel_run, start_run, submit
 from tests.support.api import Api
+from tests.support.evidence import violations
 from tests.support.queries import within_budget
-from tests.support.running import House, receipt
+from tests.support.running import MANIFEST, House, human, node, receipt, workflow
 
 RUNS = "/factory/runs"
 
@@ -54,3 +57,34 @@ def test_lists_cost_the_same_however_long_they_are(house: House) -> None:
     for name, path in paths.items():
         with within_budget(name):
             assert api.get(path).status_code == 200
+
+
+def wide() -> dict[str, Any]:
+    """root → two nodes a hundredfold each; first → twelve questions."""
+    many = [node(key, "root", forEach="steps.root.list") for key in ("left", "right")]
+    asked = [human(f"ask{i}", "first") for i in range(12)]
+    end = node("end", "left", "right", *(question["key"] for question in asked))
+    return workflow("wide", node("root"), node("first"), *many, *asked, end)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("RUN-14")
+def test_cancelling_two_hundred_open_steps_asks_as_little_as_cancelling_one(house: House) -> None:
+    """Steps that wait, offers that nobody took, an attempt in somebody's hands, questions: all at once."""
+    made = MANIFEST | {"version": "2.0.0", "workflows": [*MANIFEST["workflows"], wide()]}
+    house.publish(made, commit="b" * 40)
+    run_id = house.run("wide")
+    worker = house.hand(slots=12)
+    works = {work.snapshot["stepKey"]: work for work in worker.poll()}
+    worker.acquire(works["root"])
+    worker.report(works["root"], output={"list": list(range(100))})
+    offers = worker.poll()
+    worker.acquire(next(work for work in offers if work.snapshot["stepKey"] == "left[0]"))
+    worker.acquire(works["first"])
+    worker.report(works["first"])
+    assert (len(house.pending(run_id)), len(house.steps(run_id))) == (12, 214)
+    with within_budget("runs.cancel"):
+        assert cancel_run(house.world.requester, run_id=run_id, reason="No longer wanted.") == "Cancelling"
+    states = house.step_states(run_id)
+    assert Counter(states.values()) == {"Succeeded": 2, "Running": 1, "Cancelled": 211}
+    assert violations(house.tenant) == []
