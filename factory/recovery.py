@@ -6,14 +6,14 @@ way round. Every act is a command, so a recovery that was killed is simply run a
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection
 
 from factory.anchoring import counting, place
-from factory.anchoring.checking import compare
+from factory.anchoring.checking import compare, newest_surviving
 from factory.anchoring.taking import NotHandedOver, take
 from factory.auditing import Report, audit_all, snapshot, verify
 from factory.commanding import command
@@ -26,6 +26,10 @@ from factory.tenancy import bound, scanning
 STAGES = ("journal", "approvals", "releases", "outbox")
 SOUND = ("A3", "A3b", "A3c", "A6", "A6b")
 """What must hold before anything is built on the journal."""
+
+
+OVERTAKING = timedelta(seconds=60)
+"""Of two commits the later one may be in the backup and the earlier not: by so much at the most."""
 
 
 class StageOutOfOrder(RuntimeError):
@@ -49,7 +53,9 @@ class Recorded:
 Columns = Callable[[Any, Recorded], Mapping[str, Any]]
 _repairs: dict[str, list[tuple[type[Journaled], Columns]]] = {stage: [] for stage in STAGES}
 _epochs: list[Callable[[Mapping[str, int]], str]] = []
-_after: dict[str, list[tuple[str, Callable[[], int]]]] = {stage: [] for stage in STAGES}
+Leave = Callable[[str], None]
+"""Hears of each thing that could not be done and needs a person."""
+_after: dict[str, list[tuple[str, Callable[[Leave], int]]]] = {stage: [] for stage in STAGES}
 
 
 def repairs(stage: str, model: type[Journaled], columns: Columns = lambda row, entry: {}) -> None:
@@ -63,8 +69,11 @@ def raises_epoch(bump: Callable[[Mapping[str, int]], str]) -> Callable[[Mapping[
     return bump
 
 
-def follows(stage: str, title: str, act: Callable[[], int]) -> None:
-    """Declare what is done once a stage is over; it answers with how many things it settled."""
+def follows(stage: str, title: str, act: Callable[[Leave], int]) -> None:
+    """Declare what is done once a stage is over; it answers with how many things it settled.
+
+    What of it fails it tells and goes on: one row that cannot be mended keeps no other from it.
+    """
     _after[stage].append((title, act))
 
 
@@ -117,7 +126,12 @@ class Recovery:
             self.tell(f"{stage}: {moved} rows lagged behind the journal and were brought up to it")
         self.done.append(stage)
         for title, act in _after[stage]:
-            self.tell(f"{title}: {act()}")
+            self.tell(f"{title}: {act(self.leave)}")
+
+    def leave(self, what: str) -> None:
+        """Note what a person has to do; the recovery goes on, and ends by saying that it is not whole."""
+        self.left.append(what)
+        self.tell(f"  by hand: {what}")
 
     def _require_sound_journal(self) -> None:
         broken = audit_all(SOUND)
@@ -133,7 +147,7 @@ class Recovery:
         if not found:
             return None
         if self.restored_to is not None:
-            return self.restored_to
+            return self._stated(self.restored_to)
         if {f.kind for f in found} == {"restored"} and newest is not None:
             self.tell(found[0].detail)
             end: datetime = newest
@@ -143,6 +157,21 @@ class Recovery:
             f"The database contradicts its anchors, and no restore explains it: {told}. If the product ran "
             "after the restore, say with --restored-to which time the database was put back to."
         )
+
+    def _stated(self, to: datetime) -> datetime:
+        """The time that a person names. What was anchored after it is excused: no more than was lost."""
+        with snapshot() as cursor:
+            survived = newest_surviving(cursor, place.known())
+            _, at = counting.newest(cursor)
+        if survived is not None and to < survived - OVERTAKING:
+            raise RecoveryRefused(
+                f"The database was not put back to {to.isoformat()}: it still holds an anchored entry of "
+                f"{survived.isoformat()}. Name a time from then on: an earlier one would also excuse what "
+                "vanished in between, and was not lost by the restore."
+            )
+        if to > at:
+            raise RecoveryRefused(f"{to.isoformat()} is still to come: name the time of the backup.")
+        return to
 
     def _refuse_while_running(self) -> None:
         with connection.cursor() as cursor:
@@ -159,13 +188,17 @@ class Recovery:
         for tenant, entity, said in lagging(model):
             try:
                 moved += bring_up(system(tenant, "Recovery"), model=model, entity_id=entity, columns=columns)
-            except IntegrityError as fault:
-                name = (
-                    getattr(getattr(fault.__cause__, "diag", None), "constraint_name", "") or "a constraint"
-                )
-                self.left.append(f"{model.lifecycle.entity}:{entity} should be {said}, but {name} needs more")
-                self.tell(f"  by hand: {self.left[-1]}")
+            except Exception as fault:
+                self.leave(f"{model.lifecycle.entity}:{entity} should be {said}, but {why(fault)}")
         return moved
+
+
+def why(fault: Exception) -> str:
+    """What stood in the way of a row, in words: a constraint, or a refusal."""
+    if isinstance(fault, IntegrityError):
+        name = getattr(getattr(fault.__cause__, "diag", None), "constraint_name", "") or "a constraint"
+        return f"{name} needs more"
+    return str(fault) or type(fault).__name__
 
 
 def lagging(model: type[Journaled]) -> list[tuple[str, UUID, str]]:

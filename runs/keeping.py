@@ -11,7 +11,7 @@ from django.db import connections
 from factory.anchoring.taking import anchored_fact
 from factory.auditing import Report, Violation, reaction
 from factory.context import system
-from factory.recovery import Recorded, follows, raises_epoch, repairs
+from factory.recovery import Leave, Recorded, follows, raises_epoch, repairs, why
 from factory.retention import ended_streams
 from factory.tenancy import reading, scanning
 from runs.commands import freeze_run, recover_lease
@@ -111,14 +111,20 @@ def new_epoch(anchored: Mapping[str, int]) -> str:
         return f"fencing tokens: epoch {cursor.fetchone()[0]}; every token from before is void"
 
 
-def settle_open_leases() -> int:
+def settle_open_leases(leave: Leave) -> int:
     """Every lease that the backup shows as open becomes Expired, and its attempt Uncertain."""
     with scanning() as cursor:
         cursor.execute(
             "SELECT id, tenant_id FROM runs_lease WHERE state IN ('Offered', 'Held') ORDER BY run_id, id"
         )
         found = cursor.fetchall()
-    return sum(recover_lease(system(tenant, "Recovery"), lease_id=lease) for lease, tenant in found)
+    settled = 0
+    for lease, tenant in found:
+        try:
+            settled += recover_lease(system(tenant, "Recovery"), lease_id=lease)
+        except Exception as fault:  # whatever is wrong with it, the others are settled
+            leave(f"lease:{lease} of {tenant} is still open: {why(fault)}")
+    return settled
 
 
 follows("releases", "open leases, made Uncertain for an operator", settle_open_leases)

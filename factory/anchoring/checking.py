@@ -9,7 +9,7 @@ from typing import Any
 from django.db.backends.utils import CursorWrapper
 
 from factory.anchoring import counting
-from factory.anchoring.files import Anchor, Folder, Head, at_of, every_head
+from factory.anchoring.files import Anchor, Folder, Head, at_of
 from factory.anchoring.place import fingerprint, known
 from factory.auditing import check
 
@@ -40,12 +40,22 @@ def compare(cursor: CursorWrapper, folder: Folder) -> list[Finding]:
     """All that the database contradicts of these anchors; empty if nothing."""
     if folder.last is None:
         return []
+    last = folder.last.anchor
     restores = [Restore(a.number, at_of(a.restored_to)) for a in folder.anchors if a.restored_to]
-    found = [
-        f for batch in _batches(every_head(folder.anchors)) for f in _differences(cursor, batch, restores)
-    ]
-    found = _as_restored(cursor, folder.last, found)
-    return found or list(_counts(cursor, folder.last))
+    found = [f for batch in _batches(folder.every_head()) for f in _differences(cursor, batch, restores)]
+    found = _as_restored(cursor, last, found)
+    return found or list(_counts(cursor, last))
+
+
+def newest_surviving(cursor: CursorWrapper, folder: Folder) -> datetime | None:
+    """When the newest anchored entry that the database still holds was made: before that nothing was lost."""
+    newest = ""
+    for batch in _batches(folder.every_head()):
+        for place, hash_, *_ in _compared(cursor, batch):
+            head = batch[place][1]
+            if hash_ == head.hash:
+                newest = max(newest, head.at)
+    return at_of(newest) if newest else None
 
 
 def _batches(heads: Iterator[tuple[Anchor, Head]]) -> Iterator[list[tuple[Anchor, Head]]]:
@@ -67,14 +77,18 @@ LEFT JOIN LATERAL (
 """
 
 
-def _differences(
-    cursor: CursorWrapper, batch: Sequence[tuple[Anchor, Head]], restores: Sequence[Restore]
-) -> Iterator[Finding]:
+def _compared(cursor: CursorWrapper, batch: Sequence[tuple[Anchor, Head]]) -> list[Any]:
     heads = [head for _, head in batch]
     cursor.execute(
         _COMPARED, [list(range(len(heads))), [h.stream for h in heads], [h.sequence for h in heads]]
     )
-    for place, *seen in cursor.fetchall():
+    return list(cursor.fetchall())
+
+
+def _differences(
+    cursor: CursorWrapper, batch: Sequence[tuple[Anchor, Head]], restores: Sequence[Restore]
+) -> Iterator[Finding]:
+    for place, *seen in _compared(cursor, batch):
         anchor, head = batch[place]
         said = _verdict(head, *seen)
         if said is not None and not any(r.excuses(anchor, head.at) for r in restores):
@@ -155,6 +169,6 @@ def _missing_at_the_end(cursor: CursorWrapper, folder: Folder) -> Iterator[tuple
         [f"anchor % by {fingerprint() or '?'}"],
     )
     known_before = cursor.fetchone()[0] or 0
-    last = folder.last.number if folder.last else 0
+    last = folder.last.anchor.number if folder.last else 0
     if known_before > last and not any(str(known_before) in f.subject for f in folder.faults):
         yield "", f"anchors {last + 1} to {known_before}", "missing: an earlier verification knew of them"

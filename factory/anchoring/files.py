@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -78,37 +78,94 @@ class Fault:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is remembered of a genuine anchor: everything but its heads, which stay in its file."""
+
+    anchor: Anchor
+    hash: str
+    file: Path
+
+    def heads(self) -> list[Head]:
+        """Its heads, read anew. Raises `ValueError` if the file is not the one that was checked."""
+        anchor = _parsed(json.loads(self.file.read_bytes())["anchor"])
+        if anchor.hash != self.hash:
+            raise ValueError(f"{self.file.name} was changed while it was looked at.")
+        return anchor.heads
+
+
 @dataclass(slots=True)
 class Folder:
-    """Every anchor that can be read and is genuine, in order, and what is wrong with the others."""
+    """Every anchor that can be read and is genuine, in order, and what is wrong with the others.
 
-    anchors: list[Anchor] = field(default_factory=list)
+    The heads of one anchor at a time are in memory, and the last head of each stream: so memory grows with
+    the streams that there are, and not with the days that were anchored.
+    """
+
+    kept: list[Kept] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     heads: dict[UUID, Head] = field(default_factory=dict)
     """The last anchored head of every stream."""
 
     @property
-    def last(self) -> Anchor | None:
-        return self.anchors[-1] if self.anchors else None
+    def anchors(self) -> list[Anchor]:
+        """The anchors in order, without their heads."""
+        return [each.anchor for each in self.kept]
 
-    def add(self, anchor: Anchor) -> None:
+    @property
+    def last(self) -> Kept | None:
+        return self.kept[-1] if self.kept else None
+
+    def add(self, anchor: Anchor, hash_: str, file: Path) -> None:
         """Take the next one in."""
-        self.anchors.append(anchor)
         if anchor.full:
             self.heads.clear()
         self.heads.update((head.stream, head) for head in anchor.heads)
+        self.kept.append(Kept(replace(anchor, heads=[]), hash_, file))
+
+    def every_head(self) -> Iterator[tuple[Anchor, Head]]:
+        """Each head with the anchor that holds it, one file after the other."""
+        for each in self.kept:
+            for head in each.heads():
+                yield each.anchor, head
 
 
-def merkle_root(heads: Iterable[tuple[UUID, int, str]]) -> str:
+class Merkle:
     """The root over (stream, sequence, hash) in the order of the streams; leaves and nodes hash apart."""
-    level = [
-        sha256(b"\0" + f"{stream}\n{sequence}\n{hash_}".encode()).digest()
-        for stream, sequence, hash_ in sorted(heads)
-    ]
-    while len(level) > 1:
-        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
-        level = [sha256(b"\1" + b"".join(pair)).digest() if len(pair) == 2 else pair[0] for pair in pairs]
-    return "sha256:" + (level[0] if level else sha256(b"").digest()).hex()
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._peaks: list[tuple[int, bytes]] = []
+
+    def add(self, stream: UUID, sequence: int, hash_: str) -> None:
+        """The next leaf. Of what came before only the roots of whole subtrees are kept."""
+        self.count += 1
+        size, node = 1, sha256(b"\0" + f"{stream}\n{sequence}\n{hash_}".encode()).digest()
+        while self._peaks and self._peaks[-1][0] == size:
+            _, left = self._peaks.pop()
+            size, node = size * 2, _joined(left, node)
+        self._peaks.append((size, node))
+
+    @property
+    def root(self) -> str:
+        if not self._peaks:
+            return "sha256:" + sha256(b"").hexdigest()
+        node = self._peaks[-1][1]
+        for _, left in reversed(self._peaks[:-1]):
+            node = _joined(left, node)
+        return "sha256:" + node.hex()
+
+
+def _joined(left: bytes, right: bytes) -> bytes:
+    return sha256(b"\1" + left + right).digest()
+
+
+def merkle_root(heads: Iterable[Head]) -> str:
+    """The root over these heads, in whichever order they come."""
+    tree = Merkle()
+    for head in sorted(heads, key=lambda head: head.stream):
+        tree.add(head.stream, head.sequence, head.hash)
+    return tree.root
 
 
 def signing_key(file: Path) -> Ed25519PrivateKey:
@@ -192,8 +249,9 @@ def read(folder: Path, key: Ed25519PublicKey) -> Folder:
             text = "it follows another anchor than the one that is there"
             found.faults.append(Fault("forged", file.name, text))
             broken = True
-        broken = _check_root(anchor, found, broken)
         previous = anchor.hash
+        found.add(anchor, previous, file)
+        broken = _check_root(anchor, found, broken)
     return found
 
 
@@ -225,11 +283,10 @@ def _parsed(content: Mapping[str, Any]) -> Anchor:
 
 
 def _check_root(anchor: Anchor, found: Folder, broken: bool) -> bool:
-    """Add the anchor; whether what follows can be checked against its predecessors is answered."""
-    found.add(anchor)
+    """Whether the anchors after it can be checked against their predecessors no more."""
     if broken and not anchor.full:
         return True
-    if merkle_root((h.stream, h.sequence, h.hash) for h in found.heads.values()) != anchor.root:
+    if merkle_root(found.heads.values()) != anchor.root:
         found.faults.append(
             Fault("forged", f"anchor {anchor.number}", "its root does not follow from its heads")
         )
@@ -250,10 +307,3 @@ def _range(first: int, last: int) -> str:
 def at_of(text: str) -> datetime:
     """A time as anchors write it."""
     return datetime.fromisoformat(text)
-
-
-def every_head(anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor, Head]]:
-    """Each head with the anchor that holds it."""
-    for anchor in anchors:
-        for head in anchor.heads:
-            yield anchor, head

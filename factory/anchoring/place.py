@@ -43,7 +43,7 @@ def known() -> Folder:
 def standing() -> str:
     """The last anchor in words, with the key's fingerprint; empty if there is none."""
     last = known().last
-    return f"anchor {last.number} of {last.taken_at} by {fingerprint()}" if last else ""
+    return f"anchor {last.anchor.number} of {last.anchor.taken_at} by {fingerprint()}" if last else ""
 
 
 def fingerprint() -> str:

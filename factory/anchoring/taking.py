@@ -11,7 +11,7 @@ from django.db.backends.utils import CursorWrapper
 
 from factory.anchoring import counting, files
 from factory.anchoring.checking import Finding, compare
-from factory.anchoring.files import FULL_EVERY, Anchor, Folder, Head, merkle_root
+from factory.anchoring.files import FULL_EVERY, Anchor, Folder, Head, Merkle
 from factory.anchoring.place import folder, key_file, known
 from factory.auditing import snapshot, streamed
 from factory.chain import stamp
@@ -67,13 +67,13 @@ def take(*, restored_to: datetime | None = None, tell: Callable[[str], object] =
 
 
 def _now(cursor: CursorWrapper, before: Folder, restored_to: datetime | None) -> Anchor:
-    last, state = before.last, before.heads
+    last, state, tree = before.last, before.heads, Merkle()
     highest = max([files.number_of(f) for f in folder().glob(files.PATTERN)], default=0)
     full = last is None or restored_to is not None or bool(before.faults) or (highest + 1) % FULL_EVERY == 1
-    heads, changed = [], []
+    changed = []
     for batch in streamed(cursor, _HEADS):
         for stream, tenant, sequence, hash_, at in batch:
-            heads.append((stream, sequence, hash_))
+            tree.add(stream, sequence, hash_)
             old = state.get(stream)
             if full or old is None or (old.sequence, old.hash) != (sequence, hash_):
                 changed.append(Head(stream, tenant, sequence, hash_, stamp(at) if at else ""))
@@ -81,8 +81,8 @@ def _now(cursor: CursorWrapper, before: Folder, restored_to: datetime | None) ->
     purges, purge_hash = counting.last_purge(cursor)
     return Anchor(
         number=highest + 1, previous=last.hash if last else "", taken_at=stamp(at),
-        newest_at=stamp(newest_at) if newest_at else "", full=full, streams=len(heads), heads=changed,
-        root=merkle_root(heads), rows=counting.ever_written(cursor), purges=purges, purge_hash=purge_hash,
+        newest_at=stamp(newest_at) if newest_at else "", full=full, streams=tree.count, heads=changed,
+        root=tree.root, rows=counting.ever_written(cursor), purges=purges, purge_hash=purge_hash,
         restored_to=stamp(restored_to) if restored_to else "",
         facts={name: counting.one(cursor, query) for name, query in sorted(_facts.items())},
     )  # fmt: skip
@@ -93,6 +93,7 @@ SELECT h.stream_id, h.tenant_id, h.sequence, h.hash, coalesce(j.occurred_at, a.o
 FROM factory_chainhead h
 LEFT JOIN factory_journalentry j ON j.stream_id = h.stream_id AND j.sequence = h.sequence
 LEFT JOIN factory_auditentry a ON a.stream_id = h.stream_id AND a.sequence = h.sequence
+ORDER BY h.stream_id
 """
 
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -52,7 +54,8 @@ def test_what_grew_since_matches_its_anchors(door: UUID) -> None:
     assert audit_all(["A7"]) == []
     last = place.known().last
     assert last is not None
-    assert (last.number, last.full, len(last.heads)) == (2, False, 2)  # the door's chain and its audit chain
+    assert (last.anchor.number, last.anchor.full) == (2, False)
+    assert len(last.heads()) == 2  # the door's chain and its audit chain
 
 
 TAIL = "DELETE FROM factory_journalentry WHERE stream_id = %(s)s AND sequence >= 4"
@@ -175,24 +178,24 @@ def test_missing_unreadable_and_forged_anchors_are_told_apart(door: UUID, folder
 
 
 def test_an_anchor_signed_over_false_heads_is_found(door: UUID, folder: Path, tmp_path: Path) -> None:
-    second = files.read(folder, files.public_key(tmp_path / "key.pem")).anchors[1]
+    second = whole(files.read(folder, files.public_key(tmp_path / "key.pem")).kept[1])
     second.heads.pop()
     (folder / "anchor-000002.json").unlink()
     files.write(folder, second, files.signing_key(tmp_path / "key.pem"))
     assert "its root does not follow from its heads" in str(audit_all(["A7"]))
 
 
-def root_of(heads: list[files.Head]) -> str:
-    return files.merkle_root((h.stream, h.sequence, h.hash) for h in heads)
+def whole(kept: files.Kept) -> files.Anchor:
+    return replace(kept.anchor, heads=kept.heads())
 
 
 def test_none_is_taken_of_a_database_that_contradicts_the_last(
     ctx: Context, door: UUID, folder: Path, tmp_path: Path
 ) -> None:
     key = files.signing_key(tmp_path / "key.pem")
-    last = files.read(folder, key.public_key()).anchors[1]
+    last = whole(files.read(folder, key.public_key()).kept[1])
     more = [replace(head, sequence=head.sequence + 5) for head in last.heads]
-    made = replace(last, number=3, previous=last.hash, full=True, heads=more, root=root_of(more))
+    made = replace(last, number=3, previous=last.hash, full=True, heads=more, root=files.merkle_root(more))
     files.write(folder, made, key)
     with pytest.raises(Contradicted):
         take()
@@ -257,3 +260,35 @@ def test_a_restore_is_to_a_time_with_its_zone_or_nothing_is_anchored(
     with pytest.raises(CommandError, match="restored-to"):
         call_command("recover", "--restored-to", time, stdout=StringIO())
     assert len(list(folder.glob("anchor-*"))) == 2
+
+
+def test_no_more_than_one_anchor_is_in_memory_however_many_days_were_anchored(tmp_path: Path) -> None:
+    key, streams = files.signing_key(tmp_path / "key.pem"), [UUID(int=n) for n in range(100)]
+    peaks = []
+    for days in (2, 10):
+        folder, previous = tmp_path / str(days), ""
+        for number in range(1, days + 1):
+            heads = [files.Head(s, "t", number, f"{number}-{s}", "2026-11-29T00:00:00Z") for s in streams]
+            made = files.Anchor(
+                number=number, previous=previous, taken_at="", newest_at="", full=True, streams=100,
+                root=files.merkle_root(heads), rows={}, purges=0, purge_hash="", facts={}, restored_to="",
+                heads=heads,
+            )  # fmt: skip
+            files.write(folder, made, key)
+            previous = made.hash
+        tracemalloc.start()
+        found = files.read(folder, key.public_key())
+        assert (found.faults, sum(1 for _ in found.every_head())) == ([], days * 100)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] * 1.5
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_the_root_is_that_of_the_whole_tree_though_it_is_taken_leaf_by_leaf(count: int) -> None:
+    heads = [files.Head(UUID(int=n), "t", n, str(n), "") for n in range(count)]
+    level = [sha256(f"\0{h.stream}\n{h.sequence}\n{h.hash}".encode()).digest() for h in heads]
+    while len(level) > 1:
+        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+        level = [sha256(b"\1" + b"".join(pair)).digest() if len(pair) == 2 else pair[0] for pair in pairs]
+    assert files.merkle_root(reversed(heads)) == f"sha256:{(level or [sha256(b'').digest()])[0].hex()}"

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from factory import recovery
 from factory.auditing import audit_all
+from factory.clock import now
 from factory.errors import DomainError
 from factory.recovery import STAGES, Recovery, StageOutOfOrder, lagging
 from runs import keeping
@@ -99,6 +100,58 @@ def test_killed_half_way_it_goes_on_and_twice_is_once(house: House, monkeypatch:
     recover()
     assert stories == [journal(house.system, house.attempts(run_id)[0].id) for run_id in runs]
     assert violations(house.tenant) == []
+
+
+def test_one_lease_that_cannot_be_settled_is_told_by_name_and_keeps_no_other(house: House) -> None:
+    house.run(), house.run()
+    hand = house.hand()
+    stuck, well = (work for work in hand.poll())
+    with psycopg.connect(admin_url()) as db:
+        db.execute(
+            "ALTER TABLE runs_lease ADD CONSTRAINT stuck "
+            f"CHECK (id <> '{stuck.lease_id}' OR state <> 'Expired') NOT VALID"
+        )
+    told = recovered_but_for()
+    assert f"by hand: lease:{stuck.lease_id} of {house.tenant} is still open: stuck needs more" in told
+    assert "open leases, made Uncertain for an operator: 1" in told
+    assert "outbox: " in told
+    assert [house.attempt(work.attempt_id).state for work in (stuck, well)] == ["Open", "Uncertain"]
+    with psycopg.connect(admin_url()) as db:
+        db.execute("ALTER TABLE runs_lease DROP CONSTRAINT stuck")
+    recover()
+    assert house.attempt(stuck.attempt_id).state == "Uncertain"
+    assert violations(house.tenant) == []
+
+
+def recovered_but_for() -> str:
+    """What a recovery tells that had to leave something to a person."""
+    out = StringIO()
+    with pytest.raises(SystemExit) as left:
+        call_command("recover", "--force", stdout=out)
+    assert left.value.code == 1
+    return out.getvalue()
+
+
+def test_a_restore_excuses_no_more_than_was_lost(house: House, folder: Path) -> None:
+    """Named too early, the time of the backup would cover up what vanished before it."""
+    early = now()
+    run_id = house.run()
+    call_command("anchor", stdout=StringIO())
+    with psycopg.connect(admin_url()) as db:
+        db.execute("ALTER TABLE factory_journalentry DISABLE TRIGGER USER")
+        db.execute(
+            "DELETE FROM factory_journalentry WHERE stream_id = %s AND sequence = (SELECT sequence FROM "
+            "factory_chainhead h WHERE h.stream_id = factory_journalentry.stream_id)",
+            [run_id],
+        )
+        db.execute("ALTER TABLE factory_journalentry ENABLE ALWAYS TRIGGER append_only_rows")
+    for to, why in (
+        (early - timedelta(minutes=5), "it still holds an anchored entry of"),
+        (early + timedelta(days=1), "is still to come"),
+    ):
+        with pytest.raises(CommandError, match=why):
+            recover(restored_to=to)
+    assert len(list(folder.glob("anchor-*"))) == 1
 
 
 def lag(house: House, run_id: UUID, sql: str) -> None:
