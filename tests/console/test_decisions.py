@@ -3,7 +3,6 @@
 from uuid import UUID
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from approvals import selectors
@@ -11,6 +10,7 @@ from approvals.selectors import ApprovalView
 from factory.tenancy import reading
 from tests.console.test_pages import signed_in
 from tests.support.approvals import Asking, Stage, asking, staged
+from tests.support.client import Client
 from tests.support.evidence import audits, counts
 from tests.support.world import second_world
 

@@ -6,7 +6,6 @@ from uuid import uuid4
 import pytest
 from django.contrib.admin.options import ModelAdmin
 from django.db.models import Model
-from django.test import Client
 from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
@@ -17,6 +16,7 @@ from factory.models import User
 from factory.models.base import TenantModel
 from factory.tenancy import reading
 from tests.support.approvals import Asking, asking
+from tests.support.client import Client
 from tests.support.queries import within_budget
 from tests.support.world import World, second_world
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
 
 from factory.identity.issuer import jwks
 from factory.identity.permissions import SCOPES
 from factory.rest import house
 from factory.rest.problems import catalogue
+from tests.support.client import Client
 from tests.support.world import world
 
 

@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.messages import get_messages
-from django.test import Client
 
 from factory.context import Context
 from factory.models import User
@@ -26,6 +25,7 @@ from tests.security.scene import (
     tenant_wide,
 )
 from tests.support.api import Api
+from tests.support.client import Client
 from tests.support.evidence import violations
 from tests.support.world import context_of, subject_of
 

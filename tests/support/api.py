@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from django.test import Client
-
 from factory.context import Context
 from factory.identity.issuer import issue_person_token, issue_worker_token
+from tests.support.client import Client
 
 
 def token_of(ctx: Context, **claims: Any) -> str:

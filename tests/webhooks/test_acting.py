@@ -7,7 +7,6 @@ from uuid import UUID, uuid4
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.test import Client
 
 from factory.context import Context
 from factory.models import (
@@ -23,6 +22,7 @@ from factory.tenancy import bound, reading
 from factory.webhooks.signing import SecretUnreadable, opened, sealed
 from tests.kernel.damage import corrupt
 from tests.support.api import Api, problem
+from tests.support.client import Client
 from tests.support.evidence import audits, violations
 from tests.support.world import World, context_of, subject_of, world
 from tests.webhooks.receiver import Receiver
