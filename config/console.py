@@ -85,6 +85,12 @@ NAVIGATION = [
         _entry("Runs", "play_circle", "runs_run_changelist"),
         _entry("Needs an operator", "help", "runs_step_changelist"),
         _entry("Workers", "dns", "runs_worker_changelist"),
+        {
+            "title": "My notifications",
+            "icon": "notifications",
+            "link": reverse_lazy("admin:notifications_mine"),
+            "permission": _may("ReadOwnNotifications"),
+        },
     ),
     _group(
         "Assets",
@@ -124,5 +130,6 @@ NAVIGATION = [
             "link": reverse_lazy("admin:factory_consumers"),
             "permission": _may("ListConsumers"),
         },
+        _entry("Notifications", "outgoing_mail", "notifications_notification_changelist"),
     ),
 ]

@@ -85,5 +85,8 @@ def logging_settings(level: str, process: str) -> dict[str, Any]:
             # Refused requests are answers, not incidents; the edge logs what deserves it.
             "django.request": {"level": "ERROR"},
             "httpx": {"level": "WARNING"},
+            # Both write addresses of services with the secrets in them.
+            "urllib3": {"level": "WARNING"},
+            "apprise": {"level": "CRITICAL"},
         },
     }

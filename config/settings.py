@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from config import celery_settings, console, logs, security, servers
+from config import celery_settings, console, logs, mail, security, servers
 from config.edge import IDENTITY  # noqa: F401
 from config.environment import choice, cron, flag, integer, refuse_unknown, text, words
 from config.rest import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "approvals",
     "registry",
     "usage",
+    "notifications",
     "runs",
 ]
 MIDDLEWARE = [
@@ -126,7 +127,9 @@ FACTORY_WEBHOOKS_TRUSTED_HOSTS = words("FACTORY_WEBHOOKS_TRUSTED_HOSTS", [])
 FACTORY_GIT_LOCAL_ROOTS = words("FACTORY_GIT_LOCAL_ROOTS", [])
 
 # --- browsers ------------------------------------------------------------------------------------
-globals().update(security.browser_settings())
+_browser = security.browser_settings()
+globals().update(_browser)
+FACTORY_PUBLIC_URL: str = _browser["FACTORY_PUBLIC_URL"]
 CONTENT_SECURITY_POLICY = security.content_security_policy()
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
@@ -148,6 +151,13 @@ AUTH_PASSWORD_VALIDATORS = [
 CSRF_FAILURE_VIEW = "factory.admin.refusals.stale_form"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # who opened the form itself, and no page before it
+
+# --- telling people ------------------------------------------------------------------------------
+_mail = mail.mail_settings(FACTORY_PUBLIC_URL)
+globals().update(_mail)
+FACTORY_EMAIL_ON: bool = bool(_mail["EMAIL_HOST"])
+# host:port of chat services of one's own that people may name; others are the library's own hosts.
+FACTORY_NOTIFICATIONS_TRUSTED_HOSTS = words("FACTORY_NOTIFICATIONS_TRUSTED_HOSTS", [])
 
 # --- console ---------------------------------------------------------------------------------------
 UNFOLD = console.console(console.NAVIGATION)

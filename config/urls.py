@@ -11,7 +11,7 @@ from factory.admin import refusals
 from factory.admin.site import site
 from factory.rest import house
 
-APPS = ("projects", "approvals", "registry", "usage", "runs")
+APPS = ("projects", "approvals", "registry", "usage", "notifications", "runs")
 
 autodiscover_modules(
     "admin", "admin.evidence", "admin.events", "admin.settings", "admin.webhooks", register_to=site

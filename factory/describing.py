@@ -5,7 +5,7 @@ import json
 from factory.events import schema, topics
 from factory.lifecycle import Lifecycle, lifecycles
 
-PRODUCT = ("factory", "projects", "approvals", "registry", "usage", "runs")
+PRODUCT = ("factory", "projects", "approvals", "registry", "usage", "notifications", "runs")
 
 
 def event_schemas() -> dict[str, str]:

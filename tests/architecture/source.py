@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("config", "factory", "projects", "approvals", "registry", "usage", "runs")
-APPS = ("projects", "approvals", "registry", "usage", "runs")
+PACKAGES = ("config", "factory", "projects", "approvals", "registry", "usage", "notifications", "runs")
+APPS = ("projects", "approvals", "registry", "usage", "notifications", "runs")
 
 
 @dataclass(frozen=True)

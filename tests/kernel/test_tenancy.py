@@ -37,7 +37,7 @@ def test_every_table_of_the_product_belongs_to_a_tenant_or_says_why_not() -> Non
     assert {m._meta.label for m in ours if m not in walled} <= platform
 
 
-_HOUSE = {"factory", "projects", "approvals", "registry", "usage", "runs"}
+_HOUSE = {"factory", "projects", "approvals", "registry", "usage", "notifications", "runs"}
 
 
 def test_one_connection_carries_no_tenant_to_the_next_caller(ctx: Context) -> None:

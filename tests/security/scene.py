@@ -107,7 +107,10 @@ def _place(house: House, project: UUID) -> Place:
     )  # fmt: skip
     with reading(ctx):
         event = OutboxEvent.objects.filter(project_id=project).latest("occurred_at")
+    channel, notification = _told(everybody)
     ids = {
+        "channel_id": channel,
+        "notification_id": notification,
         "webhook_id": webhook,
         "event_id": str(event.id),
         "project_id": str(project),
@@ -140,6 +143,18 @@ def _account(ctx: Context, owner: Context, project: UUID) -> str:
     register_service_account(ctx, project_id=project, **values)
     with reading(ctx):
         return str(ServiceAccount.objects.get(slug=slug).id)
+
+
+def _told(ctx: Context) -> tuple[str, str]:
+    """A channel of somebody's, and a message on its way by it."""
+    from notifications.commands import add_channel, send_test
+    from notifications.models import Notification
+
+    address = "discord://123456789012345678/abcdefghijklmnopqrstuvwxyz"
+    channel = add_channel(ctx, name="chat", address=address, kinds=())
+    send_test(ctx, channel_id=UUID(channel))
+    with reading(ctx):
+        return channel, str(Notification.objects.get(subject=ctx.actor.subject).id)
 
 
 def _worker(ctx: Context, lease_id: UUID) -> str:
@@ -323,7 +338,14 @@ BODIES |= {
     "PingWebhook": lambda p, i: None,
     "RetryDelivery": lambda p, i: {"kind": "handlers", "reason": "again"},
 }
-BODILESS = {"RemoveMember", "RevokeDelegation"}
+BODIES |= {
+    "ChangeOwnNotifications": lambda p, i: {"kinds": ["decided"], "version": 0},
+    "AddChannel": lambda p, i: {"name": uuid4().hex, "address": f"ntfys://{uuid4().hex}"},
+    "ChangeChannel": lambda p, i: {"name": "chat", "kinds": ["decided"], "version": 0},
+    "TestChannel": lambda p, i: None,
+    "RetryNotification": lambda p, i: {"reason": "again"},
+}
+BODILESS = {"RemoveMember", "RevokeDelegation", "RemoveChannel"}
 READS = {"GET", "HEAD"}
 
 NOBODY: dict[str, Callable[[], str]] = {

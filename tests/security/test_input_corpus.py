@@ -11,7 +11,7 @@ from tests.security.scene import BODIES, Place, Route, Scene, allowed_to, routes
 from tests.support.api import Api, problem
 from tests.support.evidence import counts
 
-WITHOUT_A_BODY = {"EnableWebhook", "RotateWebhookSecret", "PingWebhook"}
+WITHOUT_A_BODY = {"EnableWebhook", "RotateWebhookSecret", "PingWebhook", "TestChannel"}
 """They read nothing of what is sent: the path says all."""
 WRITES = [
     pytest.param(route, method, id=f"{method} {route.path}")

@@ -14,7 +14,17 @@ import pytest
 from tests.worker.surface import Surface
 
 ROOT = Path(__file__).parents[2]
-HOUSE = {"factory", "projects", "approvals", "registry", "usage", "config", "django", "rest_framework"}
+HOUSE = {
+    "factory",
+    "projects",
+    "approvals",
+    "registry",
+    "usage",
+    "notifications",
+    "config",
+    "django",
+    "rest_framework",
+}
 
 
 def command(url: str, token: Path) -> list[str]:

@@ -1,0 +1,5 @@
+"""Pages of notifications."""
+
+from notifications.admin import cards, messages
+
+__all__ = ["cards", "messages"]

@@ -1,0 +1,159 @@
+"""The list of what was to be told to whom, and the way from a message to its request."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from factory.admin.base import HouseAdmin
+from factory.admin.confirming import Act, Question, act_on
+from factory.admin.scope import context_of, places_of
+from factory.admin.show import badge, seen, short, when
+from factory.admin.site import site
+from factory.identity.permissions import may
+from factory.tenancy import reading
+from notifications.admin.mine import Mine
+from notifications.commands import retry_notification
+from notifications.models import Notification
+from notifications.selectors import FATES, notifications_of
+from notifications.states import Fate
+
+
+class FateFilter(admin.SimpleListFilter):
+    """What needs a person first."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(fate.value, fate.value) for fate in (Fate.SET_ASIDE, Fate.WAITING, Fate.SENT, Fate.DROPPED)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Notification]) -> QuerySet[Notification]:
+        chosen = self.value() or ""
+        return queryset.filter(**FATES[Fate(chosen)]) if chosen in Fate.values else queryset
+
+
+@admin.register(Notification, site=site)
+class NotificationAdmin(Mine, HouseAdmin[Notification]):
+    """Messages to people, and how each fares: tried for a day, then set aside until somebody retries."""
+
+    view_operation = "ListNotifications"
+    list_display = ("what", "status", "subject", "way", "attempts", "last_error", "since", "request_id")
+    list_display_links = None
+    list_filter = (FateFilter, "medium", "notice__kind")
+    list_select_related = ("notice", "channel")
+    search_fields = ("subject", "error", "notice__approval__id")
+    ordering = ("-created_at", "-id")
+    fields = ("what", "status", "subject", "way", "attempts", "last_error", "since", "sent", "request_id")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Notification]:
+        return notifications_of(context_of(request))
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("open/<uuid:approval_id>/", view(self.open_view), name="notifications_open"),
+            path("<uuid:notification_id>/retry/", view(self.retry_view), name="notifications_retry"),
+        ]
+        return [*own, *self.mine_urls(), *super().get_urls()]
+
+    def open_view(self, request: HttpRequest, approval_id: UUID) -> HttpResponse:
+        """Lead on to a request, or first ask to change to the place in which it stands. Nothing is decided
+        and nothing is changed by opening a link."""
+        tenant_id, _, project = request.GET.get("in", "").partition("/")
+        page = reverse("admin:approvals_approvalrequest_change", args=[approval_id])
+        fitting = [
+            place
+            for place in places_of(request)
+            if place.tenant_id == tenant_id and (place.project_id is None or str(place.project_id) == project)
+        ]
+        if not fitting:
+            raise Http404
+        current = getattr(request, "place", None)
+        if current in fitting:
+            return HttpResponseRedirect(page)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "In another place",
+            "opts": None,
+            "wanted": fitting[-1],
+            "page": page,
+        }
+        return TemplateResponse(request, "notifications/elsewhere.html", context)
+
+    def retry_view(self, request: HttpRequest, notification_id: UUID) -> HttpResponse:
+        """Ask why, and send it again."""
+        ctx = context_of(request)
+        if not may(ctx, "RetryNotification"):
+            raise Http404
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=notification_id).first()
+            if row is None:
+                raise Http404
+            facts = [
+                ("What", self.what(row)), ("To", row.subject), ("By", self.way(row)),
+                ("Tries", row.attempts), ("Last error", seen(row.error)),
+            ]  # fmt: skip
+        back = reverse("admin:notifications_notification_changelist")
+        question = Question(
+            title="Send it again",
+            lead="It is offered again, with all its tries before it.",
+            button="Send it again",
+            back=back,
+            facts=facts,
+            consequences=("A question that was closed meanwhile is not sent any more.",),
+            reason="Why it will arrive now",
+            danger=False,
+        )
+        return act_on(
+            self.admin_site,
+            request,
+            lambda: question,
+            lambda reason: retry_notification(ctx, notification_id=notification_id, reason=reason),
+            done="It is on its way again.",
+            then=back,
+        )
+
+    def acts(self, request: HttpRequest, row: Notification | None) -> list[Act]:
+        if row is None or row.set_aside_at is None or not may(context_of(request), "RetryNotification"):
+            return []
+        return [Act("Send it again", reverse("admin:notifications_retry", args=[row.id]))]
+
+    @admin.display(description="what")
+    def what(self, row: Notification) -> SafeString:
+        url = reverse("admin:notifications_notification_change", args=[row.id])
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, row.notice.kind)
+
+    @admin.display(description="state")
+    def status(self, row: Notification) -> SafeString:
+        return badge(row.fate)
+
+    @admin.display(description="by")
+    def way(self, row: Notification) -> str:
+        return f"a channel ({row.channel.service})" if row.channel else "e-mail"
+
+    @admin.display(description="last error")
+    def last_error(self, row: Notification) -> str:
+        return seen(row.error) or "–"
+
+    @admin.display(description="made")
+    def since(self, row: Notification) -> SafeString:
+        return when(row.created_at)
+
+    @admin.display(description="sent")
+    def sent(self, row: Notification) -> SafeString:
+        return when(row.sent_at)
+
+    @admin.display(description="request")
+    def request_id(self, row: Notification) -> SafeString:
+        if row.notice.approval_id is None:
+            return SafeString("–")
+        url = reverse("admin:approvals_approvalrequest_change", args=[row.notice.approval_id])
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, short(row.notice.approval_id))

@@ -1,0 +1,25 @@
+"""Everything that changes something about notifications."""
+
+from notifications.commands.choosing import (
+    add_channel,
+    change_channel,
+    change_preference,
+    remove_channel,
+    send_test,
+)
+from notifications.commands.sending import Parcel, claim, retry_notification, settle
+from notifications.commands.telling import remind_of_expiry, tell_of_approval
+
+__all__ = [
+    "Parcel",
+    "add_channel",
+    "change_channel",
+    "change_preference",
+    "claim",
+    "remind_of_expiry",
+    "remove_channel",
+    "retry_notification",
+    "send_test",
+    "settle",
+    "tell_of_approval",
+]

@@ -1,0 +1,90 @@
+"""Making notifications: one for each person and way, in one transaction with the notice itself."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from approvals.selectors import ApprovalView, approval
+from factory import clock
+from factory.commanding import after_commit, command
+from factory.context import Context
+from factory.errors import NotFound
+from factory.locking import lock
+from factory.recording import save
+from factory.relay.jobs import hint
+from notifications.models import Notice, Notification
+from notifications.selectors import Way, people_to_tell, ways_of
+from notifications.states import SEND, Kind
+
+PART_LEFT = 4
+"""A reminder goes out when a fourth of a request's time is left."""
+
+
+@command("TellOfApproval", audited=False)
+def tell_of_approval(ctx: Context, *, kind: str, approval_id: UUID, passed_over: Sequence[str] = ()) -> int:
+    """Tell those whom it concerns, once: answers how many messages there are to send.
+
+    Who that is, is judged now. A second call finds the notice and makes nothing. Guards: the house alone.
+    Emits: nothing. Errors: none: a request that is not here is nothing to tell.
+    """
+    try:
+        view = approval(approval_id)
+    except NotFound:
+        return 0
+    return _tell(ctx, Kind(kind), view, passed_over, clock.now())
+
+
+@command("RemindOfExpiry", audited=False)
+def remind_of_expiry(ctx: Context, *, notice_id: UUID) -> int:
+    """A request's time is nearly over: tell those who may decide now, once, unless it is decided.
+
+    Guards: the house alone; the time has come. Emits: nothing. Errors: `NotFound`.
+    """
+    notice = lock(Notice, notice_id, missing=NotFound("There is no such notice here."))
+    at = clock.now()
+    if notice.reminded_at is not None or notice.remind_at is None or at < notice.remind_at:
+        return 0
+    assert notice.approval_id is not None  # a CHECK: only a test is about no request
+    view = approval(notice.approval_id)
+    told = 0
+    if view.is_pending and at < view.expires_at:
+        told = _tell(ctx, Kind.EXPIRING, view, (), at)
+    notice.reminded_at = at
+    save(notice)
+    return told
+
+
+def _tell(ctx: Context, kind: Kind, view: ApprovalView, passed_over: Sequence[str], at: datetime) -> int:
+    if Notice.objects.filter(approval_id=view.id, kind=kind).exists():
+        return 0
+    ends = view.expires_at if kind == Kind.REQUESTED and view.is_pending else None
+    notice = Notice(
+        tenant_id=ctx.tenant_id,
+        kind=kind,
+        approval_id=view.id,
+        project_id=view.project_id,
+        made_at=at,
+        remind_at=ends - (ends - view.requested_at) / PART_LEFT if ends else None,
+    )
+    save(notice)
+    people = people_to_tell(kind, view, passed_over)
+    return address(ctx, notice, ways_of(kind, people, view.project_id))
+
+
+def address(ctx: Context, notice: Notice, ways: Sequence[Way]) -> int:
+    """A notification for each way, and a hint that there is something to send."""
+    Notification.objects.bulk_create(
+        Notification(
+            tenant_id=ctx.tenant_id,
+            notice=notice,
+            project_id=notice.project_id,
+            subject=way.subject,
+            medium=way.medium,
+            channel_id=way.channel_id,
+            created_at=notice.made_at,
+        )
+        for way in ways
+    )
+    if ways:
+        after_commit(lambda: hint(SEND, tenant_id=ctx.tenant_id))
+    return len(ways)

@@ -1,0 +1,99 @@
+"""Reads: who is told of what by which way, and what somebody may see of it."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from approvals.selectors import ApprovalView, votes_of, who_may_decide
+from approvals.states import ApprovalState
+from factory.context import Context
+from notifications.models import Channel, Notification, Preference
+from notifications.states import CHOOSABLE, Fate, Kind, Medium
+from projects.selectors import memberships_of
+from projects.states import SubjectKind
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one person is told: by e-mail, or by a channel of theirs."""
+
+    subject: str
+    medium: Medium
+    channel_id: UUID | None = None
+
+
+def people_to_tell(kind: Kind, view: ApprovalView, passed_over: Collection[str] = ()) -> list[str]:
+    """Whom something concerns at this moment. Who may decide is judged by the approvals' own rule."""
+    if kind in (Kind.REQUESTED, Kind.EXPIRING):
+        if not view.is_pending:
+            return []
+        voted = {vote.voter for vote in votes_of(view.id)} if view.votes else set()
+        able = (one for one in who_may_decide(view.id) if one.may_decide and one.person == one.subject)
+        return [one.subject for one in able if one.subject not in voted]
+    if kind == Kind.BREAK_GLASS:
+        return sorted(set(passed_over) - {view.decided_by})
+    if not view.decision and view.state != ApprovalState.EXPIRED:
+        return []  # cancelled or replaced: whoever asked did that, or sees the newer request
+    return sorted({view.requester_person, view.author_person} - {"", view.decided_by})
+
+
+def email_of(subject: str, project_id: UUID | None) -> str | None:
+    """The address of somebody who is a member there at this moment; None for who is none any more."""
+    found = [one for one in memberships_of(subject, project_id) if one.kind == SubjectKind.PERSON]
+    return next((one.email for one in found if one.email), "") if found else None
+
+
+def ways_of(kind: Kind, subjects: Iterable[str], project_id: UUID | None) -> list[Way]:
+    """The ways by which these people want to be told of such a thing."""
+    present = {who: email for who in subjects if (email := email_of(who, project_id)) is not None}
+    if not present:
+        return []
+    ways: list[Way] = []
+    if settings.FACTORY_EMAIL_ON:
+        rows = Preference.objects.filter(subject__in=present)
+        chosen = dict(rows.values_list("subject", "kinds"))
+        ways += [Way(w, Medium.EMAIL) for w, at in present.items() if at and kind in chosen.get(w, CHOOSABLE)]
+    channels = Channel.objects.filter(subject__in=present, removed_at__isnull=True, kinds__contains=[kind])
+    ways += [Way(row.subject, Medium.SERVICE, row.id) for row in channels.order_by("subject", "id")]
+    return ways
+
+
+def kinds_by_email(subject: str) -> tuple[list[str], int]:
+    """What somebody wants by e-mail, and the version of that choice: 0 where they never chose."""
+    row = Preference.objects.filter(subject=subject).first()
+    return ([str(kind) for kind in CHOOSABLE], 0) if row is None else (list(row.kinds), row.version)
+
+
+def channels_of(subject: str) -> "QuerySet[Channel]":
+    """Somebody's channels that are in use; no command and no page reaches another's."""
+    rows: QuerySet[Channel] = Channel.objects.filter(subject=subject, removed_at__isnull=True)
+    return rows
+
+
+def notifications_of(ctx: Context) -> "QuerySet[Notification]":
+    """What was to be told in a scope: of the project, or of the whole tenant."""
+    rows: QuerySet[Notification] = Notification.objects.select_related("notice", "channel")
+    return rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
+
+
+FATES = {
+    Fate.WAITING: {"sent_at__isnull": True, "set_aside_at__isnull": True, "dropped_at__isnull": True},
+    Fate.SENT: {"sent_at__isnull": False},
+    Fate.SET_ASIDE: {"set_aside_at__isnull": False},
+    Fate.DROPPED: {"dropped_at__isnull": False},
+}
+
+
+def set_aside(ctx: Context, limit: int) -> Sequence[Notification]:
+    rows = notifications_of(ctx).filter(**FATES[Fate.SET_ASIDE])
+    return list(rows.order_by("-set_aside_at")[:limit])
+
+
+def last_of_channels(channels: Iterable[Channel]) -> dict[UUID, Notification]:
+    """The newest notification by each channel: how it has been doing."""
+    rows = Notification.objects.filter(channel__in=[one.id for one in channels])
+    newest = rows.order_by("channel_id", "-created_at", "-id").distinct("channel_id")
+    return {row.channel_id: row for row in newest if row.channel_id}

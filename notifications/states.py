@@ -1,0 +1,43 @@
+"""The words of notifications: what is told, by which way, and where one stands."""
+
+from typing import Final
+
+from django.db.models import TextChoices
+
+SEND: Final = "notifications.send"
+"""The job that sends what is due now; the schedule does it too if the hint is lost."""
+
+
+class Kind(TextChoices):
+    """What somebody is told. All but the last are about one request for an approval."""
+
+    REQUESTED = "requested"
+    EXPIRING = "expiring"
+    DECIDED = "decided"
+    BREAK_GLASS = "break-glass"
+    TEST = "test"
+
+
+CHOOSABLE: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.DECIDED, Kind.BREAK_GLASS)
+"""What a person may do without, one by one. A test they ask for themselves."""
+
+ABOUT: Final = {
+    Kind.REQUESTED: "A request waits for you: you may decide it",
+    Kind.EXPIRING: "A request that you may decide has a quarter of its time left",
+    Kind.DECIDED: "What you asked for was decided, or nobody answered in time",
+    Kind.BREAK_GLASS: "A PlatformAdmin decided past you",
+}
+
+
+class Medium(TextChoices):
+    EMAIL = "email"
+    SERVICE = "service"
+
+
+class Fate(TextChoices):
+    """Where a notification stands."""
+
+    WAITING = "Waiting"
+    SENT = "Sent"
+    SET_ASIDE = "Set aside"
+    DROPPED = "Dropped"

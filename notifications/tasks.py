@@ -1,0 +1,13 @@
+"""Jobs: a hint that there is something to send; the rows say what."""
+
+from celery import shared_task
+
+from factory.reconciling import reconcilers
+from notifications.reconcilers import NotificationSender
+from notifications.states import SEND
+
+
+@shared_task(name=SEND)
+def send(*, tenant_id: str) -> None:
+    """One round for a tenant; the schedule does it too if this is lost."""
+    reconcilers()[NotificationSender.name].run_once(tenant_id)
