@@ -22,7 +22,7 @@ TEXT = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | TEXT,
     lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
-    max_leaves=20,
+    max_leaves=8,
 )
 
 

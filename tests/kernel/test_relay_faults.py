@@ -25,6 +25,7 @@ from factory.relay.destinations import Handlers, Streams
 from factory.relay.handlers import Handler, _handlers
 from factory.relay.loop import Relay
 from factory.tenancy import reading
+from tests.faults.rounds import rounds
 from tests.support.evidence import audits, violations
 from tests.support.threads import at_once
 
@@ -233,8 +234,8 @@ def test_a_relay_goes_on_after_any_fault(monkeypatch: pytest.MonkeyPatch, fault:
 
 
 @pytest.fixture
-def full_outbox(ctx: Context) -> Iterator["psycopg.Cursor[Any]"]:
-    """200,000 delivered events and 10,000 that wait, in a transaction that is rolled back."""
+def full_outbox(own_database: str, ctx: Context) -> Iterator["psycopg.Cursor[Any]"]:
+    """40,000 delivered events and 2,000 that wait; five times as many with FACTORY_FAULT_ROUNDS=5."""
     insert = """
         INSERT INTO factory_outboxevent (tenant_id, id, stream_id, sequence, position, lane, topic,
             schema_version, correlation_id, traceparent, payload, occurred_at, transaction_id,
@@ -242,11 +243,11 @@ def full_outbox(ctx: Context) -> Iterator["psycopg.Cursor[Any]"]:
         SELECT %s, gen_random_uuid(), s.id, n, 0, s.lane, 'doors.doors.v1.door-shut', 1, gen_random_uuid(),
             '', '{}', now(), 1, 0, '', 0, '', CASE WHEN n < 21 THEN now() END,
             CASE WHEN n < 21 THEN now() END
-        FROM (SELECT gen_random_uuid() AS id, i %% 64 AS lane FROM generate_series(1, 10000) i) s,
+        FROM (SELECT gen_random_uuid() AS id, i %% 64 AS lane FROM generate_series(1, %s) i) s,
              generate_series(1, 21) n
     """
     with psycopg.connect(admin_url()) as admin, admin.cursor() as cursor:
-        cursor.execute(insert, [ctx.tenant_id])
+        cursor.execute(insert, [ctx.tenant_id, rounds(2000)])
         cursor.execute("ANALYZE factory_outboxevent")
         cursor.execute(f"SET LOCAL ROLE {connection.settings_dict['USER'].removesuffix('_app')}_scan")
         yield cursor
