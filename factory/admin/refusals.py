@@ -28,6 +28,14 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _page(request, 403, "Nothing was sent", told)
 
 
+def only_by_a_button(request: HttpRequest, refused: HttpResponse) -> HttpResponse:
+    """An address that acts, opened as a page: by a reload, from the history, or after signing in again."""
+    told = "This address does something, and only when its button is pressed. Go back to where the button is."
+    page = _page(request, 405, "Nothing was done", told)
+    page["Allow"] = refused["Allow"]
+    return page
+
+
 def _in_console(request: HttpRequest) -> bool:
     return request.path.startswith(PREFIX)
 

@@ -81,7 +81,9 @@ def test_cancels_with_a_reason_and_keeps_who_asked(house: House) -> None:
     run_id = house.run("single")
     client = signed_in(house.world.operator)
     url = reverse("admin:runs_cancel", args=[run_id])
-    assert client.get(url).status_code == 405
+    opened = client.get(url)
+    assert (opened.status_code, opened["Allow"]) == (405, "POST")
+    assert "only when its button is pressed" in opened.content.decode()
     empty = client.post(url, {"reason": " "}, follow=True)
     assert "needs a reason" in empty.content.decode()
     assert house.state(run_id) == "Accepted"

@@ -22,7 +22,7 @@ from tests.support.races import race
 from tests.support.running import House, said
 
 pytestmark = pytest.mark.slow
-ROUNDS = rounds(6)
+ROUNDS = rounds(3)
 ACTS = ("decision", "expiry", "cancellation", "regeneration", "authorization")
 CLOSED = {"Approved", "Rejected", "Expired", "Stale", "Cancelled"}
 
