@@ -110,15 +110,15 @@ def test_a_run_shows_hostile_words_as_words(operator: Visitor, ended: list[UUID]
     operator.reads("<script>alert('a script')</script>")
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "", "approvals/approvalrequest/", "runs/run/", "runs/step/", "usage/usagerecord/",
-        "factory/auditentry/", "factory/journalentry/", "factory/outboxevent/",
-        "approvals/approvalrequest/?q=%3Cscript%3Ealert(1)%3C/script%3E",
-        "runs/run/?q=%22%3E%3Csvg/onload=alert(1)%3E",
-    ],
+LISTS = (
+    "", "approvals/approvalrequest/", "runs/run/", "runs/step/", "usage/usagerecord/",
+    "factory/auditentry/", "factory/journalentry/", "factory/outboxevent/",
+    "approvals/approvalrequest/?q=%3Cscript%3Ealert(1)%3C/script%3E",
+    "runs/run/?q=%22%3E%3Csvg/onload=alert(1)%3E",
 )  # fmt: skip
-def test_a_list_shows_hostile_words_as_words(operator: Visitor, ended: list[UUID], page: str) -> None:
-    operator.open(f"/admin/{page}")
-    harmless(operator)
+
+
+def test_a_list_shows_hostile_words_as_words(operator: Visitor, ended: list[UUID]) -> None:
+    for page in LISTS:
+        operator.open(f"/admin/{page}")
+        harmless(operator)
