@@ -1,5 +1,7 @@
 """Pages of the console that say no: not there, not for this person, or a form that is too old."""
 
+from collections.abc import Callable
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -28,12 +30,21 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _page(request, 403, "Nothing was sent", told)
 
 
-def only_by_a_button(request: HttpRequest, refused: HttpResponse) -> HttpResponse:
-    """An address that acts, opened as a page: by a reload, from the history, or after signing in again."""
-    told = "This address does something, and only when its button is pressed. Go back to where the button is."
-    page = _page(request, 405, "Nothing was done", told)
-    page["Allow"] = refused["Allow"]
-    return page
+class OnlyByAButton:
+    """What an address that acts answers when it is opened: by a reload, or from the history."""
+
+    TOLD = "This address does something, and only when its button is pressed. Go back to where the button is."
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        answer = self.get_response(request)
+        if answer.status_code != 405 or not _in_console(request):
+            return answer
+        page = _page(request, 405, "Nothing was done", self.TOLD)
+        page["Allow"] = answer["Allow"]
+        return page
 
 
 def _in_console(request: HttpRequest) -> bool:

@@ -36,12 +36,7 @@ class ConsoleScope:
             if request.method == "POST" and any("\x00" in text for _, text in _fields(request)):
                 return HttpResponse("A field holds a NUL character.", status=400, content_type="text/plain")
             enter(request)
-        answer = self.get_response(request)
-        if answer.status_code == 405 and request.path.startswith(PREFIX):
-            from factory.admin.refusals import only_by_a_button
-
-            return only_by_a_button(request, answer)
-        return answer
+        return self.get_response(request)
 
 
 def _fields(request: HttpRequest) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from runs.commands.expire_lease import enforce_deadline, expire_lease, withdraw_
 from runs.commands.follow_decree import follow_decree
 from runs.commands.freezing import freeze_run, lift_freeze
 from runs.commands.kill_runs import cancel_killed_run, finish_kill_switch
-from runs.commands.pools import change_quota, serve_tenant
+from runs.commands.pools import change_quota, leave_tenant, serve_tenant
 from runs.commands.record_receipts import record_receipts
 from runs.commands.recover_lease import recover_lease
 from runs.commands.report import report
@@ -55,6 +55,7 @@ __all__ = [
     "follow_decree",
     "freeze_run",
     "heartbeat",
+    "leave_tenant",
     "lift_freeze",
     "record_receipts",
     "recover_lease",

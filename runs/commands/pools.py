@@ -1,5 +1,7 @@
 """Which tenants a pool of workers serves, and how much of the workers a tenant may have."""
 
+import re
+
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
@@ -12,14 +14,47 @@ MOST_REASON = 1000
 MOST_OPEN_ATTEMPTS = 1_000_000
 
 
-@command("ServeTenant", audited=False)
-def serve_tenant(ctx: Context, *, pool: str, tenant_id: str) -> None:
-    """Let a pool work for a tenant from now on; made if it is not there. Only the house itself may."""
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+@command("ServeTenant")
+def serve_tenant(ctx: Context, *, pool: str, tenant_id: str) -> bool:
+    """Let a pool work for a tenant from now on; made if it is not there. Whether it did not before.
+
+    Guards: only the house itself. Audited with the tenant. Errors: `InvalidInput` for a name that no pool
+    can have.
+    """
+    if not NAME.fullmatch(pool):
+        words = "Small letters, digits, '.', '_' and '-', at most 64."
+        raise InvalidInput("No pool can be called so.", errors=[FieldError("/pool", words)])
     row, _ = WorkerPool.objects.select_for_update(no_key=True).get_or_create(
         name=pool, defaults={"created_at": now()}
     )
-    if tenant_id not in row.tenants:
-        WorkerPool.objects.filter(pk=pool).update(tenants=sorted([*row.tenants, tenant_id]))
+    if tenant_id in row.tenants:
+        return False
+    _serve(ctx, row, sorted([*row.tenants, tenant_id]), "ServeTenant")
+    wake(WORK)
+    return True
+
+
+@command("LeaveTenant")
+def leave_tenant(ctx: Context, *, pool: str, tenant_id: str) -> bool:
+    """Let a pool work for a tenant no longer, at once; whether it did until now.
+
+    What its workers hold of the tenant they can neither renew nor report any more: the leases run out, and
+    the attempts are tried again elsewhere or become uncertain. Drain the workers first. Guards: only the
+    house itself. Audited with the tenant.
+    """
+    row = WorkerPool.objects.select_for_update(no_key=True).filter(name=pool).first()
+    if row is None or tenant_id not in row.tenants:
+        return False
+    _serve(ctx, row, [other for other in row.tenants if other != tenant_id], "LeaveTenant")
+    return True
+
+
+def _serve(ctx: Context, pool: WorkerPool, tenants: list[str], act: str) -> None:
+    WorkerPool.objects.filter(pk=pool.name).update(tenants=tenants)
+    audit(ctx, act, subject=f"pool:{pool.name}", detail={"pool": pool.name})
 
 
 @command("ChangeTenantQuota", audited=False)

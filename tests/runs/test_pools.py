@@ -1,0 +1,60 @@
+"""Who a pool of workers works for is said by whoever runs the platform, and is on record with the tenant."""
+
+from io import StringIO
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from factory.errors import DomainError
+from tests.support.evidence import audits
+from tests.support.running import Hand, House
+
+
+def pool(*arguments: str) -> str:
+    out = StringIO()
+    call_command("pool", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_a_pool_is_made_by_its_first_tenant_and_works_for_it(house: House) -> None:
+    name = f"farm-{uuid4().hex[:8]}"
+    assert pool(name, "--serve", house.tenant) == f"{name}: {house.tenant}\n"
+    pool(name, "--serve", house.tenant)
+    assert [note.subject for note in audits(house.system, "ServeTenant")].count(f"pool:{name}") == 1
+    house.pool = name
+    run_id = house.run()
+    worker = Hand(house, "w1")
+    assert worker.take().run_id == run_id
+    assert f"{name}: {house.tenant}" in pool()
+
+
+def test_a_pool_that_left_is_given_nothing_and_reports_nothing(house: House) -> None:
+    house.run()
+    worker = house.hand()
+    work = worker.take()
+    assert pool(house.pool, "--leave", house.tenant) == f"{house.pool}: serves nobody\n"
+    house.run()
+    assert worker.poll() == []
+    with pytest.raises(DomainError) as refused:
+        worker.report(work, output=1)
+    assert refused.value.code == "not-found"
+    assert [note.subject for note in audits(house.system, "LeaveTenant")] == [f"pool:{house.pool}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nowhere",), "There is no pool nowhere."),
+        (("farm", "--serve", "nobody"), "There is no tenant nobody; manage.py onboard makes one."),
+        (("--serve", "nobody"), "Name the pool"),
+    ],
+)
+def test_what_is_not_there_is_said(arguments: tuple[str, ...], told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        pool(*arguments)
+
+
+def test_a_name_that_no_pool_can_have_is_refused(house: House) -> None:
+    with pytest.raises(CommandError, match="Small letters"):
+        pool("Farm one", "--serve", house.tenant)
