@@ -25,6 +25,8 @@ from factory.embedded.system import EmbeddedError
 
 READY_SECONDS = 60.0
 TICK_SECONDS = 0.1
+SLOW_SECONDS = 3.0
+TABLES_TAKE_A_WHILE = "The tables are being made, which takes up to a minute the first time."
 
 Tour = Callable[["Installation"], int]
 """What is done once all is up; runs in a thread of its own, and returns the exit code."""
@@ -80,7 +82,8 @@ class Launcher:
         plan = self._plan(found)
         preparation = Preparation(plan, servers.keeper.include, self._stopping)
         began = time.monotonic()
-        self.terminal.part("tables", preparation.wait_for("migrated"), time.monotonic() - began)
+        made = preparation.wait_for("migrated", slow=lambda: self.terminal.note(TABLES_TAKE_A_WHILE))
+        self.terminal.part("tables", made, time.monotonic() - began)
         for name in ("web", "stream", "relay", "job", "beat"):
             supervisor.start(name, getattr(plan, name)(), plan.environment(name))
         world: dict[str, Any] = preparation.wait_for("world")
@@ -179,9 +182,13 @@ class Preparation:
         self._process.wait()
         self._ended.set()
 
-    def wait_for(self, word: str) -> Any:
-        """What the child says under `word`."""
+    def wait_for(self, word: str, slow: Callable[[], None] | None = None) -> Any:
+        """What the child says under `word`; `slow` is called once if that takes more than a moment."""
+        patient_until = time.monotonic() + SLOW_SECONDS
         while word not in self._said:
+            if slow and time.monotonic() > patient_until:
+                slow()
+                slow = None
             if self._stopping.is_set():
                 self._process.kill()
                 raise Interrupted
