@@ -15,6 +15,14 @@ SHOWN = 1_048_576
 SHORT = 300
 MOST_CHANGES = 200
 
+BEFORE = "predecessors"
+"""What a question shows of the steps that were done before it; empty where there is none."""
+NAMED = {
+    kinds.TOOL_CALL: ("arguments", "The arguments of the call", "Argument", "Value"),
+    kinds.QUESTION: (BEFORE, "What was done before", "Step", "What it said"),
+}
+"""Members that are shown as a table: which, and what stands above it."""
+
 SAYS = {
     kinds.UNIFIED_DIFF: "A change of files",
     kinds.TOOL_CALL: "A call of a tool",
@@ -27,7 +35,7 @@ OWN_PARTS = {
     kinds.UNIFIED_DIFF: {"kind", "diff", "files", "message"},
     kinds.TOOL_CALL: {"kind", "tool", "arguments", "description"},
     kinds.TEXT: {"kind", "text"},
-    kinds.QUESTION: {"kind", "question"},
+    kinds.QUESTION: {"kind", "question", BEFORE},
     kinds.SPEND_ESTIMATE: {"kind", "amount", "threshold"},
 }
 
@@ -42,7 +50,8 @@ class Shown:
     message: str
     files: list[File] | None
     plain: str
-    arguments: tuple[tuple[str, str], ...]
+    table: tuple[tuple[str, str], ...]
+    heads: tuple[str, ...]
     tool: str
     text: str
     size: int
@@ -73,7 +82,8 @@ def shown(stored: ProposalView) -> Shown:
         message=_words(content, {kinds.UNIFIED_DIFF: "message", kinds.TOOL_CALL: "description"}.get(kind)),
         files=files,
         plain=_words(content, {kinds.TEXT: "text", kinds.QUESTION: "question"}.get(kind)),
-        arguments=tuple(_arguments(content)) if kind == kinds.TOOL_CALL else (),
+        table=tuple(_table(content, kind)),
+        heads=NAMED.get(kind, ("",))[1:],
         tool=str(content.get("tool", "")) if kind == kinds.TOOL_CALL else "",
         text=_json(large)[:SHOWN] if large else "",
         size=stored.size,
@@ -142,10 +152,10 @@ def _money(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str]]:
             yield _label(name), f"{value.get('amount')} {value.get('currency')}"
 
 
-def _arguments(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    arguments = content.get("arguments")
-    if isinstance(arguments, Mapping):
-        yield from ((str(name), _text(value)) for name, value in arguments.items())
+def _table(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str]]:
+    members = content.get(NAMED[kind][0]) if kind in NAMED else None
+    if isinstance(members, Mapping):
+        yield from ((str(name), _text(value)[:SHOWN]) for name, value in members.items())
 
 
 def _words(content: Mapping[str, Any], name: str | None) -> str:

@@ -1,5 +1,7 @@
 """The run's page: it says where the run stands, and its acts are the commands."""
 
+from uuid import UUID
+
 import pytest
 from django.urls import reverse
 
@@ -134,3 +136,24 @@ def test_draws_every_node_once_and_after_what_it_depends_on() -> None:
     assert len(graph.arrows) == 4
     assert places["a"].state == "Succeeded"
     assert places["d"].state == "Not begun"
+
+
+def test_a_question_shows_what_was_done_before_it_and_nothing_where_that_is_nothing(tenant_id: str) -> None:
+    house = House(tenant_id)
+    first, worker = house.run("asked"), house.hand()
+    after = house.run("twice")
+    worker.report(worker.take(), output={"found": "<b>two</b> leaks"})
+    reviewer = signed_in(house.world.reviewer)
+
+    def page(run_id: UUID) -> str:
+        [request, *_] = house.pending(run_id)
+        url = reverse("admin:approvals_approvalrequest_change", args=[request.id])
+        return str(reviewer.get(url).content.decode())
+
+    alone, later = page(first), page(after)
+    assert "ask?" in alone
+    assert "predecessors" not in alone
+    assert "Predecessors" not in alone
+    for words in ("What was done before", "scan", "&lt;b&gt;two&lt;/b&gt; leaks"):
+        assert words in later
+    assert "predecessors" not in later
