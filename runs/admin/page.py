@@ -20,6 +20,7 @@ from runs.admin.again import may_run_again
 from runs.admin.drawing import Graph, Span, Timeline, draw_graph, draw_timeline
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Artifact, Attempt, CancellationIntent, Freeze, Lease, Receipt, Run, Step
+from runs.operations.money import estimate
 from runs.operations.timing import grace
 from runs.selectors.doubts import doubts
 from runs.selectors.limits import limit_of
@@ -124,6 +125,7 @@ def run_page(ctx: Context, run: Run) -> dict[str, Any]:
         "usage": used,
         "reservation": reserved,
         "limit": limit,
+        "raised": limit if limit > estimate(run) else None,
         "cost_percent": _percent(used.cost, limit),
         "took": span(((run.finished_at or at) - run.created_at).total_seconds()),
         "waits": list(waits(facts, at)),

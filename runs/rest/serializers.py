@@ -244,8 +244,12 @@ class KinBody(StrictSerializer):
 
 
 class RunDetailBody(RunBody):
-    """A run with all that belongs to it. `input` and `output` are there for those who may see payloads."""
+    """A run with all that belongs to it. `input` and `output` are there for those who may see payloads.
 
+    `limits` are those that it was pinned to; `effectiveLimits` hold, with what was approved since.
+    """
+
+    effectiveLimits = Limits(source="effective_limits")
     waitingFor = Text(source="waiting", allow_blank=True)
     budgetReservationId = Identifier(source="budget_reservation_id", allow_null=True)
     cancellation = CancellationBody(allow_null=True)

@@ -14,6 +14,7 @@ from factory.context import Context
 from factory.models import ChainHead, JournalEntry
 from runs.errors import RunNotFound
 from runs.models import Artifact, Attempt, CancellationIntent, Lease, Run, Step
+from runs.selectors.limits import limit_of
 from runs.selectors.reasons import Reasons
 from runs.selectors.reruns import family
 from runs.selectors.standing import Standing, standings
@@ -86,6 +87,7 @@ def run_view(ctx: Context, run_id: UUID) -> RunView:
         cancel_deadline=_cancel_deadline(row, attempts),
         family=family(run_id),
         budget_reservation_id=row.budget_reservation_id,
+        effective_limits={**row.limits, "maxCostUsd": float(limit_of(row))},
     )
 
 

@@ -125,7 +125,10 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run with all that belongs to it. `input` and `output` are payloads: not everybody may see them."""
+    """A run with all that belongs to it. `input` and `output` are payloads: not everybody may see them.
+
+    `effective_limits` are the pinned ones, with whatever was approved and set aside since.
+    """
 
     summary: RunSummary
     workflow: dict[str, Any]
@@ -139,6 +142,7 @@ class RunView:
     cancel_deadline: datetime | None
     family: tuple[Kin, ...]
     budget_reservation_id: UUID | None
+    effective_limits: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

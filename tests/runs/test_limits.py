@@ -14,6 +14,7 @@ from approvals.reconcilers import ApprovalExpiryReconciler
 from approvals.selectors import current_policy
 from factory.tenancy import reading
 from runs.commands import cancel_run
+from tests.support.api import Api
 from tests.support.evidence import journal, violations
 from tests.support.races import race, refusals
 from tests.support.running import Hand, House, costing
@@ -55,6 +56,13 @@ def finish(worker: Hand) -> None:
             worker.report(work, output=1)
 
 
+def limits_told(house: House, run_id: UUID) -> tuple[float, float]:
+    """As pinned, and as they hold."""
+    told = Api.as_(house.world.requester).get(f"/factory/runs/{run_id}").json()
+    assert told["limits"]["maxMinutes"] == told["effectiveLimits"]["maxMinutes"]
+    return told["limits"]["maxCostUsd"], told["effectiveLimits"]["maxCostUsd"]
+
+
 @pytest.mark.requirement("GAP-57")
 def test_a_run_asks_for_more_and_goes_on(house):
     worker = house.hand()
@@ -68,8 +76,10 @@ def test_a_run_asks_for_more_and_goes_on(house):
         house.decide(view.id, by=house.world.requester)
     with pytest.raises(AnswerNotPossible):
         house.decide(view.id, "request_changes", reason="cheaper")
+    assert limits_told(house, run_id) == (5, 5)
     house.decide(view.id)
     assert house.state(run_id) == "Running"
+    assert limits_told(house, run_id) == (5, 10)
     assert (reserved(house, run_id).amount, reserved(house, run_id).extended) == (5, 5)
     finish(worker)
     assert house.state(run_id) == "Completed"
