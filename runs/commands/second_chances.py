@@ -8,10 +8,12 @@ from uuid import UUID
 
 from factory.commanding import command
 from factory.context import Context
+from factory.errors import FieldError, InvalidInput
 from factory.hints import WORK, wake
 from factory.recording import save
+from runs.engine import Failed
 from runs.models import Step
-from runs.operations.advancing import advance
+from runs.operations.advancing import advance, plan_of
 from runs.operations.ending import fail_run
 from runs.operations.holding import lock_run
 from runs.states import RUN_WORKING, FailureClass, RunState
@@ -55,11 +57,19 @@ def complete_run_when_told(ctx: Context, *, run_id: UUID) -> str:
 def fail_run_when_told(ctx: Context, *, run_id: UUID, failure_class: str, reason: str) -> str:
     """Fail a run whose workflow cannot be completed; one that is over or being cancelled is left as it is.
 
-    Emits RunStateChanged, RunFailed, WorkflowRunFailed. Errors: `RunNotFound`.
+    Where the steps say themselves why, theirs is the class and the reason, and the event is believed in no
+    more than that; else it is the word of an engine outside. Emits RunStateChanged, RunFailed,
+    WorkflowRunFailed. Errors: `RunNotFound`, `InvalidInput` (there is no such class).
     """
+    if failure_class not in FailureClass.values:
+        fault = FieldError("/failureClass", f"One of {', '.join(FailureClass.values)}.")
+        raise InvalidInput("There is no such failure class.", errors=[fault])
     run = lock_run(ctx, run_id)
     if run.state not in RUN_WORKING and run.state != RunState.ACCEPTED:
         return NOTHING
+    if isinstance(plan_of(run), Failed):
+        advance(ctx, run)
+        return DONE
     fail_run(ctx, run, cause="WorkflowFailed", failure_class=failure_class, reason=reason)
     return DONE
 

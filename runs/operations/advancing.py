@@ -5,7 +5,7 @@ from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
 from factory.hints import WORK, wake
-from runs.engine import Completed, Failed, StepFact, needed_outputs, node_of, plan
+from runs.engine import Completed, Failed, Plan, StepFact, needed_outputs, node_of, plan
 from runs.models import Attempt, Run, Step
 from runs.operations.asking import open_human_steps
 from runs.operations.ending import fail_run
@@ -23,8 +23,7 @@ def advance(ctx: Context, run: Run) -> None:
     A node that is a step already is never made twice. The number of statements does not grow with the
     number of steps that there are, or that are made.
     """
-    workflow = run.snapshot.content["workflow"]
-    found = plan(workflow, run.snapshot.content["input"], facts_of(run))
+    found = plan_of(run)
     if isinstance(found, Failed):
         fail_run(
             ctx,
@@ -43,6 +42,11 @@ def advance(ctx: Context, run: Run) -> None:
     else:
         open_human_steps(ctx, run, make_steps(ctx, run, found.due))
         wake(WORK)
+
+
+def plan_of(run: Run) -> Plan:
+    """What follows from the steps of a locked run as they are."""
+    return plan(run.snapshot.content["workflow"], run.snapshot.content["input"], facts_of(run))
 
 
 def facts_of(run: Run) -> list[StepFact]:

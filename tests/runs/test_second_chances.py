@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 
 import usage.states as usage
+from factory.errors import InvalidInput
 from factory.models import IdempotencyRecord, JournalEntry, OutboxEvent
 from factory.relay import handlers
 from factory.relay.delivery import drain
@@ -126,6 +127,8 @@ def test_the_engine_outside_ends_a_run_that_goes_on_and_moves_none_that_is_over(
     assert complete_run_when_told(house.system, run_id=run_id) == "done"
     assert house.row(run_id).output == 7
     failing = {"failure_class": "permanent", "reason": "the engine gave up"}
+    with pytest.raises(InvalidInput):
+        fail_run_when_told(house.system, run_id=other, failure_class="bad luck", reason="x")
     assert fail_run_when_told(house.system, run_id=other, **failing) == "done"
     assert [topic.rsplit(".")[-1] for topic, _ in outbox(house.system, other)][-3:].count("run-failed") == 1
     cancelled = house.run()
@@ -137,3 +140,24 @@ def test_the_engine_outside_ends_a_run_that_goes_on_and_moves_none_that_is_over(
         key = f"{over}/look"
         assert create_step_and_dispatch(house.system, run_id=over, step_run_id=key) == "nothing to do"
     assert counts(house.system) == before
+
+
+@pytest.mark.requirement("WFE-07")
+def test_a_run_fails_as_its_steps_say_and_only_else_as_the_event_does(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, run_id, other = house.hand(), house.run(), house.run()
+    works = {work.run_id: work for work in worker.poll()}
+    for work in works.values():
+        worker.acquire(work)
+    with monkeypatch.context() as broken:
+        broken.setattr("runs.operations.settling.advance", lambda ctx, run: None)
+        worker.fail(works[run_id], "validation")
+    for each in (run_id, other):
+        told = {"failure_class": "budget", "reason": "so the event says"}
+        assert fail_run_when_told(house.system, run_id=each, **told) == "done"
+    by_row, by_event = house.row(run_id), house.row(other)
+    assert (by_row.failure_class, "it broke" in by_row.reason) == ("validation", True)
+    assert (by_event.failure_class, by_event.reason) == ("budget", "so the event says")
+    told = [data for topic, data in outbox(house.system, run_id) if topic == states.WORKFLOW_RUN_FAILED]
+    assert [data["failureClass"] for data in told] == ["validation"]
