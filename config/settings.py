@@ -58,6 +58,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "factory.admin.scope.ConsoleScope",
     "factory.admin.refusals.OnlyByAButton",
+    "factory.admin.refusals.ConsoleRefusals",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

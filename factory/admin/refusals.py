@@ -6,9 +6,25 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from factory.admin.scope import PREFIX
+from factory.errors import DomainError, NotFound
 from factory.rest import house
 
 ELSEWHERE = "It may be in another project: choose it above. If somebody sent you here, ask them where it is."
+
+
+class ConsoleRefusals:
+    """A refusal that no page has shown is a page all the same, with its status and its words."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
+        if not _in_console(request) or not isinstance(fault, DomainError):
+            return None
+        return refused(request, fault)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -45,6 +61,13 @@ class OnlyByAButton:
         page = _page(request, 405, "Nothing was done", self.TOLD)
         page["Allow"] = answer["Allow"]
         return page
+
+
+def refused(request: HttpRequest, refusal: DomainError) -> HttpResponse:
+    """What a command, or the reading of a form, says no to: in its own words."""
+    if isinstance(refusal, NotFound):
+        return not_found(request)
+    return _page(request, refusal.http_status, refusal.title, refusal.detail)
 
 
 def _in_console(request: HttpRequest) -> bool:

@@ -1,6 +1,7 @@
 """In whose scope a page of the console is read: the place that the person chose among their own."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.dateparse import parse_datetime
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
@@ -114,6 +116,15 @@ def switch_place(request: HttpRequest) -> HttpResponse:
     back = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
     return HttpResponseRedirect(back if safe else reverse("admin:index"))
+
+
+def as_moment(text: str) -> datetime | None:
+    """A time in UTC as a form's field holds it, or None when it is none."""
+    try:
+        found = parse_datetime(text.strip())
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found is not None else None
 
 
 def as_uuid(value: Any) -> UUID | None:

@@ -1,6 +1,5 @@
 """The page of lent roles: who has lent what to whom, lending one's own, and taking it back."""
 
-from datetime import UTC
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -9,13 +8,12 @@ from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from factory.admin.base import HouseAdmin
-from factory.admin.scope import context_of
+from factory.admin.scope import as_moment, context_of
 from factory.admin.show import badge, seen, span
 from factory.admin.site import site
 from factory.clock import now
@@ -63,7 +61,7 @@ class DelegationAdmin(HouseAdmin[Any]):
 
     def lend_view(self, request: HttpRequest) -> HttpResponse:
         ctx, sent = context_of(request), request.POST
-        until = parse_datetime(sent.get("until", ""))
+        until = as_moment(sent.get("until", ""))
         then = reverse("admin:projects_delegation_changelist")
         if ctx.project_id is None or until is None:
             messages.error(request, "Choose a project above, and a time that is one.")
@@ -74,7 +72,7 @@ class DelegationAdmin(HouseAdmin[Any]):
             project_id=ctx.project_id,
             role=sent.get("role", ""),
             delegate=sent.get("delegate", ""),
-            expires_at=until.replace(tzinfo=UTC),
+            expires_at=until,
             reason=sent.get("reason", ""),
         )
         return self.act(request, command, done="Lent. Both names will stand on every decision.", then=then)

@@ -1,12 +1,16 @@
 """What nobody should send, to everything that takes a body: refused with a problem, nothing written."""
 
 import json
+import re
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+import config.urls  # noqa: F401 - it is what registers the pages
+from factory.admin.site import site
 from tests.security.scene import BODIES, Place, Route, Scene, allowed_to, routes
 from tests.support.api import Api, problem
 from tests.support.evidence import counts
@@ -142,9 +146,42 @@ def test_odd_headers_are_no_fault_of_ours(scene: Scene) -> None:
             assert api.call(method, path, body, **{header: odd}).status_code < 500, (header, odd)
 
 
+def console_acts() -> Iterator[Any]:
+    """Every route of the console that is not one of the pages that Django makes for a model."""
+    usual = ("_changelist", "_add", "_history", "_delete", "_change", "_doc", "index", "login", "logout")
+    pending = [("", urls) for urls in site.get_urls()]
+    while pending:
+        before, at = pending.pop()
+        route = before + str(at.pattern)
+        if hasattr(at, "url_patterns"):
+            pending += [(route, inner) for inner in at.url_patterns]
+        elif at.name and not at.name.endswith(usual) and "(?P" not in route:
+            yield pytest.param(route, id=at.name)
+
+
+FIELDS = (
+    *("version", "seen", "until", "value", "open_attempts", "key", "run", "worker", "webhook", "kind"),
+    *("release_id", "decision", "document", "place", "in_flight", "resolution", "evidence", "act", "topics"),
+    *("proposal_hash", "role", "delegate", "url", "after", "before", "class", "name", "format"),
+)
+NO_VALUES = ("", "-1", "9" * 5000, "2026-13-45T99:99", "\u202e")
+
+
+@pytest.mark.requirement("API-12")
+@pytest.mark.parametrize("route", [*console_acts()])
+def test_what_a_form_of_the_console_never_sends_is_refused_in_words(scene: Scene, route: str) -> None:
+    from tests.security.test_tenant_matrix import browser
+
+    client, ids = browser(scene.home.everybody), scene.home.ids
+    url = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(ids.get(found[1], uuid4())), f"/admin/{route}")
+    for odd in (*NO_VALUES, f"{ids['approval_id']} x y"):
+        answer = client.post(url, dict.fromkeys(FIELDS, odd) | {"reason": "odd"})
+        assert answer.status_code < 500, (url, odd)
+    assert client.get(url, dict.fromkeys(FIELDS, NO_VALUES[2])).status_code < 500, url
+
+
 @pytest.mark.slow
 def test_odd_words_in_the_console_are_no_fault_of_ours(scene: Scene) -> None:
-    from factory.admin.site import site
     from tests.security.test_tenant_matrix import browser
 
     client = browser(scene.home.everybody)
