@@ -9,6 +9,7 @@ from factory.context import Context
 from factory.errors import FieldError
 from factory.models import RevokedToken
 from factory.recording import audit
+from projects.commands.reach import require_tenant_wide_admin
 from projects.inputs import refuse, text_faults
 
 JTI = re.compile(r"[!-~]{1,255}")
@@ -36,8 +37,10 @@ def revoke_token(ctx: Context, *, jti: str, reason: str, expires_at: datetime | 
 def revoke_credential(ctx: Context, *, subject: str, reason: str) -> str:
     """Refuse every token that a subject was given for this tenant until now; later ones are good again.
 
-    For a key or a device that was lost. Guards: an admin, a reason. Emits: nothing. Errors: `InvalidInput`.
+    For a key or a device that was lost. It shuts the subject out of every project of the tenant, so guards:
+    an admin of the whole tenant, a reason. Emits: nothing. Errors: `InvalidInput`, `RoleOutOfReach`.
     """
+    require_tenant_wide_admin(ctx)
     faults = [] if SUBJECT.fullmatch(subject) else [FieldError("/subject", "The `sub` of the tokens.")]
     refuse([*faults, *text_faults(reason, "/reason", limit=1000)], "The revocation is not valid.")
     RevokedToken.objects.bulk_create([_row(ctx, reason, subject=subject)])

@@ -10,6 +10,7 @@ from factory.identity.tokens import verifier
 from factory.models import RevokedToken
 from factory.tenancy import reading
 from projects.commands import revoke_credential, revoke_service_account, revoke_token
+from projects.errors import RoleOutOfReach
 from projects.models import ServiceAccount
 from runs.commands import revoke_worker, serve_tenant
 from runs.errors import PoolShared
@@ -42,10 +43,16 @@ def test_one_token_or_all_of_a_subject_and_nobody_elses(house: House) -> None:
     revoke_token(w.workspace_admin, jti=jti, reason="again")
     assert (status(first), status(second), status(other)) == (401, 200, 200)
     assert RevokedToken.objects.get(scope=house.tenant, jti=jti).reason == "lost"
-    revoke_credential(w.workspace_admin, subject=w.operator.actor.subject, reason="a laptop was lost")
+    everything = {"subject": w.operator.actor.subject, "reason": "a laptop was lost"}
+    with pytest.raises(RoleOutOfReach):
+        revoke_credential(w.workspace_admin, **everything)
+    answer = Api.as_(w.workspace_admin).post("/factory/revocations", everything)
+    assert (answer.status_code, status(second)) == (403, 200)
+    revoke_credential(w.tenant_admin, **everything)
     assert (status(second), status(other)) == (401, 200)
     assert [a.subject for a in audits(house.system, "RevokeToken")] == [f"token:{jti}"] * 2
-    assert len(audits(house.system, "RevokeCredential")) == 1
+    told = [note.outcome for note in audits(house.system, "RevokeCredential")]
+    assert told == ["refused", "refused", "done"]
     neighbour = second_world(house.tenant)
     theirs = token_of(neighbour.operator)
     revoke_token(w.workspace_admin, jti=verifier().verify(theirs).jti, reason="not mine")
