@@ -8,6 +8,8 @@ from factory.errors import FieldError, InvalidInput, TooLarge, Unprocessable
 
 MAX_BODY = 1024 * 1024
 MAX_WORKER_BODY = 2 * 1024 * 1024
+MOST_UNREAD = 16 * MAX_BODY
+"""Bytes of a refused body that are read and thrown away; with a larger one the connection ends."""
 MAX_DEPTH = 64
 
 

@@ -9,9 +9,11 @@ from structlog.contextvars import bound_contextvars
 
 from factory.errors import InvalidInput
 from factory.rest.correlation import correlation_of
+from factory.rest.json import MOST_UNREAD
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
 
 API = "/factory/"
+CHUNK = 64 * 1024
 
 log = structlog.get_logger("factory.rest")
 
@@ -27,6 +29,7 @@ class EdgeMiddleware:
         started = time.perf_counter()
         with bound_contextvars(correlation_id=identifier):
             response = _refused(request) or self.get_response(request)
+            _read_to_the_end(request)
             _log(request, response, time.perf_counter() - started)
         response["X-Request-ID"] = identifier
         if request.path.startswith(API):
@@ -46,6 +49,16 @@ def _refused(request: HttpRequest) -> HttpResponse | None:
     if request.path.startswith(API):
         return problem_response(request, problem)
     return HttpResponse(problem.detail, status=problem.status, content_type="text/plain")
+
+
+def _read_to_the_end(request: HttpRequest) -> None:
+    """Take in what was refused unread, up to a bound: who is still sending would never see the answer."""
+    left = MOST_UNREAD
+    try:
+        while left > 0 and (chunk := request.read(min(left, CHUNK))):
+            left -= len(chunk)
+    except OSError:
+        return  # the caller has gone
 
 
 def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:

@@ -17,7 +17,7 @@ from factory.errors import NotFound, Unauthenticated
 from factory.identity.principals import context_of
 from factory.identity.tokens import Token, bearer, verifier
 from factory.rest.correlation import correlation_id, sane_traceparent
-from factory.rest.json import MAX_WORKER_BODY, check_media_type, check_size
+from factory.rest.json import MAX_WORKER_BODY, MOST_UNREAD, check_media_type, check_size
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
 
 log = structlog.get_logger("runs.watch")
@@ -58,12 +58,25 @@ def endpoint(handler: Endpoint) -> Endpoint:
                 response = Response(status_code=499)
             except Exception as fault:
                 response = refusal(request, problem_of(fault))
+                await _read_to_the_end(request)
             _log(request, response, time.perf_counter() - started)
         response.headers["X-Request-ID"] = identifier
         response.headers["Cache-Control"] = "no-store"
         return response
 
     return handle
+
+
+async def _read_to_the_end(request: Request) -> None:
+    """Who is still sending what was refused would never see the answer; a larger body ends the connection."""
+    left = MOST_UNREAD
+    try:
+        async for chunk in request.stream():
+            left -= len(chunk)
+            if left < 0:
+                return
+    except (ClientDisconnect, RuntimeError):
+        return  # the caller has gone, or everything was read already
 
 
 def _log(request: Request, response: Response, seconds: float) -> None:

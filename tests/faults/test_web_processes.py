@@ -1,5 +1,7 @@
 """Two real web processes: one key, one budget, and a database whose connections take their time."""
 
+import http.client
+import json
 import socket
 import threading
 import time
@@ -19,6 +21,7 @@ from projects.commands import suspend_project
 from runs.commands import start_run
 from runs.models import Run
 from tests.faults.rounds import rounds
+from tests.support.api import token_of
 from tests.support.evidence import violations
 from tests.support.queries import deadlocks
 from tests.support.races import row_held
@@ -158,3 +161,17 @@ def test_a_burst_while_the_database_is_slow_is_answered(house: House) -> None:
             caller, key = Caller(base, house.world.requester), str(uuid4())
             answers = caller.at_once("/runs", [(key, house.payload())] * 32)
     assert unlike(answers, 202) == []
+
+
+@pytest.mark.requirement("API-12")
+def test_a_body_that_is_too_large_is_refused_and_its_sender_sees_it(house: House, base: str) -> None:
+    """Whoever refuses unread ends the connection under a sender who still writes, and no answer arrives."""
+    host, large = base.removeprefix("http://"), json.dumps({"input": {"text": "x" * 8 * 1024 * 1024}})
+    for token, status in ((token_of(house.world.requester), 413), ("nobody", 401)):
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        for _ in range(3):
+            sender = http.client.HTTPConnection(host, timeout=30)
+            sender.request("POST", "/factory/runs", large, headers | {"Idempotency-Key": str(uuid4())})
+            answer = sender.getresponse()
+            assert (answer.status, answer.headers["Content-Type"]) == (status, "application/problem+json")
+            sender.close()
