@@ -7,6 +7,7 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.hints import WORK, wake
+from factory.locking import lock
 from factory.recording import audit, save
 from runs.models import TenantQuota, WorkerPool
 
@@ -65,10 +66,8 @@ def change_quota(ctx: Context, *, open_attempts: int | None, reason: str) -> Non
     after. Errors: `InvalidInput`.
     """
     _check_quota(open_attempts, reason)
-    row = TenantQuota.objects.select_for_update(no_key=True).first()
-    before = None if row is None else row.open_attempts
-    row = row or TenantQuota(tenant_id=ctx.tenant_id)
-    row.open_attempts, row.reason = open_attempts, reason.strip()
+    row = _locked_quota(ctx, reason.strip())
+    before, row.open_attempts, row.reason = row.open_attempts, open_attempts, reason.strip()
     row.changed_by, row.changed_at = ctx.actor.subject, now()
     save(row)
     audit(
@@ -79,6 +78,13 @@ def change_quota(ctx: Context, *, open_attempts: int | None, reason: str) -> Non
         detail={"before": before, "after": open_attempts},
     )
     wake(WORK)
+
+
+def _locked_quota(ctx: Context, reason: str) -> TenantQuota:
+    """The tenant's row, locked. If there is none it is made: of two at once one waits for the other."""
+    made = TenantQuota(tenant_id=ctx.tenant_id, reason=reason, changed_by=ctx.actor.subject, changed_at=now())
+    TenantQuota.objects.bulk_create([made], ignore_conflicts=True)
+    return lock(TenantQuota, ctx.tenant_id)
 
 
 def _check_quota(open_attempts: int | None, reason: str) -> None:

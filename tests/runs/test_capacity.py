@@ -1,6 +1,7 @@
 """Slots, quotas, turns and drains: what a worker is given, and what it is not."""
 
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -11,12 +12,14 @@ from projects.commands import suspend_project
 from runs.commands import change_quota, expire_lease, serve_tenant, undrain
 from runs.dispatch import drain_from_outside, polling
 from runs.errors import LeaseOver
-from runs.models import Worker
+from runs.models import TenantQuota, Worker
 from runs.operations.timing import LONGEST_BACK_OFF, back_off
 from runs.selectors import run_view
+from tests.faults.rounds import rounds
 from tests.support.evidence import audits
 from tests.support.races import race
 from tests.support.running import Hand, House, costing
+from tests.support.world import world
 
 
 def waiting(house: House, run_id: UUID) -> str:
@@ -30,6 +33,18 @@ def quota(house: House, most: int | None) -> None:
 
 def worker_id(worker: Hand) -> UUID:
     return UUID(str(Worker.objects.get(pool_id=worker.house.pool, name=worker.name).id))
+
+
+def test_a_first_quota_may_be_set_by_two_at_once(tenant_id: str) -> None:
+    """There is no row yet that one of them could hold."""
+    for n in range(rounds(3)):
+        admin = world(f"{tenant_id}-{n}").platform_admin
+        told = race(*(partial(change_quota, admin, open_attempts=most, reason="share") for most in (3, 7)))
+        assert told == [None, None]
+        with reading(admin):
+            last = TenantQuota.objects.get().open_attempts
+        noted = [each.detail for each in audits(admin, "ChangeTenantQuota")]
+        assert noted == [{"before": None, "after": 10 - last}, {"before": 10 - last, "after": last}]
 
 
 @pytest.mark.requirement("DSP-02", "DSP-03")
