@@ -28,9 +28,9 @@ def record_receipts(
 
     From who held a lease that is over they are taken too, marked superseded: they were paid for all the
     same, and an effect among them asks for an Operator's attention. Nothing else moves, unless they show
-    that the run is over its limit while nobody is at work. Emits UsageRecorded, RunFailed. Errors:
-    `AttemptNotFound`, `StaleFencingToken` (a lease that never was the caller's), `LeaseOver` (one that was
-    never acquired), `InvalidInput` with a pointer to each fault.
+    that the run is over its limit while nobody is at work; of a frozen run not even then. Emits
+    UsageRecorded, RunFailed. Errors: `AttemptNotFound`, `StaleFencingToken` (a lease that never was the
+    caller's), `LeaseOver` (one that was never acquired), `InvalidInput` with a pointer to each fault.
     """
     tried = lock_attempt(ctx, attempt_id)
     current = current_lease(ctx, tried, lease_id, fencing_token)
@@ -39,7 +39,8 @@ def record_receipts(
         raise LeaseOver("The lease was never acquired.")
     superseded = current is None or current.state != LeaseState.HELD
     recorded = take_receipts(ctx, tried, lease, receipts, superseded=superseded)
-    end_if_spent(ctx, tried.run)
+    if tried.run.frozen_at is None:
+        end_if_spent(ctx, tried.run)
     return ReceiptsTaken(recorded, superseded)
 
 

@@ -12,7 +12,7 @@ from factory.tenancy import reading
 from runs.answers import OutcomeRecorded, ReceiptsTaken
 from runs.commands.record_receipts import record_receipts
 from runs.commands.report_outcome import report_outcome
-from runs.errors import AttemptSettled, StaleFencingToken
+from runs.errors import AttemptSettled, RunFrozen, StaleFencingToken
 from runs.models import Lease
 
 log = structlog.get_logger("runs.commands")
@@ -29,17 +29,17 @@ def report(
 ) -> OutcomeRecorded:
     """`report_outcome`; when it refuses the token of who once held it, the receipts are taken all the same.
 
-    They are marked superseded, and the refusal says how many there were (`receiptsRecorded`). Errors: those
-    of `report_outcome`.
+    So they are when the run is frozen. From whose lease is over they are marked superseded. The refusal says
+    how many there were (`receiptsRecorded`). Errors: those of `report_outcome`.
     """
     fence: dict[str, Any] = {"attempt_id": attempt_id, "lease_id": lease_id, "fencing_token": fencing_token}
     try:
         return report_outcome(ctx, **fence, receipts=receipts, **told)
-    except (StaleFencingToken, AttemptSettled) as refusal:
+    except (StaleFencingToken, AttemptSettled, RunFrozen) as refusal:
         kept = _keep(ctx, fence, receipts) if receipts else None
         if kept is not None:
             refusal.detail += " Its receipts were kept all the same: they were paid for."
-            refusal.extra |= {"receiptsRecorded": kept.recorded, "superseded": True}
+            refusal.extra |= {"receiptsRecorded": kept.recorded, "superseded": kept.superseded}
         raise
 
 

@@ -17,9 +17,12 @@ from runs.models import Attempt, Lease, Run, Step
 from runs.states import LEASE_CURRENT, LeaseState, RunState
 
 WHILE_FROZEN = frozenset(
-    {"CancelRun", "CancelKilledRun", "FollowReleaseDecree", "FreezeRun", "LiftFreeze", "RecoverLease"}
+    {
+        *("CancelRun", "CancelKilledRun", "FollowReleaseDecree", "FreezeRun", "LiftFreeze"),
+        *("RecordReceipts", "RecoverLease"),
+    }
 )
-"""What may happen to a frozen run: it may be stopped, and looked at."""
+"""What may happen to a frozen run: it may be stopped, and looked at; and what was paid for it is kept."""
 
 
 @dataclass(slots=True)

@@ -12,13 +12,14 @@ from factory.auditing import Report, Violation
 from factory.clock import now
 from factory.commanding import commands
 from factory.errors import DomainError, InsufficientRole
+from factory.hashing import digest
 from factory.models import Finding, OutboxEvent, Verification
 from factory.relay.delivery import drain
 from factory.relay.destinations import Handlers
 from factory.tenancy import reading
 from projects.commands import kill_project
 from runs import keeping
-from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, resolve_step
+from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, report, resolve_step
 from runs.errors import NotFrozen, RunFrozen
 from runs.operations.holding import WHILE_FROZEN
 from runs.reconcilers import KillSwitchReconciler, ReleaseDecreeReconciler
@@ -26,8 +27,9 @@ from runs.selectors import run_view
 from tests.kernel.damage import admin_url
 from tests.support.acts import revoke
 from tests.support.evidence import audits, violations
-from tests.support.running import Hand, House
+from tests.support.running import Hand, House, costing
 from tests.support.world import subject_of
+from usage.selectors import usage_of_run
 
 
 def freeze(house: House, run_id: UUID, subject: str = "") -> bool:
@@ -54,7 +56,6 @@ def test_every_command_but_cancel_is_refused_and_others_go_on(house: House) -> N
     acts = {
         "renew": lambda: hand.acquire(held),
         "report": lambda: hand.report(held, output={}),
-        "receipts": lambda: hand.receipts(held),
         "ask": lambda: hand.ask(held),
         "decide": lambda: house.decide(asked.approval_id),
         "expire": lambda: expire_lease(
@@ -210,3 +211,31 @@ def _start(house: House, run_id: UUID) -> None:
     from runs.commands import start_run
 
     start_run(house.system, run_id=run_id)
+
+
+@pytest.mark.requirement("ATT-16")
+def test_what_was_paid_for_a_frozen_run_is_kept_and_moves_nothing(house: House) -> None:
+    """From who holds it, and from who held it; by itself, and with an outcome that is refused."""
+    held, lapsed, hand = house.run(), house.run(), house.hand()
+    works = {work.run_id: work for work in hand.poll()}
+    for work in works.values():
+        hand.acquire(work)
+    late = works[lapsed]
+    house.let_lapse(late.lease_id)
+    assert expire_lease(house.system, lease_id=late.lease_id, fencing_token=late.fencing_token)
+    before = {run_id: (house.state(run_id), house.step_states(run_id)) for run_id in works}
+    for run_id, work in works.items():
+        freeze(house, run_id)
+        taken = hand.receipts(work, costing("6"))  # more than the run may cost
+        assert (taken.recorded, taken.superseded) == (1, run_id == lapsed)
+        told = {"outcome": "Succeeded", "failureClass": None, "reason": None, "output": 1}
+        outcome = {"outcome": "Succeeded", "output": 1, "outcome_hash": digest(told)}
+        scope, fence = hand.scope(work.attempt_id), hand.fence(work)
+        with pytest.raises(RunFrozen) as refusal:
+            report(scope, **fence, receipts=[costing("1")], **outcome)
+        assert refusal.value.extra["receiptsRecorded"] == 1
+        with reading(house.system):
+            assert usage_of_run(run_id).cost == 7
+    assert before == {run_id: (house.state(run_id), house.step_states(run_id)) for run_id in works}
+    assert house.attempt(works[held].attempt_id).state == "Open"
+    assert violations(house.tenant) == []
