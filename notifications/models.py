@@ -160,7 +160,7 @@ class Notification(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.notice_id} to {self.subject}"
+        return f"to {self.subject}"
 
     @property
     def fate(self) -> Fate:

@@ -19,6 +19,7 @@ TONES = {
         "done",
         "Confirmed",
         "Held",
+        "Sent",
     },
     "busy": {"Open", "Accepted", "Running", "Dispatched", "Offered", "Reserved", "InReview", "Estimated"},
     "wait": {
@@ -32,8 +33,19 @@ TONES = {
         "Stale",
         "Draft",
         "noted",
+        "Waiting",
     },
-    "bad": {"Failed", "Rejected", "Expired", "TimedOut", "Denied", "Revoked", "refused", "Offline"},
+    "bad": {
+        "Failed",
+        "Rejected",
+        "Expired",
+        "TimedOut",
+        "Denied",
+        "Revoked",
+        "refused",
+        "Offline",
+        "Set aside",
+    },
 }
 MARKS = {"good": "✓", "busy": "▸", "wait": "⋯", "bad": "✕", "plain": "○"}
 

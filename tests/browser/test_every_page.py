@@ -41,7 +41,7 @@ def house() -> House:
 @pytest.fixture(scope="module")
 def paths(house: House) -> list[str]:
     """Every list, and the newest row's page of each."""
-    found = ["/admin/"]
+    found = ["/admin/", reverse("admin:notifications_mine")]
     for model in MODELS:
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         found.append(reverse(f"{name}_changelist"))
