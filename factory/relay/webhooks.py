@@ -7,7 +7,8 @@ transaction, and nothing waits for one endpoint but what goes to that endpoint.
 import json
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,7 @@ from factory.webhooks.signing import SecretUnreadable, opened
 log = structlog.get_logger("factory.relay")
 
 IN_FLIGHT = 100
+"""Requests of one relay that are under way together; `may_send` says how many of them a tenant may have."""
 PER_SUBSCRIPTION = 4
 CLAIM_SECONDS = 60
 """Longer than a request may take, so that nobody else sends what is being sent."""
@@ -62,10 +64,9 @@ class Courier:
 
     def round(self, seconds: float = 0.2) -> int:
         """Send what is due, wait a moment for answers, note them; says how many came."""
-        room = IN_FLIGHT - len(self._under_way)
-        if room > 0:
-            for claim, parcel in take(room, self._tenant_id):
-                self._under_way[self._dispatch(parcel)] = claim
+        held = Counter(claim.tenant_id for claim in self._under_way.values())
+        for claim, parcel in take(held, self._tenant_id):
+            self._under_way[self._dispatch(parcel)] = claim
         if not self._under_way:
             return 0
         done, _ = wait(self._under_way, timeout=seconds, return_when=FIRST_COMPLETED)
@@ -90,7 +91,9 @@ class Courier:
 
 
 _DUE = f"""
-SELECT first.tenant_id, first.id FROM (
+SELECT tenant_id, id FROM (
+  SELECT first.*, row_number() OVER (PARTITION BY first.tenant_id ORDER BY place, first.created_at) AS turn
+  FROM (
     SELECT d.*, row_number() OVER (
         PARTITION BY d.subscription_id ORDER BY d.claimed DESC, d.created_at) AS place
     FROM factory_webhooksubscription s CROSS JOIN LATERAL (
@@ -101,12 +104,14 @@ SELECT first.tenant_id, first.id FROM (
     ) AS d
     WHERE s.state = 'Active' AND (s.resume_at IS NULL OR s.resume_at <= clock_timestamp())
       AND d.set_aside_at IS NULL AND (d.claimed OR d.due_at IS NULL OR d.due_at <= clock_timestamp())
-      AND (%(tenant)s::text IS NULL OR s.tenant_id = %(tenant)s)
-) AS first
-JOIN factory_webhooksubscription o ON o.id = first.subscription_id
-WHERE NOT claimed AND place <= CASE WHEN o.failures >= {WORRYING} THEN 1 ELSE {PER_SUBSCRIPTION} END
-ORDER BY place, first.created_at LIMIT %(limit)s
+      AND (%(tenant)s::text IS NULL OR s.tenant_id = %(tenant)s) AND s.tenant_id <> ALL (%(full)s)
+  ) AS first
+  JOIN factory_webhooksubscription o ON o.id = first.subscription_id
+  WHERE NOT claimed AND place <= CASE WHEN o.failures >= {WORRYING} THEN 1 ELSE {PER_SUBSCRIPTION} END
+) AS due
+ORDER BY turn, created_at LIMIT %(limit)s
 """
+"""Tenants in turn, so that one with much to send hides nobody behind it."""
 
 _CLAIM = f"""
 UPDATE factory_webhookdelivery SET claimed_until = clock_timestamp() + interval '{CLAIM_SECONDS} seconds'
@@ -115,13 +120,29 @@ WHERE id = ANY(%s) AND delivered_at IS NULL AND set_aside_at IS NULL
 """
 
 
-def take(limit: int, tenant_id: str | None = None) -> Iterable[tuple[Claim, Parcel | Answer]]:
-    """Claim the first undelivered event of as many streams as there is room for."""
+def may_send(held: Mapping[str, int], tenant_id: str) -> bool:
+    """Whether one more request of the tenant may be under way: as long as it has fewer than are free.
+
+    So one tenant whose endpoints never answer takes half of all, two a third each, and so on: whoever comes
+    next finds room.
+    """
+    return held.get(tenant_id, 0) < IN_FLIGHT - sum(held.values())
+
+
+def take(held: Mapping[str, int], tenant_id: str | None = None) -> Iterable[tuple[Claim, Parcel | Answer]]:
+    """Claim the first undelivered event of as many streams as there is room for.
+
+    `held` says how many requests of each tenant are under way.
+    """
+    full = [tenant for tenant in held if not may_send(held, tenant)]
+    held, room = dict(held), IN_FLIGHT - sum(held.values())
     with scanning() as cursor:
-        cursor.execute(_DUE, {"tenant": tenant_id, "limit": limit})
+        cursor.execute(_DUE, {"tenant": tenant_id, "full": full, "limit": room})
         found: dict[str, list[UUID]] = {}
         for tenant, delivery in cursor.fetchall():
-            found.setdefault(tenant, []).append(delivery)
+            if may_send(held, tenant):
+                held[tenant] = held.get(tenant, 0) + 1
+                found.setdefault(tenant, []).append(delivery)
     for tenant, deliveries in found.items():
         yield from _claim(tenant, deliveries)
 

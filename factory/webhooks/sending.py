@@ -23,7 +23,8 @@ log = structlog.get_logger("factory.webhooks")
 
 SECONDS = 15.0
 """For all of it: the look-up, the connection, the request and the answer."""
-LOOKUPS = 32
+LOOKUPS = 100
+"""As many as a relay's requests: whose names are slow to look up keeps nobody else's waiting."""
 GONE = 410
 
 

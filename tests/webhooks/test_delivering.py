@@ -273,3 +273,44 @@ def test_a_claim_that_a_killed_relay_left_is_taken_over(
     with bound(ctx), connection.cursor() as cursor:
         cursor.execute("UPDATE factory_webhookdelivery SET claimed_until = now() - interval '1 s'")
     assert deliver_all(ctx.tenant_id) == 1
+
+
+@pytest.mark.requirement("EVT-48")
+def test_one_tenant_whose_endpoints_never_answer_leaves_room_for_every_other(
+    own_database: str, ctx: Context, receiver: Receiver, subscribe: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "IN_FLIGHT", 8)
+    release, quick = threading.Event(), replace(ctx, tenant_id=f"{ctx.tenant_id}-b")
+
+    def reply(message: Message) -> int:
+        if message.path.endswith("/slow"):
+            release.wait(10)
+        return 204
+
+    receiver.reply = reply
+    for _ in range(5):
+        subscribe(url=f"{receiver.url}/slow")
+    subscribe(by=quick, url=f"{receiver.url}/quick")
+    for _ in range(3):
+        build_door(ctx)
+    courier = Courier()
+    try:
+        for _ in range(3):
+            courier.round(seconds=0.05)
+        assert len(receiver.messages) == 4, "half of what there is room for, though fifteen wait"
+        build_door(quick)
+        came = sum(courier.round(seconds=1) for _ in range(2))
+        assert (came, receiver.messages[-1].path) == (1, "/hook/quick")
+        assert [row.delivered_at is None for row in deliveries(quick)] == [False]
+    finally:
+        release.set()
+        courier.close()
+
+
+def test_the_room_of_each_tenant_shrinks_as_others_come() -> None:
+    held: dict[str, int] = {}
+    for tenant in ("a", "b", "c"):
+        while relay.may_send(held, tenant):
+            held[tenant] = held.get(tenant, 0) + 1
+    assert held == {"a": 50, "b": 25, "c": 13}
+    assert relay.may_send(held, "d")
