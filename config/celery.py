@@ -7,7 +7,7 @@ import django
 import structlog
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_process_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 os.environ.setdefault("FACTORY_PROCESS", "job")
@@ -18,6 +18,7 @@ from django.conf import settings  # noqa: E402
 from factory.anchoring.taking import take  # noqa: E402
 from factory.reconciling import reconcilers  # noqa: E402  the apps register theirs during setup
 from factory.retention import purge  # noqa: E402
+from factory.telemetry import setup  # noqa: E402
 from factory.verifying import verify_and_act  # noqa: E402
 
 log = structlog.get_logger("factory.jobs")
@@ -92,6 +93,12 @@ app.conf.beat_schedule |= {
         (purge_task, settings.FACTORY_PURGE_AT),
     )
 }
+
+
+@worker_process_init.connect
+def measure(**_: Any) -> None:
+    """In each process of the pool, after it was forked: what is measured is sent by OTLP."""
+    setup.start("job")
 
 
 @setup_logging.connect

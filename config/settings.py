@@ -114,6 +114,9 @@ FACTORY_AUDIT_RETENTION_DAYS = integer(
 FACTORY_ANCHORS_DIR = text("FACTORY_ANCHORS_DIR", str(HOME / "anchors"))
 FACTORY_ANCHOR_KEY_FILE = text("FACTORY_ANCHOR_KEY_FILE", str(SECRETS_DIR / "anchor_key.pem"))
 FACTORY_ANCHOR_COMMAND = words("FACTORY_ANCHOR_COMMAND", [])
+# Where a process that answers no requests shows what it measures; 0 is nowhere.
+FACTORY_METRICS_PORT = integer("FACTORY_METRICS_PORT", 0, least=0, most=65535)
+FACTORY_METRICS_ADDRESS = text("FACTORY_METRICS_ADDRESS", "127.0.0.1")
 # When the house looks after its own evidence, as cron lines in UTC.
 FACTORY_VERIFY_AT = cron("FACTORY_VERIFY_AT", "17 2 * * *")
 FACTORY_ANCHOR_AT = cron("FACTORY_ANCHOR_AT", "47 1 * * *")

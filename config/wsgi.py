@@ -8,3 +8,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 os.environ.setdefault("FACTORY_PROCESS", "web")
 
 application = get_wsgi_application()
+
+from factory.telemetry import setup  # noqa: E402  it needs the settings
+
+setup.start("web")

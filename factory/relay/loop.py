@@ -31,7 +31,7 @@ class Relay:
 
     def run(self) -> None:
         """Deliver until `stop()`; a database or broker that is away is waited for."""
-        setup.start("relay")
+        setup.serve("relay")
         threads = [
             threading.Thread(target=self._listen, name="hints", daemon=True),
             threading.Thread(target=self._rounds, args=(Streams(), STREAMS_IDLE_SECONDS), name="streams"),

@@ -1,6 +1,13 @@
 """The meters' names, units and dimensions are a promise."""
 
+import threading
+import time
+from contextlib import suppress
+
+import httpx
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
@@ -8,9 +15,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from factory.errors import Conflict
-from factory.telemetry import hooks, meters
+from factory.relay.loop import Relay
+from factory.telemetry import hooks, meters, setup
 from runs.selectors.active import active_runs
 from tests.support.running import House
+from tests.support.web import free_port
 from tests.support.world import world
 
 
@@ -91,3 +100,32 @@ def test_active_runs_are_counted_where_they_are_kept_and_end_at_zero(tenant_id):
     assert told() == {"Accepted": 0, "Running": 1}
     worker.report(work, output=1)
     assert told() == {"Accepted": 0, "Running": 0}
+
+
+def backends() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.requirement("OBS-06")
+def test_the_relay_shows_what_it_measures_on_a_port_of_its_own(own_database, settings):
+    settings.FACTORY_METRICS_PORT = free_port()
+    relay = Relay()
+    thread = threading.Thread(target=relay.run, daemon=True)
+    thread.start()
+    url, told, ends = f"http://127.0.0.1:{settings.FACTORY_METRICS_PORT}/metrics", "", time.monotonic() + 20
+    world("t-measured")
+    while "connectsoft_factory_outbox_lag_seconds_count" not in told and time.monotonic() < ends:
+        with suppress(httpx.TransportError):
+            told = httpx.get(url).text
+        time.sleep(0.1)
+    assert "connectsoft_factory_outbox_lag_seconds_count" in told
+    before = backends()
+    assert [httpx.get(url).status_code for _ in range(5)] == [200] * 5
+    assert backends() <= before, "each scrape counts runs in a thread of its own"
+    with pytest.raises(ImproperlyConfigured, match="FACTORY_METRICS_PORT"):
+        setup.serve("relay")
+    relay.stop()
+    thread.join(20)
+    assert not thread.is_alive()

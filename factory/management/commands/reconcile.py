@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from factory.reconciling import Reconciler, reconcilers
+from factory.telemetry import setup
 
 log = structlog.get_logger("factory.reconciling")
 
@@ -27,6 +28,8 @@ class Command(BaseCommand):
         if strange:
             raise CommandError(f"There is no reconciler {strange[0]}. There are: {', '.join(sorted(known))}.")
         wanted = options["names"] or sorted(known)
+        if options["loop"]:
+            setup.serve("reconcile")
         while True:
             for name in wanted:
                 self._round(known[name], forgiving=options["loop"])
