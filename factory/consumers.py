@@ -12,14 +12,16 @@ from django.db.models import QuerySet
 from factory import clock
 from factory.commanding import command
 from factory.context import Context
-from factory.errors import FieldError, InvalidInput, NotFound
+from factory.errors import FieldError, InsufficientRole, InvalidInput, NotFound
 from factory.events import known_consumers
+from factory.hints import OUTBOX, wake
 from factory.locking import lock
 from factory.models import OutboxEvent, WebhookDelivery, WebhookSubscription
 from factory.recording import audit
 from factory.webhooks.errors import NotSetAside
 
 HANDLERS, STREAMS, WEBHOOK, NOT_SUBSCRIBED = "handlers", "streams", "webhook", "not-subscribed"
+PLATFORM = "PlatformAdmin"
 PREFIXES = {HANDLERS: "handle", STREAMS: "stream"}
 DONE = {HANDLERS: "handled_at", STREAMS: "streamed_at"}
 
@@ -159,41 +161,86 @@ def retry_delivery(
     Guards: an operator of the event's project; a reason. Emits: nothing. Errors: `NotFound`,
     `InvalidInput`, `NotSetAside`.
     """
-    if not reason.strip():
-        raise InvalidInput("Say why.", errors=[FieldError("/reason", "A reason is needed.")])
+    way = _way(ctx, event_id, kind, webhook_id, reason)
+    with connection.cursor() as cursor:
+        cursor.execute(_AGAIN.format(table=way.table, prefix=way.prefix), [way.key])
+    _note(ctx, "RetryDelivery", way, reason)
+    return str(event_id)
+
+
+_PAST = """
+UPDATE {table} SET {done} = clock_timestamp() WHERE id = %s
+"""
+"""What was set aside and is done was skipped: it keeps its tries, its fault and when it was set aside."""
+
+
+@command("SkipDelivery", strict=True)
+def skip_delivery(
+    ctx: Context, *, event_id: UUID, kind: str, webhook_id: UUID | None = None, reason: str
+) -> str:
+    """Go past a set-aside event: its consumer never gets it, and what waits behind it goes on, in order.
+
+    Guards: an operator of the event's project, and of the product's own handlers a PlatformAdmin alone,
+    because what they did not do about the event stays undone; a reason. There is no way back. Emits:
+    nothing. Errors: `NotFound`, `InvalidInput`, `NotSetAside`, `InsufficientRole`.
+    """
+    if kind == HANDLERS and ctx.actor.kind != "system" and PLATFORM not in ctx.actor.roles:
+        raise InsufficientRole(
+            "What the product itself did not do about an event stays undone: only a PlatformAdmin says so."
+        )
+    way = _way(ctx, event_id, kind, webhook_id, reason)
+    with connection.cursor() as cursor:
+        cursor.execute(_PAST.format(table=way.table, done=way.done), [way.key])
+    _note(ctx, "SkipDelivery", way, reason)
+    wake(OUTBOX)
+    return str(event_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The locked row of an event's way to one consumer, where it was set aside."""
+
+    event: OutboxEvent
+    kind: str
+    webhook_id: UUID | None
+    table: str
+    key: UUID
+    prefix: str
+    done: str
+    attempts: int
+    fault: str
+
+
+def _way(ctx: Context, event_id: UUID, kind: str, webhook_id: UUID | None, reason: str) -> Way:
+    """Raises `InvalidInput`, `NotFound`, and `NotSetAside` for what no person has to decide about."""
+    faults = [] if reason.strip() else [FieldError("/reason", "A reason is needed.")]
+    if kind not in KINDS:
+        faults.append(FieldError("/kind", f"One of {', '.join(KINDS)}."))
+    if faults:
+        raise InvalidInput("Say for which consumer, and why.", errors=faults)
     event = lock(OutboxEvent, event_id, missing=_missing())
     if ctx.project_id is not None and event.project_id != ctx.project_id:
         raise _missing()
+    row: OutboxEvent | WebhookDelivery | None = event
+    table, prefix, done = "factory_outboxevent", f"{PREFIXES.get(kind)}_", DONE.get(kind, "")
     if kind == WEBHOOK:
-        _again_to_webhook(ctx, event, webhook_id)
-    elif kind in PREFIXES:
-        if getattr(event, f"{PREFIXES[kind]}_set_aside_at") is None:
-            raise NotSetAside("The event is on its way, or has arrived. There is nothing to send again.")
-        _again("factory_outboxevent", f"{PREFIXES[kind]}_", event.id)
-    else:
-        raise InvalidInput(
-            "There is no such consumer.", errors=[FieldError("/kind", f"One of {', '.join(KINDS)}.")]
-        )
-    audit(
-        ctx, "RetryDelivery", subject=f"event:{event.id}", reason=reason.strip(), stream=event.stream_id,
-        detail={"topic": event.topic, "kind": kind, "webhook": str(webhook_id or "")},
-    )  # fmt: skip
-    return str(event.id)
-
-
-def _again_to_webhook(ctx: Context, event: OutboxEvent, webhook_id: UUID | None) -> None:
-    rows = WebhookDelivery.objects.select_for_update(no_key=True, of=("self",))
-    row = rows.filter(event_id=event.id, subscription_id=webhook_id).first()
+        table, prefix, done = "factory_webhookdelivery", "", "delivered_at"
+        rows = WebhookDelivery.objects.select_for_update(no_key=True, of=("self",))
+        row = rows.filter(event_id=event.id, subscription_id=webhook_id).first()
     if row is None:
         raise _missing()
-    if row.set_aside_at is None:
-        raise NotSetAside("The event is on its way, or has arrived. There is nothing to send again.")
-    _again("factory_webhookdelivery", "", row.id)
+    if getattr(row, f"{prefix}set_aside_at") is None or getattr(row, done) is not None:
+        raise NotSetAside("The event is on its way, has arrived, or was skipped: nothing is to be decided.")
+    attempts, fault = getattr(row, f"{prefix}attempts"), getattr(row, f"{prefix}error")
+    return Way(event, kind, webhook_id, table, row.id, prefix, done, attempts, fault)
 
 
-def _again(table: str, prefix: str, key: UUID) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_AGAIN.format(table=table, prefix=prefix), [key])
+def _note(ctx: Context, action: str, way: Way, reason: str) -> None:
+    told = {"topic": way.event.topic, "kind": way.kind, "webhook": str(way.webhook_id or "")}
+    audit(
+        ctx, action, subject=f"event:{way.event.id}", reason=reason.strip(), stream=way.event.stream_id,
+        detail=told | {"attempts": way.attempts, "fault": way.fault[:200]},
+    )  # fmt: skip
 
 
 def _missing() -> NotFound:

@@ -25,3 +25,4 @@ permit("CloseGoneWebhook", scope=None, roles=(), kinds=("system",), level="tenan
 
 permit("ListConsumers", scope="audit.read", roles=("Operator", *ADMINS), level="tenant")
 permit("RetryDelivery", scope="runs.write", roles=MINDERS, level="tenant")
+permit("SkipDelivery", scope="runs.write", roles=MINDERS, level="tenant")

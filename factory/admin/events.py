@@ -14,7 +14,18 @@ from factory.admin.evidence import EvidenceAdmin, way
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import short, span, when
 from factory.admin.site import Card, Item, card, site
-from factory.consumers import NOT_SUBSCRIBED, Consumer, SetAside, consumers, retry_delivery, set_aside
+from factory.commanding import Command
+from factory.consumers import (
+    HANDLERS,
+    NOT_SUBSCRIBED,
+    PLATFORM,
+    Consumer,
+    SetAside,
+    consumers,
+    retry_delivery,
+    set_aside,
+    skip_delivery,
+)
 from factory.context import Context
 from factory.identity.permissions import may
 from factory.models import OutboxEvent
@@ -38,6 +49,7 @@ class EventAdmin(EvidenceAdmin):
         own = [
             path("consumers/", view(self.consumers_view), name="factory_consumers"),
             path("<uuid:event_id>/retry/", view(require_POST(self.retry_view)), name="factory_event_retry"),
+            path("<uuid:event_id>/skip/", view(require_POST(self.skip_view)), name="factory_event_skip"),
         ]
         return [*own, *super().get_urls()]
 
@@ -53,7 +65,7 @@ class EventAdmin(EvidenceAdmin):
                 "title": "Consumers of events",
                 "consumers": [(_name(each), each, _lag(each)) for each in everyone if _subscribed(each)],
                 "unsubscribed": [each for each in everyone if not _subscribed(each)],
-                "set_aside": [(_told(each), each) for each in set_aside(ctx)],
+                "set_aside": [(_told(each), each, _may_skip(ctx, each)) for each in set_aside(ctx)],
                 "may_retry": may(ctx, "RetryDelivery"),
             }
             response = TemplateResponse(request, "factory/consumers.html", page)
@@ -62,17 +74,28 @@ class EventAdmin(EvidenceAdmin):
 
     def retry_view(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
         """Offer a set-aside event to its consumer again."""
+        told = "The event is offered again, with all its tries before it."
+        return self._about(request, event_id, retry_delivery, told)
+
+    def skip_view(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
+        """Go past a set-aside event, which its consumer then never gets."""
+        told = "The event is skipped. What waited behind it goes on."
+        return self._about(request, event_id, skip_delivery, told)
+
+    def _about(
+        self, request: HttpRequest, event_id: UUID, command: Command[Any, Any], done: str
+    ) -> HttpResponse:
         ctx, sent = context_of(request), request.POST
         return self.act(
             request,
-            lambda: retry_delivery(
+            lambda: command(
                 ctx,
                 event_id=event_id,
                 kind=sent.get("kind", ""),
                 webhook_id=as_uuid(sent.get("webhook", "")),
                 reason=sent.get("reason", ""),
             ),
-            done="The event is offered again, with all its tries before it.",
+            done=done,
             then=reverse("admin:factory_consumers"),
         )
 
@@ -91,6 +114,10 @@ class EventAdmin(EvidenceAdmin):
     @admin.display(description="streams")
     def to_streams(self, row: OutboxEvent) -> str:
         return way(row.streamed_at, row.stream_set_aside_at, row.stream_attempts)
+
+
+def _may_skip(ctx: Context, each: SetAside) -> bool:
+    return may(ctx, "SkipDelivery") and (each.kind != HANDLERS or PLATFORM in ctx.actor.roles)
 
 
 def _subscribed(each: Consumer) -> bool:

@@ -72,7 +72,7 @@ class AuditAdmin(EvidenceAdmin):
 def way(done: Any, aside: Any, attempts: int) -> str:
     """How far an event has come, in words."""
     if done:
-        return "delivered"
+        return f"skipped after {attempts} tries" if aside else "delivered"
     if aside:
         return f"set aside after {attempts} tries"
     return f"retrying, {attempts} tries so far" if attempts else "waiting"

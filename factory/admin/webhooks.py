@@ -179,7 +179,7 @@ def _choices(ctx: Context) -> dict[str, Any]:
 
 def _way(row: WebhookDelivery) -> str:
     if row.delivered_at:
-        return "delivered"
+        return f"skipped after {row.attempts} tries: {row.error}" if row.set_aside_at else "delivered"
     if row.set_aside_at:
         return f"set aside after {row.attempts} tries: {row.error}"
     return f"{row.attempts} tries so far: {row.error}" if row.attempts else "waiting"

@@ -93,7 +93,7 @@ class SetAsideBody(StrictSerializer):
 
 
 class RetryBody(StrictSerializer):
-    """To whom the event is offered again, and why."""
+    """For which consumer the event is offered again or skipped, and why."""
 
     kind = Choice(choices=KINDS)
     webhookId = Identifier(source="webhook_id", required=False, allow_null=True, default=None)

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory import clock
-from factory.consumers import consumers, retry_delivery, set_aside, webhooks_of
+from factory.consumers import consumers, retry_delivery, set_aside, skip_delivery, webhooks_of
 from factory.errors import NotFound
 from factory.models import WebhookSubscription
 from factory.rest.etags import with_etag
@@ -181,4 +181,17 @@ class EventRetry(WebhooksView):
         body = RetryBody.parse(request.data)
         hook = body.pop("webhook_id")
         _, headers = self.do(request, retry_delivery, event_id=event_id, webhook_id=hook, **body)
+        return Response(status=202, headers=headers)
+
+
+@extend_schema(summary="Skip a set-aside event", parameters=[ONCE], request=RetryBody, responses={202: None})
+class EventSkip(WebhooksView):
+    """Go past it for good: its consumer never gets it, and what waits behind it goes on."""
+
+    operation = {"POST": "SkipDelivery"}
+
+    def post(self, request: Request, event_id: UUID) -> Response:
+        body = RetryBody.parse(request.data)
+        hook = body.pop("webhook_id")
+        _, headers = self.do(request, skip_delivery, event_id=event_id, webhook_id=hook, **body)
         return Response(status=202, headers=headers)

@@ -16,4 +16,5 @@ urlpatterns = [
     path("events/consumers", views.ConsumerList.as_view(), name="consumers"),
     path("events/set-aside", views.SetAsideList.as_view(), name="set-aside"),
     path("events/<uuid:event_id>/retry", views.EventRetry.as_view(), name="event-retry"),
+    path("events/<uuid:event_id>/skip", views.EventSkip.as_view(), name="event-skip"),
 ]

@@ -337,6 +337,7 @@ BODIES |= {
     "RotateWebhookSecret": lambda p, i: None,
     "PingWebhook": lambda p, i: None,
     "RetryDelivery": lambda p, i: {"kind": "handlers", "reason": "again"},
+    "SkipDelivery": lambda p, i: {"kind": "streams", "reason": "nobody needs it"},
 }
 BODIES |= {
     "ChangeOwnNotifications": lambda p, i: {"kinds": ["decided"], "version": 0},

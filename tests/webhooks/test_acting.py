@@ -13,10 +13,13 @@ from factory.models import (
     AuditEntry,
     IdempotencyRecord,
     JournalEntry,
+    OutboxEvent,
     User,
     WebhookDelivery,
     WebhookSubscription,
 )
+from factory.relay.delivery import drain
+from factory.relay.destinations import Handlers
 from factory.relay.webhooks import deliver_all
 from factory.tenancy import bound, reading
 from factory.webhooks.signing import SecretUnreadable, opened, sealed
@@ -28,6 +31,7 @@ from tests.support.world import World, context_of, subject_of, world
 from tests.webhooks.receiver import Receiver
 
 HOOKS = "/factory/subscriptions/webhooks"
+CONSUMERS = "/admin/factory/outboxevent/consumers/"
 NEW = {
     "url": "https://hooks.example.com/x",
     "topics": ["run-control.runs.v1.run-completed"],
@@ -238,7 +242,7 @@ def test_what_was_set_aside_is_seen_with_its_reason_and_offered_again(w: World, 
 def test_the_console_lists_consumers_and_offers_again(w: World, receiver: Receiver) -> None:
     webhook_id = set_aside(w, receiver)
     client = browser(w.operator)
-    page = "/admin/factory/outboxevent/consumers/"
+    page = CONSUMERS
     shown = client.get(page).content.decode()
     for words in ("The endpoint answered 422.", "cannot digest this", "StudioBff", "SecretBrokerService"):
         assert words in shown
@@ -250,6 +254,47 @@ def test_the_console_lists_consumers_and_offers_again(w: World, receiver: Receiv
     assert client.post(f"/admin/factory/outboxevent/{event}/retry/", sent).status_code == 302
     with reading(w.system()):
         assert WebhookDelivery.objects.get().set_aside_at is None
+
+
+@pytest.mark.requirement("EVT-48")
+def test_what_was_set_aside_is_skipped_for_good_and_what_waits_behind_it_goes_on(
+    w: World, receiver: Receiver
+) -> None:
+    webhook_id = set_aside(w, receiver)
+    Api.as_(w.workspace_admin).post(f"{HOOKS}/{webhook_id}/ping", None)
+    receiver.reply, before = (lambda _: 204), len(receiver.messages)
+    assert deliver_all(w.tenant) == 0, "The later one waits behind the one that was set aside."
+    with reading(w.system()):
+        event = WebhookDelivery.objects.get(set_aside_at__isnull=False).event_id
+    operator, path = Api.as_(w.operator), f"/factory/events/{event}/skip"
+    hook = {"kind": "webhook", "webhookId": str(webhook_id), "reason": "they took it by hand"}
+    assert operator.post(path, hook | {"reason": " "}).status_code == 400
+    assert Api.as_(w.workspace_admin).post(path, hook).status_code == 403
+    assert operator.post(path, hook).status_code == 202
+    assert problem(operator.post(path, hook))["type"].endswith("not-set-aside")
+    again = operator.post(f"/factory/events/{event}/retry", hook)
+    assert problem(again)["type"].endswith("not-set-aside"), "It would come after what it stood before."
+    assert deliver_all(w.tenant) == 1
+    assert [m.headers["webhook-id"] == str(event) for m in receiver.messages[before:]] == [False]
+    inside = {"kind": "handlers", "webhook": "", "reason": "nothing is to be done about it"}
+    url = f"/admin/factory/outboxevent/{event}/skip/"
+    assert "Go past it" not in browser(w.operator).get(CONSUMERS).content.decode()
+    refused = browser(w.operator).post(url, inside, follow=True).content.decode()
+    assert "only a PlatformAdmin" in refused
+    platform = browser(w.platform_admin)
+    assert "stays undone" in platform.get(CONSUMERS).content.decode()
+    assert "The event is skipped" in platform.post(url, inside, follow=True).content.decode()
+    drain(Handlers(), w.tenant)
+    assert "skipped after 12 tries" in platform.get("/admin/factory/outboxevent/").content.decode()
+    assert operator.get("/factory/events/set-aside").json()["items"] == []
+    with reading(w.system()):
+        assert not OutboxEvent.objects.filter(handled_at__isnull=True).exists()
+    done = [(a.reason, a.detail["fault"]) for a in audits(w.system(), "SkipDelivery") if a.outcome == "done"]
+    assert done == [
+        ("they took it by hand", "The endpoint answered 422."),
+        ("nothing is to be done about it", "ValueError: cannot digest this"),
+    ]
+    assert violations(w.tenant) == []
 
 
 def test_the_auditor_sees_what_was_sent_out_of_order_or_out_of_scope(w: World, receiver: Receiver) -> None:
