@@ -156,3 +156,21 @@ class NotDueYet(Conflict):
 
     code = "not-due-yet"
     title = "The request has not expired"
+
+
+class WaiverNotFound(NotFound):
+    title = "There is no such waiver here"
+
+
+class WaiverOver(Conflict):
+    """Refused, expired or revoked before."""
+
+    code = "waiver-over"
+    title = "The waiver has ended"
+
+
+class WaiverNotAsked(Gone):
+    """The question has lost its object: it was withdrawn, or its time would be over."""
+
+    code = "waiver-withdrawn"
+    title = "Nobody waits for this waiver any more"

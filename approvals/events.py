@@ -4,7 +4,15 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from approvals.states import BREAK_GLASS, DECIDED, POLICY_PUBLISHED, REQUESTED, TERMINAL
+from approvals.states import (
+    BREAK_GLASS,
+    DECIDED,
+    POLICY_PUBLISHED,
+    REQUESTED,
+    TERMINAL,
+    WAIVER_CHANGED,
+    WaiverState,
+)
 from factory.events import Event, Hash, Words, event
 
 
@@ -53,6 +61,7 @@ class ApprovalDecided(Event):
     subject: str | None = None
     on_behalf_of: str | None = None
     break_glass: bool = False
+    waiver_id: UUID | None = None
 
 
 @event(BREAK_GLASS, consumers=("AuditService", "StudioNotificationService"))
@@ -67,6 +76,26 @@ class ApprovalBreakGlass(Event):
     reason: str
     passed_over: list[str]
     subject: str | None = None
+
+
+@event(WAIVER_CHANGED, consumers=("AuditService", "StudioBff", "StudioNotificationService"))
+class WaiverChanged(Event):
+    """An approval in advance was asked for, given or refused, or has ended. `deciders` gave it."""
+
+    waiver_id: UUID
+    tenant_id: str
+    project_id: UUID
+    state: Annotated[str, Words(WaiverState.values)]
+    approval_id: UUID
+    template_id: UUID
+    workflow_id: str
+    release_id: UUID
+    action_class: str
+    environment_ids: list[UUID]
+    expires_at: datetime
+    changed_by: str
+    deciders: list[str]
+    reason: str | None = None
 
 
 @event(POLICY_PUBLISHED)

@@ -1,5 +1,6 @@
 """What approvals do about events of the apps below."""
 
+from approvals import waiving  # noqa: F401  registers what decisions about waivers do
 from approvals.commands import adopt_platform_policy
 from factory.commanding import AlreadyDone
 from factory.context import Context

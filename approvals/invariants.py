@@ -129,7 +129,7 @@ def quorums_reached() -> str:
                           && ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, '')]::text[])
                    AS strange
             FROM approvals_vote WHERE approval_id = a.id AND tenant_id = a.tenant_id) v ON true
-        WHERE (a.quorum > 1 OR a.votes > 0 OR v.cast_ > 0) AND (
+        WHERE a.waiver_id IS NULL AND (a.quorum > 1 OR a.votes > 0 OR v.cast_ > 0) AND (
                a.votes <> coalesce(v.cast_, 0) OR v.strange > 0
                OR (a.state = 'Approved' AND NOT a.break_glass
                    AND (coalesce(v.people, 0) < a.quorum OR NOT coalesce(v.decider, false))))
@@ -189,4 +189,92 @@ def asked_again_as_before() -> str:
            OR o.quorum <> n.quorum OR o.approver_roles <> n.approver_roles
            OR (o.subject_id, o.proposal_hash, o.action_class, o.requester_person, o.author_person)
               <> (n.subject_id, n.proposal_hash, n.action_class, n.requester_person, n.author_person))
+    """
+
+
+@invariant("D10", "What was approved in advance is what its waiver allows, in its time, for none who gave it")
+def waived_as_allowed() -> str:
+    return """
+        SELECT tenant_id, subject, detail FROM (
+            SELECT a.tenant_id, 'approval:' || a.id AS subject, concat_ws(', ',
+                CASE WHEN w.id IS NULL THEN 'it names no waiver that there is' END,
+                CASE WHEN a.decided_by <> 'waiver:' || w.id OR a.decided_person <> w.decided_person
+                     THEN 'decided by ' || a.decided_by END,
+                CASE WHEN (a.project_id, a.release_id, a.action_class)
+                          IS DISTINCT FROM (w.project_id, w.release_id, w.action_class)
+                     THEN 'another project, release or class' END,
+                CASE WHEN a.environment_id IS NULL OR a.environment_id <> ALL (w.environment_ids)
+                     THEN 'another environment' END,
+                CASE WHEN w.decided_at IS NULL OR a.decided_at < w.decided_at
+                          OR a.decided_at >= least(w.expires_at, w.ended_at)
+                     THEN 'not in force at ' || a.decided_at END,
+                CASE WHEN ARRAY[a.requested_by, a.requester_person, s.owner]::text[]
+                          && (ARRAY[w.requested_by, w.requester_person]::text[] || w.deciders::text[])
+                     THEN 'asked for by ' || a.requested_by || ', who gave it' END,
+                CASE WHEN NOT g.approver_roles <@ a.approver_roles OR g.quorum < a.quorum
+                     THEN 'given by fewer or others than its rule names' END) AS detail
+            FROM approvals_approvalrequest a
+            LEFT JOIN approvals_waiver w ON w.id = a.waiver_id AND w.tenant_id = a.tenant_id
+            LEFT JOIN approvals_approvalrequest g ON g.id = w.approval_id AND g.tenant_id = w.tenant_id
+            LEFT JOIN projects_serviceaccount s ON s.subject = a.requested_by AND s.tenant_id = a.tenant_id
+            WHERE a.waiver_id IS NOT NULL OR a.decided_by LIKE 'waiver:%') found
+        WHERE detail <> ''
+    """
+
+
+@invariant("D10b", "A waiver is what was put before those who decided it, and in force by their yes alone")
+def waivers_as_signed() -> str:
+    return """
+        SELECT tenant_id, subject, detail FROM (
+            SELECT w.tenant_id, 'waiver:' || w.id AS subject, concat_ws(', ',
+                CASE WHEN g.id IS NULL OR (g.subject_type, g.subject_id, g.action_class)
+                          <> ('waiver', w.id, 'publication') THEN 'no request is about it' END,
+                CASE WHEN (w.requested_by, w.requester_person, w.author_person)
+                          <> (g.requested_by, g.requester_person, g.author_person)
+                     THEN 'asked for by others than its request says' END,
+                CASE WHEN (w.decided_at IS NOT NULL) <> (g.state = 'Approved') OR (w.decided_at IS NOT NULL
+                          AND (g.break_glass OR (w.decided_at, w.decided_by, w.decided_person)
+                               <> (g.decided_at, g.decided_by, g.decided_person)))
+                     THEN w.state || ', and its request is ' || g.state END,
+                CASE WHEN w.decided_at IS NOT NULL AND NOT (w.deciders::text[] @> p.people
+                          AND p.people @> w.deciders::text[])
+                     THEN 'given by others than it says' END,
+                CASE WHEN NOT (told ->> 'waiverId' = w.id::text AND told ->> 'actionClass' = w.action_class
+                          AND told #>> '{manifest,template,templateId}' = w.template_id::text
+                          AND told #>> '{manifest,template,workflowId}' = w.workflow_id
+                          AND told #>> '{manifest,release,releaseId}' = w.release_id::text
+                          AND (told ->> 'until')::timestamptz = w.expires_at
+                          AND p.places @> w.environment_ids AND w.environment_ids @> p.places)
+                     THEN 'it is not what was signed' END) AS detail
+            FROM approvals_waiver w
+            LEFT JOIN approvals_approvalrequest g ON g.id = w.approval_id AND g.tenant_id = w.tenant_id
+            LEFT JOIN LATERAL (
+                SELECT CASE WHEN o.hash = g.proposal_hash AND g.subject_type = 'waiver'
+                            THEN convert_from(o.content, 'UTF8')::jsonb END AS told
+                FROM approvals_proposal o WHERE o.id = g.proposal_id AND o.tenant_id = g.tenant_id) q ON true
+            LEFT JOIN LATERAL (
+                SELECT (SELECT array_agg(x.who::text) FROM (
+                            SELECT unnest(ARRAY[g.decided_by, g.decided_person, g.decided_for]) AS who
+                            UNION SELECT unnest(ARRAY[v.voter, v.person, v.acting_for]) FROM approvals_vote v
+                            WHERE v.approval_id = g.id AND v.tenant_id = g.tenant_id) x
+                        WHERE x.who <> '') AS people,
+                       (SELECT array_agg((e ->> 'environmentId')::uuid)
+                        FROM jsonb_array_elements(told #> '{manifest,environments}') e) AS places) p ON true
+            ) found
+        WHERE detail <> ''
+    """
+
+
+@invariant("D11", "A use names the waiver that its approval rests on, and was taken while that was in force")
+def used_while_in_force() -> str:
+    return """
+        SELECT u.tenant_id, 'authorization:' || u.id, 'taken at ' || u.authorized_at || ' under the waiver '
+               || coalesce(u.waiver_id::text, 'that it does not name') || ', in force until '
+               || coalesce(least(w.expires_at, w.ended_at)::text, 'never')
+        FROM approvals_authorization u
+        JOIN approvals_approvalrequest a ON a.id = u.approval_id AND a.tenant_id = u.tenant_id
+        LEFT JOIN approvals_waiver w ON w.id = a.waiver_id AND w.tenant_id = a.tenant_id
+        WHERE u.waiver_id IS DISTINCT FROM a.waiver_id OR (a.waiver_id IS NOT NULL AND (
+              w.decided_at IS NULL OR u.authorized_at < w.decided_at
+              OR u.authorized_at >= least(w.expires_at, w.ended_at)))
     """

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from approvals.models import ApprovalRequest, PolicyRevision
+from approvals.models import ApprovalRequest, PolicyRevision, Waiver
 from factory.recovery import Recorded, repairs
 
 
@@ -22,4 +22,26 @@ def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
 
 
 repairs("approvals", ApprovalRequest, _request)
+
+
+def _waiver(row: Waiver, said: Recorded) -> Mapping[str, Any]:
+    """In force only with the names of those who gave it, which stand in the event; else a CHECK refuses."""
+    data, given = said.data, said.state == "Active"
+    deciders = list(data.get("deciders") or row.deciders)
+    ended = said.state in ("Refused", "Revoked", "Expired")
+    by = data.get("changedBy", "")
+    return {
+        "approval_id": data.get("approvalId") or row.approval_id,
+        "deciders": deciders,
+        "decided_at": row.decided_at or (said.at if given or deciders else None),
+        "decided_by": row.decided_by or (by if given else ""),
+        "decided_person": row.decided_person or (by if given else ""),
+        "ended_at": said.at if ended else None,
+        "ended_by": by if ended else "",
+        "end_reason": (data.get("reason") or row.end_reason) if ended else "",
+        "version": row.version + 1,
+    }
+
+
 repairs("approvals", PolicyRevision)
+repairs("approvals", Waiver, _waiver)

@@ -9,6 +9,7 @@ from factory.lifecycle import Edge, Lifecycle
 REQUESTED: Final = "run-control.approvals.v1.approval-requested"
 DECIDED: Final = "run-control.approvals.v1.approval-decided"
 BREAK_GLASS: Final = "run-control.approvals.v1.approval-break-glass"
+WAIVER_CHANGED: Final = "run-control.waivers.v1.waiver-changed"
 POLICY_PUBLISHED: Final = "governance.policies.v1.policy-revision-published"
 
 
@@ -34,11 +35,22 @@ class Decision(TextChoices):
 
 
 class SubjectType(TextChoices):
-    """What a request is about: a run's step, the money of a run, or the publication of a release."""
+    """What a request is about: a run's step, the money of a run, a release's publication, or a waiver."""
 
     RUN = "run"
     SPEND = "spend"
     PUBLICATION = "publication"
+    WAIVER = "waiver"
+
+
+class WaiverState(TextChoices):
+    """An approval given in advance: asked for, in force, or over."""
+
+    REQUESTED = "Requested"
+    ACTIVE = "Active"
+    REFUSED = "Refused"
+    EXPIRED = "Expired"
+    REVOKED = "Revoked"
 
 
 class ActionClass(TextChoices):
@@ -64,6 +76,8 @@ class ActionClass(TextChoices):
 
 
 GATED: Final = frozenset(c for c in ActionClass if c.gated)
+WAIVABLE: Final = ActionClass.SHARED_WRITE.value
+"""The one class that can be approved in advance, and never one above it."""
 
 
 class Effect(TextChoices):
@@ -90,6 +104,7 @@ APPROVAL: Final = Lifecycle(
     "approval",
     edges=(
         Edge("", "Pending", causes=("ApprovalRequested", "AskedAgain"), events=(REQUESTED,)),
+        Edge("", "Approved", causes=("WaiverApplied",), events=(REQUESTED, DECIDED)),
         Edge("Pending", "Pending", causes=("VoteCast",)),
         Edge("Pending", "Approved", causes=("Approve",), events=(DECIDED,), optional=(BREAK_GLASS,)),
         Edge("Pending", "Rejected", causes=("Reject",), events=(DECIDED,), optional=(BREAK_GLASS,)),
@@ -109,4 +124,22 @@ APPROVAL: Final = Lifecycle(
 POLICY: Final = Lifecycle(
     "policy-revision",
     edges=(Edge("", "Published", causes=("Published",), events=(POLICY_PUBLISHED,)),),
+)
+
+WAIVER: Final = Lifecycle(
+    "waiver",
+    edges=(
+        Edge("", "Requested", causes=("WaiverRequested",), events=(WAIVER_CHANGED,)),
+        Edge("Requested", "Requested", causes=("AskedAgain",)),
+        Edge("Requested", "Active", causes=("ApprovalGranted",), events=(WAIVER_CHANGED,)),
+        Edge(
+            "Requested",
+            "Refused",
+            causes=("ApprovalRejected", "ApprovalExpired", "ChangesRequested"),
+            events=(WAIVER_CHANGED,),
+        ),
+        Edge("Requested", "Revoked", causes=("RevokeRequested", "TemplateRetired"), events=(WAIVER_CHANGED,)),
+        Edge("Active", "Revoked", causes=("RevokeRequested", "TemplateRetired"), events=(WAIVER_CHANGED,)),
+        Edge("Active", "Expired", causes=("ExpiresAtPassed",), events=(WAIVER_CHANGED,)),
+    ),
 )

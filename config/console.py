@@ -83,6 +83,7 @@ NAVIGATION = [
         HOME,
         _entry("Approvals", "inbox", "approvals_approvalrequest_changelist"),
         _entry("Runs", "play_circle", "runs_run_changelist"),
+        _entry("Run templates", "content_copy", "runs_runtemplate_changelist"),
         _entry("Needs an operator", "help", "runs_step_changelist"),
         _entry("Workers", "dns", "runs_worker_changelist"),
         {
@@ -98,6 +99,7 @@ NAVIGATION = [
         _entry("Aliases", "sell", "registry_alias_changelist"),
         _entry("Evaluations", "fact_check", "registry_evaluationrecord_changelist"),
         _entry("Policy", "shield", "approvals_policyrevision_changelist"),
+        _entry("Waivers", "verified", "approvals_waiver_changelist"),
     ),
     _group(
         "Money",

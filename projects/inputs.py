@@ -9,7 +9,7 @@ from projects.models import SLUG, SLUG_WORDS
 from projects.states import GRANTS, ROLES, Role
 
 SERVICE_PREFIX = "service:"
-RESERVED_PREFIXES = (SERVICE_PREFIX, "system:", "worker:", "policy:")
+RESERVED_PREFIXES = (SERVICE_PREFIX, "system:", "worker:", "policy:", "waiver:")
 _SLUG = re.compile(SLUG)
 
 

@@ -18,7 +18,7 @@ from registry.errors import (
     UnknownAlias,
     UnknownWorkflow,
 )
-from registry.input_schemas import input_faults
+from registry.input_schemas import input_faults, schema_faults
 from registry.models import (
     Alias,
     AliasMove,
@@ -31,7 +31,7 @@ from registry.models import (
 )
 from registry.states import HOLDS_VERSION, LOADABLE, STRICTNESS, InFlight, ReleaseState
 
-__all__ = ["AliasView", "ReleaseView", "input_faults"]
+__all__ = ["AliasView", "ReleaseView", "input_faults", "schema_faults"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,14 @@ def pinnable(workflow_id: str) -> list[tuple[ReleaseView, tuple[str, ...]]]:
         for row in rows
         if _workflow(row, workflow_id) is not None
     ]
+
+
+def profiles_of_workflow(workflow_id: str) -> frozenset[str]:
+    """The model profiles that some Published release with this workflow knows. Raises UnknownWorkflow."""
+    found = pinnable(workflow_id)
+    if not found:
+        raise _unknown_workflow(workflow_id)
+    return frozenset(name for release, _ in found for name in model_profiles(release.id))
 
 
 def _unknown_workflow(workflow_id: str, where: str = "") -> UnknownWorkflow:

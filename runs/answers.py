@@ -34,6 +34,7 @@ class DecisionNote:
     reason: str
     decided_by: str
     decided_at: datetime
+    waiver_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

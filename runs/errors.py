@@ -132,6 +132,46 @@ class EnvironmentUnknown(Unprocessable):
     title = "The environment is not one of the project"
 
 
+class TemplateNotFound(NotFound):
+    title = "There is no such run template here"
+
+
+class TemplateUnknown(Unprocessable):
+    code = "template-unknown"
+    title = "There is no such run template"
+
+
+class TemplateRetired(Unprocessable):
+    """What rests on a template is not begun once it is retired."""
+
+    code = "template-retired"
+    title = "The run template is retired"
+
+
+class TemplateFixesIt(Unprocessable):
+    """A submission said otherwise about what its template fixes."""
+
+    code = "template-fixes-it"
+    title = "The run template fixes it otherwise"
+
+
+class TemplateNameTaken(Conflict):
+    code = "template-name-taken"
+    title = "Another run template has this name"
+
+
+class TemplateEnded(Conflict):
+    code = "template-ended"
+    title = "The run template is retired already"
+
+
+class NothingToWaive(Unprocessable):
+    """No step of the workflow is of the one class that can be approved in advance."""
+
+    code = "nothing-to-waive"
+    title = "Nothing of the workflow can be approved in advance"
+
+
 class PreviousRunUnknown(Unprocessable):
     code = "previous-run-unknown"
     title = "There is no such previous run"

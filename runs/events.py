@@ -172,3 +172,18 @@ class LeaseExpired(Event):
     attempt_id: UUID
     lease_id: UUID
     holder: str
+
+
+@event(states.RUN_TEMPLATE_CHANGED)
+class RunTemplateChanged(Event):
+    """A template was made, or retired. It never changes otherwise: `contentHash` is that of what it fixes."""
+
+    template_id: UUID
+    tenant_id: str
+    project_id: UUID
+    name: str
+    state: Annotated[str, Words(states.TemplateState.values)]
+    workflow_id: str
+    content_hash: Hash
+    changed_by: str
+    reason: str | None = None

@@ -244,3 +244,65 @@ def kill_switch_finished() -> str:
         WHERE r.state IN ('Accepted', 'Running', 'WaitingForApproval')
           AND p.killing_since + interval '{ORDERED} seconds' < clock_timestamp()
     """
+
+
+@invariant("B13", "A run under a template is what the template fixes, and began while it was there")
+def templates_followed() -> str:
+    return """
+        SELECT r.tenant_id, 'run:' || r.id, 'not what the template '
+               || coalesce(t.name, s.content #>> '{template,id}', 'that is not there') || ' fixes'
+        FROM runs_run r
+        LEFT JOIN runs_snapshot s ON s.id = r.snapshot_id AND s.tenant_id = r.tenant_id
+        LEFT JOIN runs_runtemplate t ON t.id = r.template_id AND t.tenant_id = r.tenant_id
+        WHERE s.content #>> '{template,id}' IS DISTINCT FROM r.template_id::text
+           OR s.content #>> '{template,hash}' IS DISTINCT FROM t.content_hash
+           OR (t.id IS NOT NULL AND (
+               (r.project_id, r.workflow_id, r.model_profile_id, r.limits)
+               <> (t.project_id, t.workflow_id, t.model_profile_id, t.limits)
+               OR r.created_at < t.created_at OR r.created_at >= t.retired_at))
+    """
+
+
+@invariant("B14", "What was approved in advance is a step of the class, in a run that its waiver is about")
+def waived_for_their_runs() -> str:
+    return """
+        SELECT a.tenant_id, 'approval:' || a.id, 'given in advance by the waiver ' || w.id || ' to '
+               || coalesce(s.side_effect_class || ' of ' || r.workflow_id, 'no run')
+        FROM approvals_approvalrequest a
+        JOIN approvals_waiver w ON w.id = a.waiver_id AND w.tenant_id = a.tenant_id
+        LEFT JOIN runs_run r ON r.id = a.run_id AND r.tenant_id = a.tenant_id
+        LEFT JOIN runs_step s ON s.id = a.step_id AND s.tenant_id = a.tenant_id
+        WHERE r.id IS NULL OR s.id IS NULL OR s.side_effect_class <> w.action_class
+           OR (r.template_id, r.workflow_id, r.release_id, r.requester_person)
+              IS DISTINCT FROM (w.template_id, w.workflow_id, w.release_id, a.requester_person)
+           OR r.environment_id IS NULL OR r.environment_id <> ALL (w.environment_ids)
+    """
+
+
+@check("B15", "A template is what its hash says, and so is what was signed about it")
+def templates_genuine(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
+    cursor.execute(
+        "SELECT tenant_id, id, workflow_id, model_profile_id, limits::text, input_schema::text, content_hash "
+        "FROM runs_runtemplate"
+    )
+    for tenant_id, template_id, workflow_id, profile, limits, schema, stored in cursor.fetchall():
+        found = digest(
+            {
+                "workflowId": workflow_id,
+                "modelProfileId": profile,
+                "limits": json.loads(limits),
+                "inputSchema": None if schema is None else json.loads(schema),
+            }
+        )
+        if found != stored:
+            yield tenant_id, f"run-template:{template_id}", f"hashes to {found}, stored is {stored}"
+    cursor.execute("""
+        SELECT t.tenant_id, 'waiver:' || w.id, 'signed was ' || coalesce(
+               convert_from(p.content, 'UTF8')::jsonb #>> '{manifest,template,hash}', 'no template')
+        FROM approvals_waiver w JOIN runs_runtemplate t ON t.id = w.template_id AND t.tenant_id = w.tenant_id
+        JOIN approvals_approvalrequest g ON g.id = w.approval_id AND g.tenant_id = w.tenant_id
+        JOIN approvals_proposal p ON p.id = g.proposal_id AND p.hash = g.proposal_hash
+        WHERE convert_from(p.content, 'UTF8')::jsonb #>> '{manifest,template,hash}'
+              IS DISTINCT FROM t.content_hash
+    """)
+    yield from cursor.fetchall()

@@ -9,10 +9,16 @@ from projects.states import ROLES, Role
 
 SUBMITTERS = (Role.REQUESTER, Role.OPERATOR, Role.WORKSPACE_ADMIN)
 KEEPERS = (Role.OPERATOR, Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN)
+TEMPLATERS = (Role.OPERATOR, Role.WORKSPACE_ADMIN)
 WORKERS = ("worker",)
 HOUSE = ("system",)
 
 permit("SubmitRun", scope="runs.write", roles=SUBMITTERS)
+permit("CreateRunTemplate", scope="runs.write", roles=TEMPLATERS)
+permit("RetireRunTemplate", scope="runs.write", roles=KEEPERS)
+permit("RequestWaiver", scope="runs.write", roles=TEMPLATERS)
+permit("ListRunTemplates", scope="runs.read", roles=ROLES)
+permit("ReadRunTemplate", scope="runs.read", roles=ROLES)
 permit("CancelRun", scope="runs.write", roles=None)
 permit("ResolveUncertainStep", scope="runs.write", roles=(Role.OPERATOR,))
 

@@ -1,6 +1,6 @@
-"""The words of runs, and the four state machines: run, step, attempt, lease.
+"""The words of runs, and the four state machines: run, step, attempt, lease; and that of run templates.
 
-All four stand in one chain, the run's, so that its journal tells the whole story in order.
+The four stand in one chain, the run's, so that its journal tells the whole story in order.
 """
 
 from typing import Final
@@ -20,6 +20,7 @@ LEASE_EXPIRED: Final = "run-control.leases.v1.lease-expired"
 STEP_READY: Final = "workflow-engine.steps.v1.step-ready"
 WORKFLOW_RUN_COMPLETED: Final = "workflow-engine.runs.v1.workflow-run-completed"
 WORKFLOW_RUN_FAILED: Final = "workflow-engine.runs.v1.workflow-run-failed"
+RUN_TEMPLATE_CHANGED: Final = "run-control.run-templates.v1.run-template-changed"
 
 
 class RunState(TextChoices):
@@ -30,6 +31,13 @@ class RunState(TextChoices):
     COMPLETED = "Completed"
     FAILED = "Failed"
     CANCELLED = "Cancelled"
+
+
+class TemplateState(TextChoices):
+    """A template is not changed: it is retired, and another takes its name."""
+
+    ACTIVE = "Active"
+    RETIRED = "Retired"
 
 
 class StepState(TextChoices):
@@ -225,5 +233,13 @@ LEASE: Final = Lifecycle(
         Edge("Held", "Expired", causes=("LeaseExpired", "Restored"), events=(LEASE_EXPIRED,)),
         Edge("Offered", "Expired", causes=("LeaseExpired", "Restored"), events=(LEASE_EXPIRED,)),
         Edge("Offered", "Revoked", causes=("RunCancelled", "RunEnded", "WorkerDrained")),
+    ),
+)
+
+RUN_TEMPLATE: Final = Lifecycle(
+    "run-template",
+    (
+        Edge("", "Active", causes=("Created",), events=(RUN_TEMPLATE_CHANGED,)),
+        Edge("Active", "Retired", causes=("RetireRequested",), events=(RUN_TEMPLATE_CHANGED,)),
     ),
 )

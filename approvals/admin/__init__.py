@@ -1,5 +1,5 @@
-"""The inbox and the pages of the policy."""
+"""The inbox, the pages of the policy, and those of waivers."""
 
-from approvals.admin import cards, inbox, policies
+from approvals.admin import cards, inbox, policies, waivers
 
-__all__ = ["cards", "inbox", "policies"]
+__all__ = ["cards", "inbox", "policies", "waivers"]

@@ -56,6 +56,7 @@ class Whose(admin.SimpleListFilter):
             ("pending", "All pending"),
             ("closed", "Closed"),
             ("break-glass", "Decided by break-glass"),
+            ("waived", "Approved in advance"),
         ]
 
     def queryset(
@@ -67,6 +68,8 @@ class Whose(admin.SimpleListFilter):
             return queryset.filter(state=ApprovalState.PENDING)
         if self.value() == "break-glass":
             return queryset.filter(break_glass=True)
+        if self.value() == "waived":
+            return queryset.filter(waiver__isnull=False)
         if self.value() == "closed":
             return queryset.exclude(state=ApprovalState.PENDING)
         return queryset
@@ -208,6 +211,8 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         marks = [badge(row.state)]
         if row.state == ApprovalState.PENDING and row.quorum > 1:
             marks.append(outline(f"{row.votes} of {row.quorum}"))
+        if row.waiver_id is not None:
+            marks.append(outline("in advance"))
         if row.break_glass:
             marks.append(outline("break-glass"))
         if row.nobody_eligible and row.state == ApprovalState.PENDING:
@@ -222,6 +227,8 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     def run(self, row: ApprovalRequest) -> SafeString:
         if row.subject_type == SubjectType.PUBLICATION:
             return SafeString("publication")
+        if row.subject_type == SubjectType.WAIVER:
+            return SafeString("waiver")
         return short(row.run_id)
 
     @admin.display(description="age")

@@ -129,6 +129,11 @@ def _lead(view: ApprovalView) -> str:
     """What a yes means, in one sentence, before anything is read."""
     if view.subject_type == "spend":
         return "If you approve, this run may cost up to so much, and begins. Nothing has been spent yet."
+    if view.subject_type == "waiver":
+        return (
+            "If you approve, nobody is asked any more about the writes that are named below, until its end. "
+            "It serves neither who asks for it nor you."
+        )
     if view.subject_type == "run" and view.consumed_by_its_decision:
         return "The run asks a person and waits. It goes on with your answer, and not without one."
     yes = "If you approve" if view.quorum == 1 else f"Once {view.quorum} different people have approved"
@@ -145,6 +150,12 @@ def _consequence(view: ApprovalView) -> dict[str, str]:
             "approve": "The release is published, and the alias latest names it.",
             "reject": "The release goes back to Draft. Nothing is published.",
             "request_changes": "The release goes back to Draft with your words.",
+        }
+    if view.subject_type == "waiver":
+        return {
+            "approve": "Each such write is approved at once and names this waiver. It can be revoked.",
+            "reject": "Nothing is allowed in advance: people are asked about each write.",
+            "request_changes": "It is refused with your words, and can be asked for again.",
         }
     if view.subject_type == "spend":
         return {
@@ -178,7 +189,9 @@ def outcome_words(view: ApprovalView) -> str:
 
 
 def _who(view: ApprovalView) -> str:
-    """Who decided, and how they came to: both names of a delegation, and the broken glass."""
+    """Who decided, and how they came to: both names of a delegation, the broken glass, or a waiver."""
+    if view.waiver_id is not None:
+        return f"a waiver, which {view.decided_person} had given"
     who = f"{view.decided_by} for {view.decided_for}" if view.decided_for else view.decided_by
     return f"{who}, breaking the glass" if view.break_glass else who
 

@@ -38,6 +38,7 @@ from factory.locking import lock
 from factory.recording import audit
 from projects.operations import loan_holds
 
+PROPOSED_AGAIN = frozenset({SubjectType.PUBLICATION, SubjectType.WAIVER})
 CAUSES = {
     Decision.APPROVE: "Approve",
     Decision.REJECT: "Reject",
@@ -106,7 +107,7 @@ def decide(
         enough = vote is None or vote.is_enough()
         genuine(row.proposal, row.proposal_hash)
         subject = subject_of(row.subject_type)
-        _require_answerable(row, answer)
+        _require_answerable(row, answer, break_glass)
         outdated = subject.still_current(ctx, approval_view(row))
         if outdated is not None:
             raise outdated
@@ -255,9 +256,14 @@ def _about(refusal: DomainError, row: ApprovalRequest) -> DomainError:
     return refusal
 
 
-def _require_answerable(row: ApprovalRequest, answer: Decision) -> None:
-    """Changes are for somebody who proposes again: a worker, or a release's author."""
-    if answer is not Decision.REQUEST_CHANGES or row.subject_type == SubjectType.PUBLICATION:
+def _require_answerable(row: ApprovalRequest, answer: Decision, break_glass: bool) -> None:
+    """Changes are for somebody who proposes again: a worker, a release's author, or who wants a waiver.
+
+    Break-glass is for what cannot wait; an approval in advance can, and a broken glass does not stay broken.
+    """
+    if break_glass and row.subject_type == SubjectType.WAIVER:
+        raise AnswerNotPossible("No glass is broken for a waiver: those whom the rule names decide it.")
+    if answer is not Decision.REQUEST_CHANGES or row.subject_type in PROPOSED_AGAIN:
         return
     if row.consumed_by_its_decision:
         what = "the money of a run" if row.subject_type == SubjectType.SPEND else "a human step"

@@ -24,6 +24,23 @@ class Migration(migrations.Migration):
             f"ALTER TABLE {PROPOSALS} DROP CONSTRAINT proposal_hash_is_of_content; "
             f"ALTER TABLE {PROPOSALS} DROP CONSTRAINT proposal_size_is_of_content",
         ),
+        TenantWalls("Waiver", scan=("id", "tenant_id", "state", "version", "expires_at")),
+        MutableColumns(
+            "Waiver",
+            columns=(
+                "state",
+                "version",
+                "approval_id",
+                "decided_by",
+                "decided_person",
+                "decided_at",
+                "deciders",
+                "ended_at",
+                "ended_by",
+                "end_reason",
+            ),
+        ),
+        JournalRequired("Waiver"),
         TenantWalls("ApprovalRequest", scan=("id", "tenant_id", "state", "version", "expires_at")),
         MutableColumns(
             "ApprovalRequest",

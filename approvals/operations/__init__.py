@@ -8,16 +8,21 @@ from approvals.errors import AnswerNotPossible, PolicyDenied
 from approvals.operations.asking import ask_again, open_request
 from approvals.operations.closing import cancel_pending, close, supersede
 from approvals.operations.using import consume, start_validity
+from approvals.operations.waiver_requests import Terms, request_waiver
+from approvals.operations.waiving import end_waivers_of
 from approvals.selectors import unused_approved
 
 __all__ = [
     "AnswerNotPossible",
     "PolicyDenied",
+    "Terms",
     "ask_again",
     "cancel_pending",
     "close",
     "consume",
+    "end_waivers_of",
     "open_request",
+    "request_waiver",
     "start_validity",
     "supersede",
     "unused_approved",

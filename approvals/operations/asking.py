@@ -1,7 +1,7 @@
 """Opening a request: what is asked, by whom, and who may answer, all of it fixed from here on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,9 @@ from approvals import kinds
 from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch
 from approvals.events import ApprovalRequested
 from approvals.models import MAX_PROPOSAL_BYTES, MAX_SUMMARY, ApprovalRequest, Proposal
-from approvals.operations.closing import supersede
+from approvals.operations.closing import decided, supersede
+from approvals.operations.question import Question
+from approvals.operations.waiving import serving
 from approvals.selectors import (
     ApprovalView,
     PolicyView,
@@ -46,39 +48,6 @@ CARRIED = (
 """What a question keeps when it is asked once more."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What is asked, as it will be stored."""
-
-    project_id: UUID | None
-    subject_type: SubjectType
-    subject_id: UUID
-    run_id: UUID | None
-    step_id: UUID | None
-    attempt_id: UUID | None
-    release_id: UUID | None
-    environment_id: UUID | None
-    action_class: str
-    summary: str
-    proposal_hash: str
-    requested_by: str
-    requester_person: str
-    author_person: str
-    approvers: Mapping[str, Any] | None
-
-    @property
-    def is_human(self) -> bool:
-        """A step that is nothing but a person's answer: whatever its class, it is always gated."""
-        return self.subject_type is SubjectType.RUN and self.attempt_id is None
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What makes two questions be about the same thing."""
-        if self.subject_type is SubjectType.RUN:
-            return {"subject_type": self.subject_type, "step_id": self.step_id}
-        return {"subject_type": self.subject_type, "subject_id": self.subject_id}
-
-
 @operation
 def open_request(
     ctx: Context,
@@ -100,20 +69,23 @@ def open_request(
     project_id: UUID | None = None,
     proposal_hash: str | None = None,
     approvers: Mapping[str, Any] | None = None,
+    template_id: UUID | None = None,
 ) -> ApprovalView:
     """Ask for a decision about exactly this proposal; `ApprovalRequested`.
 
     The same question again gives the same request while it is Pending, and its answer once there is one
     that still counts. Another proposal of the same step makes the pending one Stale first. Whoever is
     named by `requested_by`, `requester_person` or `author_person` can never decide. `approvers` are the
-    words of a workflow's node: fewer roles or a larger quorum than the policy's.
+    words of a workflow's node: fewer roles or a larger quorum than the policy's. A run of the template
+    `template_id` may be served by a waiver: then the request is opened already Approved for exactly this
+    hash, and names the waiver; `ApprovalRequested` and `ApprovalDecided`.
 
     Raises `PolicyDenied`, `ApprovalNotNeeded` (the policy allows it), `TooLarge` past 1 MiB,
     `ProposalHashMismatch` when `proposal_hash` is given and is another, `ProposalNotReadable` for what is
     of no known kind or not whole, `InvalidInput`, `Unprocessable`.
     """
     content = _bounded(proposal, proposal_hash)
-    question = _Question(
+    question = Question(
         project_id=project_id or ctx.project_id,
         subject_type=SubjectType(subject_type),
         subject_id=subject_id,
@@ -129,6 +101,7 @@ def open_request(
         requester_person=requester_person,
         author_person=author_person,
         approvers=approvers,
+        template_id=template_id,
     )
     return _standing_answer(question) or _ask(ctx, question, content, policy)
 
@@ -150,7 +123,7 @@ def _worded(summary: str) -> str:
     return summary
 
 
-def _standing_answer(question: _Question) -> ApprovalView | None:
+def _standing_answer(question: Question) -> ApprovalView | None:
     """The newest request that already answers this question, or will."""
     wanted: dict[str, Any] = {
         "proposal_hash": question.proposal_hash,
@@ -162,7 +135,7 @@ def _standing_answer(question: _Question) -> ApprovalView | None:
     return next((view for view in views if _still_answers(view, question, at)), None)
 
 
-def _still_answers(view: ApprovalView, question: _Question, at: datetime) -> bool:
+def _still_answers(view: ApprovalView, question: Question, at: datetime) -> bool:
     if view.is_pending:
         return True
     if question.subject_type is not SubjectType.RUN:
@@ -172,8 +145,9 @@ def _still_answers(view: ApprovalView, question: _Question, at: datetime) -> boo
     return view.use(at) == "not-yet-used" or view.state == ApprovalState.REJECTED or view.sent_back
 
 
-def _ask(ctx: Context, question: _Question, content: bytes, policy: PolicyView) -> ApprovalView:
+def _ask(ctx: Context, question: Question, content: bytes, policy: PolicyView) -> ApprovalView:
     verdict = _gate(question, policy)
+    waiver = serving(ctx, question, verdict)
     for older in ApprovalRequest.objects.filter(**question.about, state=ApprovalState.PENDING):
         supersede(ctx, older.id)
     at = clock.now()
@@ -181,9 +155,22 @@ def _ask(ctx: Context, question: _Question, content: bytes, policy: PolicyView) 
     save(proposal)
     row = _request(question, proposal, policy, verdict)
     row.tenant_id = ctx.tenant_id
+    if waiver is not None:
+        row.open_under(waiver, at=at, expires_at=at + verdict.expires_in)
+        return _waived(ctx, row)
     row.open(at=at, expires_at=at + verdict.expires_in)
     genuine(proposal, row.proposal_hash)
     return _opened(ctx, row, "ApprovalRequested")
+
+
+def _waived(ctx: Context, row: ApprovalRequest) -> ApprovalView:
+    """Nobody is asked: the waiver's deciders have said yes before. It is told like any request and answer."""
+    detail = {"decision": row.decision, "proposalHash": row.proposal_hash, "waiverId": row.waiver_id}
+    record(ctx, row, "WaiverApplied", _requested(row), decided(row), detail=detail)
+    audit(
+        ctx, "ApplyWaiver", subject=f"approval:{row.id}", reason=row.reason, detail=detail, stream=row.stream
+    )
+    return approval_view(row)
 
 
 def _opened(ctx: Context, row: ApprovalRequest, cause: str) -> ApprovalView:
@@ -212,7 +199,7 @@ def ask_again(ctx: Context, row: ApprovalRequest) -> ApprovalView:
     return _opened(ctx, again, "AskedAgain")
 
 
-def _gate(question: _Question, policy: PolicyView) -> Verdict:
+def _gate(question: Question, policy: PolicyView) -> Verdict:
     """The pinned revision's answer, which must be that somebody decides."""
     environment = None
     if question.environment_id is not None:
@@ -233,9 +220,7 @@ def _gate(question: _Question, policy: PolicyView) -> Verdict:
     return verdict
 
 
-def _request(
-    question: _Question, proposal: Proposal, policy: PolicyView, verdict: Verdict
-) -> ApprovalRequest:
+def _request(question: Question, proposal: Proposal, policy: PolicyView, verdict: Verdict) -> ApprovalRequest:
     return ApprovalRequest(
         project_id=question.project_id,
         subject_type=question.subject_type,

@@ -42,7 +42,7 @@ def cancel_pending(
     at = clock.now()
     for row in rows:
         row.cancel(at=at)
-    record_many(ctx, [Move(row, cause, [_decided(row)], _detail(row)) for row in rows])
+    record_many(ctx, [Move(row, cause, [decided(row)], _detail(row)) for row in rows])
     for row in rows:
         _time(ctx, row)
     return [approval_view(row) for row in rows]
@@ -50,22 +50,8 @@ def cancel_pending(
 
 def close(ctx: Context, row: ApprovalRequest, cause: str, *more: Event) -> None:
     """Record that a request is closed, and tell it; with what else this closing tells."""
-    record(ctx, row, cause, _decided(row), *more, detail=_detail(row))
+    record(ctx, row, cause, decided(row), *more, detail=_detail(row))
     _time(ctx, row)
-
-
-def _decided(row: ApprovalRequest) -> ApprovalDecided:
-    return ApprovalDecided(
-        approval_id=row.id,
-        run_id=row.run_id,
-        tenant_id=row.tenant_id,
-        state=row.state,
-        decided_by=row.decided_by or None,
-        reason=row.reason or None,
-        subject=None if row.subject_type == SubjectType.RUN else f"{row.subject_type}:{row.subject_id}",
-        on_behalf_of=row.decided_for or None,
-        break_glass=row.break_glass,
-    )
 
 
 def _time(ctx: Context, row: ApprovalRequest) -> None:
@@ -86,3 +72,19 @@ def _detail(row: ApprovalRequest) -> dict[str, Any]:
     if row.break_glass:
         told |= {"breakGlass": True, "passedOver": row.passed_over}
     return told
+
+
+def decided(row: ApprovalRequest) -> ApprovalDecided:
+    """The event of a request that is closed as it is now."""
+    return ApprovalDecided(
+        approval_id=row.id,
+        run_id=row.run_id,
+        tenant_id=row.tenant_id,
+        state=row.state,
+        decided_by=row.decided_by or None,
+        reason=row.reason or None,
+        subject=None if row.subject_type == SubjectType.RUN else f"{row.subject_type}:{row.subject_id}",
+        on_behalf_of=row.decided_for or None,
+        break_glass=row.break_glass,
+        waiver_id=row.waiver_id,
+    )

@@ -11,6 +11,7 @@ from approvals.errors import (
     NotAuthorized,
 )
 from approvals.models import ApprovalRequest, Authorization
+from approvals.operations.waiving import hold_waiver_of
 from approvals.selectors import (
     AuthorizationView,
     authorization_view,
@@ -46,6 +47,7 @@ def consume(
     `AuthorizationUsed`, `ApprovalExpired` and `ApprovalLapsed` (410), `ProposalCorrupted`.
     """
     missing = ApprovalNotFound(f"There is no approval {approval_id} here.")
+    hold_waiver_of(ctx, approval_id)
     row = lock(ApprovalRequest, approval_id, missing=missing)
     wanted = Authorization(
         approval_id=row.id,
@@ -55,6 +57,7 @@ def consume(
         lease_id=lease_id,
         fencing_token=fencing_token,
         proposal_hash=proposal_hash,
+        waiver_id=row.waiver_id,
         authorized_by=ctx.actor.subject,
     )
     _require_covered(row, wanted)
@@ -112,6 +115,7 @@ def _take(ctx: Context, row: ApprovalRequest, wanted: Authorization) -> Authoriz
         "leaseId": wanted.lease_id,
         "fencingToken": wanted.fencing_token,
         "proposalHash": wanted.proposal_hash,
+        **({"waiverId": wanted.waiver_id} if wanted.waiver_id else {}),
     }
     record(ctx, row, "Authorized", detail=used)
     return authorization_view(wanted)
@@ -125,4 +129,5 @@ def _require_valid(row: ApprovalRequest, at: datetime) -> None:
         raise NotAuthorized(f"The request is {row.state}, not approved.")
     until = valid_until(row, at)
     if until is not None and at >= until:
-        raise ApprovalLapsed(f"The approval was good until {until.isoformat()}, and was not used.")
+        whose = "waiver that allowed it" if row.waiver and until == row.waiver.end else "approval"
+        raise ApprovalLapsed(f"The {whose} was good until {until.isoformat()}, and was not used. Ask again.")

@@ -28,6 +28,7 @@ class AuthorizationBody(StrictSerializer):
     attemptId = Identifier(source="attempt_id")
     leaseId = Identifier(source="lease_id")
     fencingToken = Whole(source="fencing_token")
+    waiverId = Identifier(source="waiver_id", allow_null=True)
     authorizedBy = Text(source="authorized_by")
     authorizedAt = Moment(source="authorized_at")
 
@@ -59,6 +60,7 @@ class ApprovalBody(StrictSerializer):
     requestedAt = Moment(source="requested_at")
     expiresAt = Moment(source="expires_at")
     renews = Identifier(allow_null=True)
+    waiverId = Identifier(source="waiver_id", allow_null=True)
     state = Choice(choices=ApprovalState.choices)
     version = Whole()
     votes = Whole()

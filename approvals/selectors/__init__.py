@@ -55,6 +55,14 @@ from approvals.selectors.views import (
     valid_until,
 )
 from approvals.selectors.visibility import may_see_proposal, mine, reachable, reads_payloads, visible
+from approvals.selectors.waivers import (
+    WaiverView,
+    view_of_waiver,
+    waiver_view,
+    waivers,
+    waivers_of_template,
+    with_uses,
+)
 
 __all__ = [
     "ApprovalView",
@@ -66,6 +74,7 @@ __all__ = [
     "ProposalView",
     "Right",
     "Verdict",
+    "WaiverView",
     "approval",
     "approval_view",
     "approvals_by_id",
@@ -105,8 +114,13 @@ __all__ = [
     "spend_threshold",
     "unused_approved",
     "valid_until",
+    "view_of_waiver",
     "visible",
     "votes_judged",
     "votes_of",
+    "waiver_view",
+    "waivers",
+    "waivers_of_template",
     "who_may_decide",
+    "with_uses",
 ]

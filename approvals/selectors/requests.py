@@ -31,7 +31,8 @@ def requests() -> QuerySet[ApprovalRequest]:
     """All requests of the tenant in scope, with what a view of them needs."""
     at = Func(function="clock_timestamp", output_field=DateTimeField())
     paused = Paused(F("project_id"), F("valid_until") - F("valid_for"), F("valid_until"), at)
-    rows: QuerySet[ApprovalRequest] = ApprovalRequest.objects.select_related("project", "environment")
+    beside = ("project", "environment", "waiver")
+    rows: QuerySet[ApprovalRequest] = ApprovalRequest.objects.select_related(*beside)
     rows = rows.annotate(paused=Case(When(valid_until__isnull=False, then=paused), default=timedelta(0)))
     return rows.prefetch_related("authorizations")
 

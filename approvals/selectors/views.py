@@ -56,6 +56,7 @@ class AuthorizationView:
     lease_id: UUID
     fencing_token: int
     proposal_hash: str
+    waiver_id: UUID | None
     authorized_by: str
     authorized_at: datetime
 
@@ -70,6 +71,7 @@ def authorization_view(row: Authorization) -> AuthorizationView:
         lease_id=row.lease_id,
         fencing_token=row.fencing_token,
         proposal_hash=row.proposal_hash,
+        waiver_id=row.waiver_id,
         authorized_by=row.authorized_by,
         authorized_at=row.authorized_at,
     )
@@ -108,6 +110,7 @@ class ApprovalView:
     requested_at: datetime
     expires_at: datetime
     renews: UUID | None
+    waiver_id: UUID | None
     state: str
     version: int
     votes: int
@@ -153,19 +156,26 @@ class ApprovalView:
 
 
 def valid_until(row: ApprovalRequest, at: datetime) -> datetime | None:
-    """The end of an approval's validity as of `at`: it stands still while the project is suspended."""
+    """The end of an approval's validity as of `at`: it stands still while the project is suspended.
+
+    An approval in advance ends with its waiver at the latest, which waits for nobody.
+    """
     if row.valid_until is None:
-        return None
+        return row.waiver.end if row.waiver else None
     since = row.valid_until - row.valid_for
-    return row.valid_until + paused(row.project_id, since, row.valid_until, at)
+    return _with_waiver(row, row.valid_until + paused(row.project_id, since, row.valid_until, at))
+
+
+def _with_waiver(row: ApprovalRequest, own: datetime) -> datetime:
+    return min(own, row.waiver.end) if row.waiver else own
 
 
 def _shown_end(row: ApprovalRequest) -> datetime | None:
     """The same, from the query that read the row where that has asked (`requests`)."""
     told: timedelta | None = getattr(row, "paused", None)
     if row.valid_until is None or told is None:
-        return valid_until(row, clock.now()) if row.valid_until else None
-    return row.valid_until + told
+        return valid_until(row, clock.now())
+    return _with_waiver(row, row.valid_until + told)
 
 
 def approval_view(row: ApprovalRequest) -> ApprovalView:
@@ -202,6 +212,7 @@ def approval_view(row: ApprovalRequest) -> ApprovalView:
         requested_at=row.requested_at,
         expires_at=row.expires_at,
         renews=row.renews,
+        waiver_id=row.waiver_id,
         state=row.state,
         version=row.version,
         votes=row.votes,

@@ -21,7 +21,17 @@ TONES = {
         "Held",
         "Sent",
     },
-    "busy": {"Open", "Accepted", "Running", "Dispatched", "Offered", "Reserved", "InReview", "Estimated"},
+    "busy": {
+        "Open",
+        "Accepted",
+        "Running",
+        "Dispatched",
+        "Offered",
+        "Reserved",
+        "InReview",
+        "Estimated",
+        "Requested",
+    },
     "wait": {
         "WaitingForApproval",
         "Waits for approval",
@@ -45,6 +55,7 @@ TONES = {
         "refused",
         "Offline",
         "Set aside",
+        "Refused",
     },
 }
 MARKS = {"good": "✓", "busy": "▸", "wait": "⋯", "bad": "✕", "plain": "○"}

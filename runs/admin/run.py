@@ -126,7 +126,7 @@ class RunAdmin(OwnPageAdmin[Run]):
         with reading(ctx):
             run = (
                 self.get_queryset(request)
-                .select_related("environment", "policy", "snapshot")
+                .select_related("environment", "policy", "snapshot", "template")
                 .filter(pk=run_id)
                 .first()
             )

@@ -1,10 +1,11 @@
 """The commands of runs.
 
-For people and services: `submit`, `cancel_run`, `resolve_step`. For workers, each with the attempt's lease
-and token: `acquire_lease`, `record_receipts`, `request_approval`, `take_authorization`, `report_outcome`;
-and without a tenant: `register_worker`, `heartbeat`, `runs.dispatch.poll_worker` and `drain_worker`. A
-worker's context has no tenant: `runs.selectors.assignment_scope(ctx, attempt_id)` gives the one to call the
-lease's commands with, or refuses as `AttemptNotFound`.
+For people and services: `submit`, `cancel_run`, `resolve_step`, `create_run_template`, `request_waiver`. For
+workers, each with the attempt's lease and token: `acquire_lease`, `record_receipts`, `request_approval`,
+`take_authorization`, `report_outcome`; and without a tenant: `register_worker`, `heartbeat`,
+`runs.dispatch.poll_worker` and `drain_worker`. A worker's context has no tenant:
+`runs.selectors.assignment_scope(ctx, attempt_id)` gives the one to call the lease's commands with, or refuses
+as `AttemptNotFound`.
 """
 
 from runs.commands.acquire_lease import acquire_lease
@@ -21,6 +22,7 @@ from runs.commands.recover_lease import recover_lease
 from runs.commands.report import report
 from runs.commands.report_outcome import report_outcome
 from runs.commands.request_approval import Park, request_approval
+from runs.commands.request_waiver import request_waiver
 from runs.commands.resolve_step import resolve_step
 from runs.commands.revoke_worker import revoke_worker
 from runs.commands.second_chances import (
@@ -33,6 +35,7 @@ from runs.commands.second_chances import (
 from runs.commands.start_run import fail_run_on_expired_reservation, start_run
 from runs.commands.submit_run import submit, submit_run
 from runs.commands.take_authorization import take_authorization
+from runs.commands.templates import create_run_template, retire_run_template
 from runs.commands.workers import WorkerView, heartbeat, register_worker, start_draining, undrain
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "change_quota",
     "close_attention",
     "complete_run_when_told",
+    "create_run_template",
     "create_step_and_dispatch",
     "dispatch_step",
     "enforce_deadline",
@@ -64,7 +68,9 @@ __all__ = [
     "report",
     "report_outcome",
     "request_approval",
+    "request_waiver",
     "resolve_step",
+    "retire_run_template",
     "revoke_worker",
     "serve_tenant",
     "start_draining",

@@ -23,7 +23,7 @@ from runs.operations.moving import wait_for_approval
 from runs.operations.parking import park as park_attempt
 from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import decision_note
-from runs.states import AttemptState, LeaseState
+from runs.states import AttemptState, LeaseState, RunState
 
 MOST_CHECKPOINT = 256 * 1024
 
@@ -67,7 +67,8 @@ def request_approval(
     becomes WaitingForApproval. With `park` the lease is Released and the attempt Parked in the same
     transaction. The same hash again gives the same request, and its decision once there is one (then the
     lease stays, even with `park`); the repeat of a call that parked is told so again; another hash makes
-    the older one Stale. Emits ApprovalRequested, RunStateChanged. Errors: `StaleFencingToken`,
+    the older one Stale. What a waiver of the run's template serves is answered at once with its decision,
+    and the run does not wait. Emits ApprovalRequested, RunStateChanged. Errors: `StaleFencingToken`,
     `PinsMismatch`, `RunNotWorking` (409), `LeaseOver` (410), `ProposalHashMismatch`, `EnvironmentUnknown`
     (422), `ClassAboveStep`, `PolicyDenied` (403), `TooLarge`, `InvalidInput`.
     """
@@ -171,6 +172,7 @@ def _ask(
         policy=policy,
         project_id=run.project_id,
         approvers=approvers_of(run, step),
+        template_id=run.template_id,
     )
     return view, view.requested_at >= at
 
@@ -181,6 +183,8 @@ def _answer(ctx: Context, held: Held, view: ApprovalView, opened: bool, park: Pa
         held.attempt.approval_id = view.id
         save(held.attempt)
     parked = False
+    if opened and view.waiver_id is not None and held.run.state == RunState.RUNNING:
+        approvals.start_validity(ctx, held.run.id)
     if view.is_pending:
         wait_for_approval(ctx, held.run, at)
         if park is not None:

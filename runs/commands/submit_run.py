@@ -19,8 +19,9 @@ from registry.selectors import ReleaseView
 from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRunOpen, PreviousRunUnknown
 from runs.events import RunAccepted
 from runs.inputs import Submission, parse_submission
-from runs.models import Run, Snapshot
+from runs.models import Run, RunTemplate, Snapshot
 from runs.operations.metering import count_accepted
+from runs.operations.templating import find_template, hold_template, under
 from runs.states import RUN_TERMINAL
 
 
@@ -46,16 +47,22 @@ def submit_run(ctx: Context, *, submission: Submission, key: str) -> dict[str, A
     policy in force and known to the release, the environment and the previous run of this project, and
     the input as the workflow's schema says. Emits RunAccepted, whose handler starts the run. Raises
     `ProjectNotActive`, `UnknownWorkflow`, `UnknownAlias`, `ReleaseNotPublished`, `ModelProfileNotApproved`,
-    `EnvironmentUnknown`, `PreviousRunUnknown`, `PreviousRunOpen` (all 422), `InvalidInput`.
+    `EnvironmentUnknown`, `PreviousRunUnknown`, `PreviousRunOpen` (all 422), `InvalidInput`; from a template
+    `TemplateUnknown`, `TemplateRetired`, `TemplateFixesIt` (422).
     """
+    template = find_template(ctx, submission.template_id) if submission.template_id else None
+    if template is not None:
+        submission = under(template, submission)
     release = registry.resolve(
         submission.workflow_id, alias=submission.release_alias, release_id=submission.release_id
     )
     hold_published(ctx, release.id)
     project = lock_active_project(ctx)
+    if template is not None:
+        hold_template(ctx, template)
     policy = current_policy(ctx)
-    _check(submission, release, policy, project.id)
-    snapshot = _snapshot(submission, release, policy)
+    _check(submission, release, policy, project.id, template)
+    snapshot = _snapshot(submission, release, policy, template)
     save(snapshot)
     run = _run(ctx, submission, release, policy, snapshot, key)
     run.project_id = project.id
@@ -75,6 +82,7 @@ def answer(run: Run) -> dict[str, Any]:
             "releaseHash": run.release_hash,
             "policyRevision": run.policy_revision,
             "modelProfileId": run.model_profile_id,
+            "templateId": run.template_id,
             "snapshotId": run.snapshot_id,
             "inputHash": run.input_hash,
             "requestedBy": run.requested_by,
@@ -86,8 +94,16 @@ def answer(run: Run) -> dict[str, Any]:
     return body
 
 
-def _check(submission: Submission, release: ReleaseView, policy: PolicyView, project_id: UUID) -> None:
+def _check(
+    submission: Submission,
+    release: ReleaseView,
+    policy: PolicyView,
+    project_id: UUID,
+    template: RunTemplate | None,
+) -> None:
     faults = registry.input_faults(release.workflow, submission.input)
+    if template is not None and template.input_schema is not None:
+        faults += registry.input_faults({"inputSchema": template.input_schema}, submission.input)
     if faults:
         raise InvalidInput("The input is not what the workflow asks for.", errors=faults)
     _check_profile(submission.model_profile_id, release, policy)
@@ -131,7 +147,9 @@ def _limits(submission: Submission, policy: PolicyView) -> dict[str, Any]:
     }
 
 
-def _snapshot(submission: Submission, release: ReleaseView, policy: PolicyView) -> Snapshot:
+def _snapshot(
+    submission: Submission, release: ReleaseView, policy: PolicyView, template: RunTemplate | None
+) -> Snapshot:
     content: dict[str, Any] = wire(
         {
             "input": submission.input,
@@ -153,6 +171,9 @@ def _snapshot(submission: Submission, release: ReleaseView, policy: PolicyView) 
             "limits": _limits(submission, policy),
         }
     )
+    if template is not None:
+        pinned = {"id": template.id, "name": template.name, "hash": template.content_hash}
+        content["template"] = wire(pinned)
     return Snapshot(content=content, hash=digest(content), created_at=now())
 
 
@@ -181,6 +202,7 @@ def _run(
         requester_person=ctx.actor.person or ctx.actor.subject,
         idempotency_key=key,
         previous_run_id=submission.previous_run_id,
+        template_id=submission.template_id,
         created_at=at,
         updated_at=at,
     )

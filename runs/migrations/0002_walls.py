@@ -16,6 +16,7 @@ ATTEMPT_MOVES = (
     "state", "lease_id", "held_at", "approval_id", "checkpoint", "resume_at", "settled_at", "outcome_hash",
     "failure_class", "reason", "output",
 )  # fmt: skip
+TEMPLATE_MOVES = ("state", "version", "retired_at", "retired_by", "retire_reason")
 LEASE_MOVES = ("state", "expires_at", "acquired_at", "closed_at")
 
 FENCING = f"""
@@ -38,6 +39,9 @@ class Migration(migrations.Migration):
     operations = [
         TenantWalls("Snapshot"),
         AppendOnly("Snapshot"),
+        TenantWalls("RunTemplate"),
+        MutableColumns("RunTemplate", columns=TEMPLATE_MOVES),
+        JournalRequired("RunTemplate"),
         TenantWalls(
             "Run",
             scan=(

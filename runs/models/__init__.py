@@ -6,6 +6,7 @@ from runs.models.lease import Lease
 from runs.models.quota import TenantQuota
 from runs.models.run import Run
 from runs.models.step import Step
+from runs.models.template import RunTemplate
 from runs.models.worker import FencingEpoch, Worker, WorkerPool
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Receipt",
     "Resolution",
     "Run",
+    "RunTemplate",
     "Snapshot",
     "Step",
     "TenantQuota",

@@ -15,7 +15,7 @@ from runs.states import RUN, RUN_TERMINAL, RUN_WORKING, FailureClass, RunState
 PINNED = (
     "project", "environment", "workflow_id", "release", "release_hash", "policy", "policy_name",
     "policy_revision", "model_profile_id", "snapshot", "input_hash", "limits", "requested_by",
-    "requester_person", "idempotency_key", "previous_run", "created_at",
+    "requester_person", "idempotency_key", "previous_run", "template", "created_at",
 )  # fmt: skip
 """Fixed at acceptance; the database refuses a change."""
 
@@ -43,6 +43,7 @@ class Run(Journaled):
     requester_person = models.CharField(max_length=255)
     idempotency_key = models.CharField(max_length=255)
     previous_run = TenantForeignKey("runs.Run", null=True, related_name="+")
+    template = TenantForeignKey("runs.RunTemplate", null=True, related_name="+")
     created_at = models.DateTimeField()
 
     state = FSMField(default=RunState.ACCEPTED, choices=RunState.choices, protected=True, editable=False)

@@ -22,16 +22,21 @@ class Limits(StrictSerializer):
 
 
 class SubmissionBody(StrictSerializer):
-    """A submission. Its members are checked by the command itself, with a pointer to each fault."""
+    """A submission. Its members are checked by the command itself, with a pointer to each fault.
 
-    workflowId = Text(max_length=63)
+    With a `templateId`, what the template fixes (workflow, model profile, limits) may be left out, or said
+    the same; without a release, `latest` is meant.
+    """
+
+    workflowId = Text(max_length=63, required=False)
     releaseAlias = Text(max_length=63, required=False)
     releaseId = Identifier(required=False)
-    modelProfileId = Text(max_length=64)
+    modelProfileId = Text(max_length=64, required=False)
     environmentId = Identifier(required=False)
     input = serializers.DictField()
     limits = Limits(required=False)
     previousRunId = Identifier(required=False)
+    templateId = Identifier(required=False)
 
 
 class Links(StrictSerializer):
@@ -49,6 +54,7 @@ class AcceptedBody(StrictSerializer):
     releaseHash = Text()
     policyRevision = Text()
     modelProfileId = Text()
+    templateId = Identifier(allow_null=True)
     snapshotId = Identifier()
     inputHash = Text()
     requestedBy = Text()
@@ -124,6 +130,7 @@ class RunBody(StrictSerializer):
     limits = Limits()
     requestedBy = Text(source="requested_by")
     previousRunId = Identifier(source="previous_run_id", allow_null=True)
+    templateId = Identifier(source="template_id", allow_null=True)
     version = Whole()
     sequence = Whole()
     createdAt = Moment(source="created_at")

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from runs.rest import views
+from runs.rest import templates, views
 from runs.rest.doubts import UncertainAttempts
 
 urlpatterns = [
@@ -12,6 +12,18 @@ urlpatterns = [
     path("runs/<uuid:run_id>/graph", views.RunGraph.as_view(), name="run-graph"),
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="run-cancel"),
     path("runs/<uuid:run_id>/freeze/lift", views.FreezeLift.as_view(), name="run-freeze-lift"),
+    path("run-templates", templates.TemplateList.as_view(), name="run-templates"),
+    path("run-templates/<uuid:template_id>", templates.TemplateDetail.as_view(), name="run-template"),
+    path(
+        "run-templates/<uuid:template_id>/retire",
+        templates.TemplateRetire.as_view(),
+        name="run-template-retire",
+    ),
+    path(
+        "run-templates/<uuid:template_id>/waivers",
+        templates.TemplateWaivers.as_view(),
+        name="run-template-waivers",
+    ),
     path("workers/<uuid:worker_id>/revoke", views.WorkerRevoke.as_view(), name="worker-revoke"),
     path("uncertain-attempts", UncertainAttempts.as_view(), name="uncertain-attempts"),
     path(

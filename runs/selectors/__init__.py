@@ -12,6 +12,7 @@ from runs.selectors.runs import (
     runs,
     summaries,
 )
+from runs.selectors.templates import template, templates
 
 __all__ = [
     "assignment",
@@ -27,4 +28,6 @@ __all__ = [
     "run_view",
     "runs",
     "summaries",
+    "template",
+    "templates",
 ]

@@ -75,6 +75,7 @@ def decision_note(view: ApprovalView) -> DecisionNote | None:
         reason=view.reason,
         decided_by=view.decided_by,
         decided_at=view.decided_at,
+        waiver_id=view.waiver_id,
     )
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import connection
 
 from runs.models import Run
+from runs.states import TemplateState
 
 MOST = 100
 """A family of more runs than this is shown in part."""
@@ -52,7 +53,10 @@ def family(run_id: UUID) -> tuple[Kin, ...]:
 
 
 def again(run: Run, *, release_id: UUID | None = None, alias: str | None = None) -> dict[str, Any]:
-    """The submission that asks for the work of a run once more, against the same release or another."""
+    """The submission that asks for the work of a run once more, against the same release or another.
+
+    From the same template, unless that is retired: then what it fixed is asked for without it.
+    """
     content: dict[str, Any] = run.snapshot.content
     payload: dict[str, Any] = {
         "workflowId": run.workflow_id,
@@ -63,6 +67,8 @@ def again(run: Run, *, release_id: UUID | None = None, alias: str | None = None)
     }
     if run.environment_id is not None:
         payload["environmentId"] = str(run.environment_id)
+    if run.template is not None and run.template.state == TemplateState.ACTIVE:
+        payload["templateId"] = str(run.template_id)
     if alias is not None:
         return payload | {"releaseAlias": alias}
     return payload | {"releaseId": str(release_id or run.release_id)}

@@ -110,6 +110,7 @@ class RunSummary:
     limits: dict[str, Any]
     requested_by: str
     previous_run_id: UUID | None
+    template_id: UUID | None
     version: int
     sequence: int
     created_at: datetime

@@ -62,7 +62,10 @@ def approval(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: d
 
 def authorization(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
     taken = take_authorization(ctx, attempt_id=attempt_id, **values)
-    return told({"authorizationId": taken.id, "authorizedAt": taken.authorized_at}), 200
+    body = {"authorizationId": taken.id, "authorizedAt": taken.authorized_at}
+    if taken.waiver_id is not None:
+        body["waiverId"] = taken.waiver_id
+    return told(body), 200
 
 
 def outcome(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:

@@ -28,6 +28,7 @@ from registry.selectors import load_release
 from runs.commands import start_run, submit
 from runs.models import Lease, Run
 from tests.support.running import DIFF, House
+from tests.support.waivers import ask_waiver, template
 from tests.support.world import context_of, subject_of
 from usage.commands import create_budget
 from usage.periods import label, month_of, next_month
@@ -108,9 +109,12 @@ def _place(house: House, project: UUID) -> Place:
     with reading(ctx):
         event = OutboxEvent.objects.filter(project_id=project).latest("occurred_at")
     channel, notification = _told(everybody)
+    kind = template(house, by=everybody, name=name)
     ids = {
         "channel_id": channel,
         "notification_id": notification,
+        "template_id": str(kind),
+        "waiver_id": _waiver(house, everybody, kind, environment),
         "webhook_id": webhook,
         "event_id": str(event.id),
         "project_id": str(project),
@@ -133,6 +137,12 @@ def _place(house: House, project: UUID) -> Place:
         "subject": everybody.actor.subject,
     }
     return Place(house, project, everybody, ids)
+
+
+def _waiver(house: House, ctx: Context, kind: UUID, environment: str) -> str:
+    """It waits for its decision: the waiting and its end are tried like those of one in force."""
+    asked = ask_waiver(house, kind, by=ctx, environment_ids=[UUID(environment)])
+    return str(asked["waiver"])
 
 
 def _account(ctx: Context, owner: Context, project: UUID) -> str:
@@ -324,6 +334,20 @@ BODIES: dict[str, Body] = {
     "ChangeBudgetAmount": lambda p, i: {"amount": {"amount": "60", "currency": "USD"}, "version": 1},
     "PublishPricingRevision": lambda p, i: {"document": {"prices": [PRICES]}},
     "SubmitRun": lambda p, i: p.house.payload(),
+    "CreateRunTemplate": lambda p, i: {
+        "name": f"kind-{uuid4().hex[:8]}",
+        "workflowId": "gated",
+        "modelProfileId": "code-agent",
+        "limits": {"maxCostUsd": 5, "maxMinutes": 30},
+    },
+    "RetireRunTemplate": lambda p, i: {"reason": "over"},
+    "RequestWaiver": lambda p, i: {
+        "releaseId": i["release_id"],
+        "environmentIds": [i["environment_id"]],
+        "expiresAt": (datetime.now(UTC) + timedelta(hours=1)).isoformat(),
+        "reason": "every night",
+    },
+    "RevokeWaiver": lambda p, i: {"reason": "over"},
     "CancelRun": lambda p, i: {"reason": "stop"},
     "CloseAttention": lambda p, i: {"reason": "looked", "version": 1},
     "LiftFreeze": lambda p, i: {"reason": "looked at it"},

@@ -113,6 +113,7 @@ def _same_as_random(home: Place, other: Place, route: Route, method: str, name: 
 BODY_IDS = [
     ("SubmitRun", "/factory/runs", "POST", "environmentId", "environment_id"),
     ("SubmitRun", "/factory/runs", "POST", "previousRunId", "run_id"),
+    ("SubmitRun", "/factory/runs", "POST", "templateId", "template_id"),
     ("SubmitRun", "/factory/runs", "POST", "releaseId", "release_id"),
     ("MoveAlias", "/factory/assets/sample/aliases/probe", "PUT", "releaseId", "release_id"),
     ("EvaluatePolicy", "/factory/policy-revisions/evaluate", "POST", "revision", "revision"),
@@ -144,6 +145,7 @@ LISTS = [route for route in ROUTES if not route.params and "GET" in route.operat
 FILTERS = {
     "/factory/approvals": [("runId", "run_id")],
     "/factory/runs": [("requestedBy", "subject")],
+    "/factory/waivers": [("templateId", "template_id")],
     "/factory/reservations": [("runId", "run_id")],
 }
 

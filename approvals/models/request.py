@@ -1,60 +1,32 @@
-"""The tables of approvals: proposals, requests, authorizations and policy revisions."""
+"""Proposals, the requests about them, the votes, and the one use of each approval."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import UUID
 
 from django.db import models
 from django.db.models import F, Q
 from django_fsm import FSMField, transition
 
-from approvals.states import APPROVAL, GATED, POLICY, ApprovalState, Decision, OnExpiry, SubjectType
+from approvals.models.policy import HASH_LENGTH, PolicyRevision
+from approvals.models.waiver import MAX_REASON, Waiver
+from approvals.states import (
+    APPROVAL,
+    GATED,
+    WAIVABLE,
+    ApprovalState,
+    Decision,
+    OnExpiry,
+    SubjectType,
+)
 from factory.lifecycle import Lifecycle
 from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 
 MAX_PROPOSAL_BYTES = 1024 * 1024
 MAX_SUMMARY = 500
-MAX_REASON = 2000
-
-HASH_LENGTH = 71  # "sha256:" and 64 hex digits
-
-
-class PolicyRevision(Journaled):
-    """One immutable revision of a tenant's policy. Numbers start at 1 and have no gap."""
-
-    lifecycle: ClassVar[Lifecycle] = POLICY
-
-    policy_id = models.CharField(max_length=64, default="default")
-    number = models.PositiveIntegerField()
-    document = models.JSONField()
-    document_hash = models.CharField(max_length=HASH_LENGTH)
-    note = models.CharField(max_length=500, blank=True)
-    warnings = models.JSONField(default=list)
-    published_by = models.CharField(max_length=255)
-    published_at = models.DateTimeField()
-    state = FSMField(default="Published", protected=True, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["-number"]
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["tenant_id", "policy_id", "number"], name="policy_number_once"),
-            models.CheckConstraint(condition=Q(number__gte=1), name="policy_number_from_1"),
-            models.CheckConstraint(condition=Q(state="Published"), name="policy_is_published"),
-        ]
-
-    def __str__(self) -> str:
-        return self.revision
-
-    @property
-    def revision(self) -> str:
-        """The word that runs pin."""
-        return f"r{self.number}"
-
-    @property
-    def stream(self) -> UUID:
-        """All revisions of one policy are one chain."""
-        return uuid5(NAMESPACE_URL, f"factory:policy:{self.tenant_id}:{self.policy_id}")
+WAIVER_PREFIX = "waiver:"
+"""Who decided, where nobody was asked: the waiver, by its id. No subject can begin like this."""
 
 
 class Proposal(TenantModel):
@@ -113,6 +85,7 @@ class ApprovalRequest(Journaled):
     requested_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     renews = models.UUIDField(null=True)
+    waiver = TenantForeignKey(Waiver, null=True, related_name="requests")
 
     state = FSMField(default="", protected=True, editable=False)
     version = models.BigIntegerField(default=0)
@@ -160,8 +133,30 @@ class ApprovalRequest(Journaled):
                     step_id__isnull=True,
                     attempt_id__isnull=True,
                     action_class="publication",
+                )
+                | Q(
+                    subject_type=SubjectType.WAIVER,
+                    run_id__isnull=True,
+                    step_id__isnull=True,
+                    attempt_id__isnull=True,
+                    project_id__isnull=False,
+                    action_class="publication",
                 ),
                 name="approval_subject_whole",
+            ),
+            models.CheckConstraint(
+                condition=Q(waiver__isnull=True)
+                | Q(
+                    state=ApprovalState.APPROVED,
+                    action_class=WAIVABLE,
+                    attempt_id__isnull=False,
+                    environment_id__isnull=False,
+                    release_id__isnull=False,
+                    decided_by__startswith=WAIVER_PREFIX,
+                    break_glass=False,
+                    delegation_id__isnull=True,
+                ),
+                name="approval_waived_only_where_it_may_be",
             ),
             models.CheckConstraint(
                 condition=Q(state=ApprovalState.PENDING, closed_at__isnull=True)
@@ -230,7 +225,8 @@ class ApprovalRequest(Journaled):
             models.UniqueConstraint(
                 fields=["subject_id"],
                 condition=Q(
-                    state=ApprovalState.PENDING, subject_type__in=[SubjectType.PUBLICATION, SubjectType.SPEND]
+                    state=ApprovalState.PENDING,
+                    subject_type__in=[SubjectType.PUBLICATION, SubjectType.SPEND, SubjectType.WAIVER],
                 ),
                 name="approval_one_pending_per_subject",
             ),
@@ -243,6 +239,11 @@ class ApprovalRequest(Journaled):
             models.Index(fields=["tenant_id", "requested_at", "id"], name="approval_by_time"),
             models.Index(fields=["run_id", "step_id"], name="approval_by_run"),
             models.Index(fields=["subject_id", "requested_at"], name="approval_by_subject"),
+            models.Index(
+                fields=["waiver", "requested_at"],
+                condition=Q(waiver__isnull=False),
+                name="approval_by_waiver",
+            ),
             models.Index(
                 fields=["tenant_id", "decided_at"],
                 condition=Q(break_glass=True),
@@ -275,6 +276,15 @@ class ApprovalRequest(Journaled):
     def open(self, *, at: datetime, expires_at: datetime) -> None:
         self.requested_at = at
         self.expires_at = expires_at
+
+    @transition(field="state", source="", target=ApprovalState.APPROVED)
+    def open_under(self, waiver: Waiver, *, at: datetime, expires_at: datetime) -> None:
+        """Decided before it was asked: by whoever decided the waiver, for exactly this proposal."""
+        self.requested_at, self.expires_at = at, expires_at
+        self.waiver = waiver
+        words = f"Approved in advance by {waiver.decided_by}: {waiver.reason}"[:MAX_REASON]
+        by = f"{WAIVER_PREFIX}{waiver.id}"
+        self._decide(Decision.APPROVE, Answer(by=by, person=waiver.decided_person, reason=words), at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.PENDING)
     def count_vote(self) -> None:
@@ -377,6 +387,7 @@ class Authorization(TenantModel):
     lease_id = models.UUIDField()
     fencing_token = models.BigIntegerField()
     proposal_hash = models.CharField(max_length=HASH_LENGTH)
+    waiver_id = models.UUIDField(null=True)
     authorized_by = models.CharField(max_length=255)
     authorized_at = models.DateTimeField()
 

@@ -1,0 +1,144 @@
+"""Pages of waivers: what was approved in advance, for what, until when, and the way to end it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from approvals.commands import revoke_waiver
+from approvals.models import Waiver
+from approvals.selectors import WaiverView, requests, view_of_waiver, waivers, with_uses
+from approvals.states import WaiverState
+from factory import clock
+from factory.admin.base import OwnPageAdmin
+from factory.admin.confirming import Act, Question, act_on
+from factory.admin.scope import context_of
+from factory.admin.show import badge, seen, span
+from factory.admin.site import site
+from factory.context import Context
+from factory.identity.permissions import may
+from factory.tenancy import reading
+
+SHOWN_USES = 50
+
+
+@admin.register(Waiver, site=site)
+class WaiverAdmin(OwnPageAdmin[Waiver]):
+    """Shared writes that a reviewer approved in advance: of one template, with one release, for a time."""
+
+    view_operation = "ListWaivers"
+    list_display = ("what", "with_release", "status", "ends", "uses", "requested_by", "decided_by")
+    list_display_links = None
+    list_filter = ("state",)
+    search_fields = ("template_name", "release_name", "workflow_id", "requested_by", "reason")
+    ordering = ("-requested_at", "-id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Waiver]:
+        return with_uses(waivers(context_of(request)))
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.revoke_view)
+        own = [path("<uuid:waiver_id>/revoke/", view, name="approvals_revoke_waiver")]
+        return [*own, *super().get_urls()]
+
+    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
+        return self.in_scope(request, lambda: self._page(request, key))
+
+    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
+        ctx, view = context_of(request), self._found(request, key)
+        rows = requests().filter(waiver_id=key).order_by("-requested_at", "-id")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Approved in advance",
+            "opts": self.opts,
+            "waiver": view,
+            "now": clock.now(),
+            "used": list(rows[:SHOWN_USES]),
+            "may_revoke": may_revoke(ctx, view),
+        }
+        return TemplateResponse(request, "approvals/waiver.html", context)
+
+    def _found(self, request: HttpRequest, key: UUID) -> WaiverView:
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        return view_of_waiver(row)
+
+    def revoke_view(self, request: HttpRequest, waiver_id: UUID) -> HttpResponse:
+        ctx = context_of(request)
+        if not may(ctx, "RevokeWaiver"):
+            raise PermissionDenied("A Reviewer, an Operator or an administrator ends a waiver.")
+        with reading(ctx):
+            view = self._found(request, waiver_id)
+        back = reverse("admin:approvals_waiver_change", args=[waiver_id])
+        return act_on(
+            self.admin_site,
+            request,
+            lambda: _question(view, back),
+            lambda reason: revoke_waiver(ctx, waiver_id=waiver_id, reason=reason),
+            done="It has ended: people are asked again.",
+            then=back,
+        )
+
+    def acts(self, request: HttpRequest, row: Any) -> list[Act]:
+        if row is not None or not may(context_of(request), "RequestWaiver"):
+            return []
+        return [Act("Ask for one, from a run template", reverse("admin:runs_runtemplate_changelist"))]
+
+    @admin.display(description="template")
+    def what(self, row: Waiver) -> SafeString:
+        url = reverse("admin:approvals_waiver_change", args=[row.id])
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, row.template_name)
+
+    @admin.display(description="release")
+    def with_release(self, row: Waiver) -> str:
+        return seen(row.release_name)
+
+    @admin.display(description="state")
+    def status(self, row: Waiver) -> SafeString:
+        over = row.state == WaiverState.ACTIVE and not row.in_force(clock.now())
+        return badge("Expired" if over else row.state)
+
+    @admin.display(description="ends")
+    def ends(self, row: Waiver) -> str:
+        left = (row.expires_at - clock.now()).total_seconds()
+        if row.state not in (WaiverState.REQUESTED, WaiverState.ACTIVE):
+            return "–"
+        return f"in {span(left)}" if left > 0 else "its time is over"
+
+    @admin.display(description="writes")
+    def uses(self, row: Any) -> int:
+        return int(row.uses)
+
+
+def may_revoke(ctx: Context, view: WaiverView) -> bool:
+    """Whether the button is offered; the command judges again."""
+    return view.may_be_revoked and may(ctx, "RevokeWaiver")
+
+
+def _question(view: WaiverView, back: str) -> Question:
+    waiting = view.state == WaiverState.REQUESTED
+    return Question(
+        title=f"{'Withdraw' if waiting else 'Revoke'} the waiver for {view.template_name}",
+        lead="From now on people are asked about each write.",
+        button="Withdraw it" if waiting else "Revoke it",
+        back=back,
+        facts=[
+            ("Release", view.release_name),
+            ("Environments", ", ".join(view.environments)),
+            ("Until", f"{view.expires_at:%Y-%m-%d %H:%M} UTC"),
+            ("Writes so far", view.uses),
+        ],
+        consequences=[
+            "Its request leaves the inbox." if waiting else "What was written under it is not undone.",
+            "A write that it has allowed and that was not begun yet is asked about again.",
+        ],
+    )

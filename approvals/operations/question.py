@@ -1,0 +1,42 @@
+"""A question to people, before it is asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from approvals.states import SubjectType
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, as it will be stored."""
+
+    project_id: UUID | None
+    subject_type: SubjectType
+    subject_id: UUID
+    run_id: UUID | None
+    step_id: UUID | None
+    attempt_id: UUID | None
+    release_id: UUID | None
+    environment_id: UUID | None
+    action_class: str
+    summary: str
+    proposal_hash: str
+    requested_by: str
+    requester_person: str
+    author_person: str
+    approvers: Mapping[str, Any] | None
+    template_id: UUID | None = None
+
+    @property
+    def is_human(self) -> bool:
+        """A step that is nothing but a person's answer: whatever its class, it is always gated."""
+        return self.subject_type is SubjectType.RUN and self.attempt_id is None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What makes two questions be about the same thing."""
+        if self.subject_type is SubjectType.RUN:
+            return {"subject_type": self.subject_type, "step_id": self.step_id}
+        return {"subject_type": self.subject_type, "subject_id": self.subject_id}

@@ -1,0 +1,162 @@
+"""Asking for a waiver: what exactly would be approved in advance, put before a reviewer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from approvals.models import LONGEST_WAIVER, MAX_REASON, Waiver
+from approvals.operations.asking import open_request
+from approvals.operations.waiving import waiver_changed
+from approvals.selectors import PolicyView
+from approvals.states import WAIVABLE, ActionClass, SubjectType
+from factory import clock
+from factory.commanding import operation
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput, NotFound
+from factory.events import wire
+from factory.ids import uuid7
+from factory.recording import record
+from projects import selectors as projects
+from projects.selectors import EnvironmentView
+
+MOST_ENVIRONMENTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What would be approved in advance, in the words of the app that knows templates and releases.
+
+    `template` and `release` are put before the reviewer as they are, `steps` too: the ones of the class.
+    """
+
+    template_id: UUID
+    template_name: str
+    workflow_id: str
+    author_person: str
+    release_id: UUID
+    release_name: str
+    template: Mapping[str, Any]
+    release: Mapping[str, Any]
+    steps: Sequence[Mapping[str, Any]]
+
+
+@operation
+def request_waiver(
+    ctx: Context,
+    terms: Terms,
+    *,
+    environment_ids: Sequence[UUID],
+    expires_at: datetime,
+    reason: str,
+    policy: PolicyView,
+) -> Waiver:
+    """Ask for the approval, of class publication, of a waiver; `WaiverChanged`, `ApprovalRequested`.
+
+    Neither who asks nor the template's author can decide it. Raises `InvalidInput` (environments that are
+    not the project's, an end that is not near, no reason), and what `open_request` raises.
+    """
+    if ctx.project_id is None:
+        raise NotFound("There is no such project here.")
+    at = clock.now()
+    places = _places(ctx.project_id, environment_ids)
+    _check(expires_at, at, reason)
+    row = Waiver(
+        id=uuid7(),
+        project_id=ctx.project_id,
+        template_id=terms.template_id,
+        template_name=terms.template_name,
+        workflow_id=terms.workflow_id,
+        release_id=terms.release_id,
+        release_name=terms.release_name,
+        action_class=WAIVABLE,
+        environment_ids=[place.id for place in places],
+        reason=reason.strip(),
+        requested_by=ctx.actor.subject,
+        requester_person=ctx.actor.person or ctx.actor.subject,
+        author_person=terms.author_person,
+        requested_at=at,
+        expires_at=expires_at,
+    )
+    row.tenant_id = ctx.tenant_id
+    asked = open_request(
+        ctx,
+        subject_type=SubjectType.WAIVER,
+        subject_id=row.id,
+        run_id=None,
+        step_id=None,
+        attempt_id=None,
+        action_class=ActionClass.PUBLICATION,
+        environment_id=None,
+        proposal=_proposal(row, terms, places),
+        summary=_summary(row, places),
+        requested_by=row.requested_by,
+        requester_person=row.requester_person,
+        author_person=row.author_person,
+        release_id=row.release_id,
+        policy=policy,
+        project_id=ctx.project_id,
+    )
+    row.approval_id = asked.id
+    record(ctx, row, "WaiverRequested", waiver_changed(ctx, row), detail={"approvalId": asked.id})
+    return row
+
+
+def _places(project_id: UUID, wanted: Sequence[UUID]) -> list[EnvironmentView]:
+    """The named environments, which are the project's; another project's is no environment."""
+    if not 1 <= len(set(wanted)) <= MOST_ENVIRONMENTS:
+        fault = FieldError("/environmentIds", f"From 1 to {MOST_ENVIRONMENTS} environments.")
+        raise InvalidInput("A waiver names the environments in which it holds.", errors=[fault])
+    found = {place.id: place for place in projects.environments(project_id)}
+    faults = [
+        FieldError(f"/environmentIds/{index}", "The project has no such environment.")
+        for index, one in enumerate(wanted)
+        if one not in found
+    ]
+    if faults:
+        raise InvalidInput("A waiver names environments of its project.", errors=faults)
+    return [found[one] for one in dict.fromkeys(wanted)]
+
+
+def _check(expires_at: datetime, at: datetime, reason: str) -> None:
+    faults = []
+    if expires_at.tzinfo is None or not at < expires_at <= at + LONGEST_WAIVER:
+        faults.append(FieldError("/expiresAt", f"After now, and within {LONGEST_WAIVER.days} days."))
+    if not reason.strip() or len(reason) > MAX_REASON:
+        faults.append(FieldError("/reason", f"From 1 to {MAX_REASON} characters."))
+    if faults:
+        raise InvalidInput("A waiver has an end that is near, and a reason.", errors=faults)
+
+
+def _proposal(row: Waiver, terms: Terms, places: Sequence[EnvironmentView]) -> dict[str, Any]:
+    """What the reviewer signs: who may do what, where, until when, and with exactly which release."""
+    told: dict[str, Any] = wire(
+        {
+            "kind": "manifest",
+            "waiverId": row.id,
+            "actionClass": row.action_class,
+            "template": row.template_name,
+            "release": row.release_name,
+            "environments": ", ".join(place.slug for place in places),
+            "until": row.expires_at,
+            "reason": row.reason,
+            "neverFor": "runs of who asks for this or decides it",
+            "manifest": {
+                "template": {"templateId": row.template_id, **terms.template},
+                "release": {"releaseId": row.release_id, **terms.release},
+                "environments": [{"environmentId": place.id, "slug": place.slug} for place in places],
+                "steps": list(terms.steps),
+            },
+        }
+    )
+    return told
+
+
+def _summary(row: Waiver, places: Sequence[EnvironmentView]) -> str:
+    where = ", ".join(place.slug for place in places)
+    told = (
+        f"approve every shared write of {row.template_name} with {row.release_name} on {where} "
+        f"until {row.expires_at:%Y-%m-%d %H:%M} UTC"
+    )
+    return told if len(told) <= 500 else told[:499] + "…"

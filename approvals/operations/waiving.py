@@ -1,0 +1,121 @@
+"""Waivers at work: which one serves a question, and how they end.
+
+A waiver is locked below everything that a run has, and above the request: shared by whoever rests something
+on it, alone by whoever ends it.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from approvals.events import WaiverChanged
+from approvals.models import ApprovalRequest, Waiver
+from approvals.operations.closing import cancel_pending
+from approvals.operations.question import Question
+from approvals.selectors import Verdict, approval, genuine
+from approvals.states import WAIVABLE, Effect, SubjectType, WaiverState
+from factory import clock
+from factory.commanding import operation
+from factory.context import Context
+from factory.locking import lock, lock_many
+from factory.recording import record
+from projects import selectors as projects
+
+
+def serving(ctx: Context, question: Question, verdict: Verdict) -> Waiver | None:
+    """The waiver under which exactly this question needs no asking, held until the caller commits.
+
+    None wherever there is a doubt, and then people are asked: no template, no environment, another class, a
+    release, environment or project that it does not name; asked for or decided by who answers for the run;
+    decided by fewer people or by other roles than the rule names here; ended; or a step about which people
+    have been asked before, because then it is theirs.
+    """
+    if not _may_be_waived(question, verdict):
+        return None
+    found = Waiver.objects.filter(
+        template_id=question.template_id,
+        release_id=question.release_id,
+        project_id=question.project_id,
+        environment_ids__contains=[question.environment_id],
+        state=WaiverState.ACTIVE,
+    )
+    for waiver_id in found.order_by("-expires_at", "id").values_list("id", flat=True):
+        waiver = lock(Waiver, waiver_id, shared=True)
+        if _serves(waiver, question, verdict):
+            return waiver
+    return None
+
+
+def _may_be_waived(question: Question, verdict: Verdict) -> bool:
+    return (
+        question.subject_type == SubjectType.RUN
+        and not question.is_human
+        and question.action_class == WAIVABLE
+        and verdict.effect is Effect.REQUIRE_APPROVAL
+        and question.template_id is not None
+        and question.environment_id is not None
+        and not ApprovalRequest.objects.filter(**question.about, waiver__isnull=True).exists()
+    )
+
+
+def _serves(waiver: Waiver, question: Question, verdict: Verdict) -> bool:
+    if not waiver.in_force(clock.now()):
+        return False
+    given = approval(waiver.approval_id)
+    row = ApprovalRequest.objects.select_related("proposal").get(pk=given.id)
+    genuine(row.proposal, row.proposal_hash)
+    wide_enough = set(given.approver_roles) <= set(verdict.roles) and given.quorum >= verdict.quorum
+    asking = _people({question.requested_by, question.requester_person})
+    return wide_enough and asking.isdisjoint(_people(waiver.never_for))
+
+
+def _people(subjects: Iterable[str]) -> set[str]:
+    """Subjects with who answers for them now; people are compared, not accounts."""
+    named = set(subjects) - {""}
+    return named | {projects.person_of(subject) for subject in named}
+
+
+@operation
+def hold_waiver_of(ctx: Context, approval_id: UUID) -> None:
+    """Keep the waiver that a request rests on, if it does, from ending until the caller commits."""
+    found = ApprovalRequest.objects.filter(pk=approval_id).values_list("waiver_id", flat=True).first()
+    if found is not None:
+        lock(Waiver, found, shared=True)
+
+
+@operation
+def end_waivers_of(ctx: Context, *, template_id: UUID, reason: str) -> None:
+    """A template is retired: its Requested and Active waivers → Revoked; `WaiverChanged` for each."""
+    open_ = Waiver.objects.filter(
+        template_id=template_id, state__in=[WaiverState.REQUESTED, WaiverState.ACTIVE]
+    )
+    for row in lock_many(open_):
+        end_waiver(ctx, row, "TemplateRetired", reason)
+
+
+def end_waiver(ctx: Context, row: Waiver, cause: str, reason: str) -> None:
+    """→ Revoked of a locked waiver that is open; a question about it that still waits is Cancelled."""
+    asked = row.state == WaiverState.REQUESTED
+    row.revoke(at=clock.now(), by=ctx.actor.subject, reason=reason)
+    record(ctx, row, cause, waiver_changed(ctx, row))
+    if asked:
+        cancel_pending(ctx, subject=row.id, cause="SubjectWithdrawn")
+
+
+def waiver_changed(ctx: Context, row: Waiver) -> WaiverChanged:
+    """The event of a waiver as it is now."""
+    return WaiverChanged(
+        waiver_id=row.id,
+        tenant_id=ctx.tenant_id,
+        project_id=row.project_id,
+        state=str(row.state),
+        approval_id=row.approval_id,
+        template_id=row.template_id,
+        workflow_id=row.workflow_id,
+        release_id=row.release_id,
+        action_class=row.action_class,
+        environment_ids=list(row.environment_ids),
+        expires_at=row.expires_at,
+        changed_by=ctx.actor.subject,
+        deciders=list(row.deciders),
+        reason=(row.end_reason or row.reason) or None,
+    )

@@ -1,0 +1,97 @@
+"""Reads of waivers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count, QuerySet
+
+from approvals.errors import WaiverNotFound
+from approvals.models import Waiver
+from approvals.states import WaiverState
+from factory import clock
+from factory.context import Context
+from projects import selectors as projects
+
+
+@dataclass(frozen=True, slots=True)
+class WaiverView:
+    """An approval given in advance. `state` is as of the read: one past its end is Expired.
+
+    `uses` says how many requests were approved under it; each of them names it.
+    """
+
+    id: UUID
+    project_id: UUID
+    state: str
+    template_id: UUID
+    template_name: str
+    workflow_id: str
+    release_id: UUID
+    release_name: str
+    action_class: str
+    environment_ids: tuple[UUID, ...]
+    environments: tuple[str, ...]
+    reason: str
+    requested_by: str
+    requested_at: datetime
+    expires_at: datetime
+    approval_id: UUID
+    decided_by: str
+    decided_at: datetime | None
+    deciders: tuple[str, ...]
+    ended_at: datetime | None
+    ended_by: str
+    end_reason: str
+    uses: int
+    version: int
+
+    @property
+    def may_be_revoked(self) -> bool:
+        return self.state in (WaiverState.REQUESTED, WaiverState.ACTIVE)
+
+
+def waivers(ctx: Context) -> QuerySet[Waiver]:
+    """The waivers within the caller's trusted scope: of their project.
+
+    A token without a project reaches none; a session that has chosen none stands in the whole tenant.
+    """
+    rows: QuerySet[Waiver] = Waiver.objects.all()
+    if ctx.project_id is not None:
+        return rows.filter(project_id=ctx.project_id)
+    return rows if ctx.actor.kind == "system" or ctx.channel in ("admin", "cli") else rows.none()
+
+
+def waiver_view(ctx: Context, waiver_id: UUID) -> WaiverView:
+    """One waiver with its uses counted. Raises `WaiverNotFound`."""
+    row = with_uses(waivers(ctx)).filter(pk=waiver_id).first()
+    if row is None:
+        raise WaiverNotFound("There is no such waiver here.")
+    return view_of_waiver(row)
+
+
+def with_uses(rows: QuerySet[Waiver]) -> QuerySet[Waiver]:
+    """The same rows, each with how many requests were approved under it."""
+    return rows.annotate(uses=Count("requests"))
+
+
+def waivers_of_template(template_id: UUID) -> list[WaiverView]:
+    """All that were ever asked for about a template, newest first."""
+    rows = with_uses(Waiver.objects.filter(template_id=template_id))
+    return [view_of_waiver(row) for row in rows.order_by("-requested_at", "-id")[:100]]
+
+
+def view_of_waiver(row: Waiver) -> WaiverView:
+    """The view of a row that carries `uses`."""
+    places = {place.id: place.slug for place in projects.environments(row.project_id)}
+    same = ("uses", "environments", "environment_ids", "deciders", "state")
+    told = {name: getattr(row, name) for name in WaiverView.__slots__ if name not in same}
+    over = row.state == WaiverState.ACTIVE and not row.in_force(clock.now())
+    return WaiverView(
+        **told,
+        state=str(WaiverState.EXPIRED.value) if over else str(row.state),
+        environment_ids=tuple(row.environment_ids),
+        environments=tuple(places.get(one, str(one)) for one in row.environment_ids),
+        deciders=tuple(row.deciders),
+        uses=int(getattr(row, "uses", 0)),
+    )

@@ -1,0 +1,123 @@
+"""Run templates are made, and retired: what one fixes never changes."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+import approvals.operations as approvals
+import registry.selectors as registry
+from approvals.selectors import current_policy
+from factory.clock import now
+from factory.commanding import command
+from factory.context import Context
+from factory.errors import FieldError, InvalidInput
+from factory.locking import lock
+from factory.recording import audit, record
+from projects.operations import lock_active_project, lock_project
+from runs.errors import ModelProfileNotApproved, TemplateEnded, TemplateNameTaken, TemplateNotFound
+from runs.events import RunTemplateChanged
+from runs.inputs import NewTemplate, parse_template
+from runs.models import RunTemplate
+from runs.states import TemplateState
+
+MOST_REASON = 1000
+
+
+@command("CreateRunTemplate")
+def create_run_template(ctx: Context, *, content: Any) -> str:
+    """Fix workflow, model profile, limits and the schema of the input for a kind of run. Answers with its id.
+
+    Guards: the project is Active, a Published release holds the workflow and knows the profile, which the
+    policy in force allows, the schema is one that inputs can be judged by, no other Active template has the
+    name. Emits `RunTemplateChanged`. Errors: `InvalidInput`, `ProjectNotActive`, `UnknownWorkflow`,
+    `ModelProfileNotApproved` (422), `TemplateNameTaken` (409).
+    """
+    wanted = parse_template(content)
+    project = lock_active_project(ctx)
+    _check(ctx, wanted)
+    _one_at_a_time(ctx, wanted.name)
+    held = RunTemplate.objects.filter(project_id=project.id, name=wanted.name, state=TemplateState.ACTIVE)
+    if held.exists():
+        raise TemplateNameTaken(f"Retire the run template {wanted.name} first, or choose another name.")
+    row = RunTemplate(
+        project_id=project.id,
+        name=wanted.name,
+        description=wanted.description,
+        workflow_id=wanted.workflow_id,
+        model_profile_id=wanted.model_profile_id,
+        limits=dict(wanted.limits),
+        input_schema=wanted.input_schema,
+        created_by=ctx.actor.subject,
+        creator_person=ctx.actor.person or ctx.actor.subject,
+        created_at=now(),
+    )
+    row.tenant_id = ctx.tenant_id
+    row.seal()
+    record(ctx, row, "Created", _changed(ctx, row), detail={"contentHash": row.content_hash})
+    return str(row.id)
+
+
+@command("RetireRunTemplate")
+def retire_run_template(ctx: Context, *, template_id: UUID, reason: str) -> None:
+    """Begin no run from it any more. Runs that began keep what they pinned; its waivers end at once.
+
+    Guards: Active, a reason. Emits `RunTemplateChanged`, and `WaiverChanged` for each waiver. Errors:
+    `InvalidInput`, `TemplateNotFound`, `TemplateEnded` (409).
+    """
+    if not reason.strip() or len(reason) > MOST_REASON:
+        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
+        raise InvalidInput("Retiring a run template needs a reason.", errors=[fault])
+    row = _locked(ctx, template_id)
+    if row.state != TemplateState.ACTIVE:
+        raise TemplateEnded(f"It was retired by {row.retired_by}: {row.retire_reason}")
+    row.retire(at=now(), by=ctx.actor.subject, reason=reason.strip())
+    record(ctx, row, "RetireRequested", _changed(ctx, row))
+    audit(ctx, "RetireRunTemplate", subject=f"run-template:{row.id}", reason=reason, stream=row.id)
+    approvals.end_waivers_of(ctx, template_id=row.id, reason=f"The template was retired: {reason.strip()}")
+
+
+def _one_at_a_time(ctx: Context, name: str) -> None:
+    """Two who choose one name at once: the second one hears that it is taken."""
+    with connection.cursor() as cursor:
+        key = f"runs.template:{ctx.tenant_id}:{ctx.project_id}:{name}"
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+
+
+def _check(ctx: Context, wanted: NewTemplate) -> None:
+    if wanted.input_schema is not None:
+        faults = registry.schema_faults(wanted.input_schema, "/inputSchema")
+        if faults:
+            raise InvalidInput("The schema of the input is not valid.", errors=faults)
+    known = registry.profiles_of_workflow(wanted.workflow_id)
+    allowed = current_policy(ctx).document["modelProfiles"]
+    if wanted.model_profile_id not in known or wanted.model_profile_id not in allowed:
+        both = ", ".join(sorted(known & set(allowed))) or "none"
+        problem = (
+            f"The model profile {wanted.model_profile_id} is not one that a release of this workflow and "
+            f"the policy both name. Both name: {both}."
+        )
+        raise ModelProfileNotApproved(problem, errors=[FieldError("/modelProfileId", problem)])
+
+
+def _locked(ctx: Context, template_id: UUID) -> RunTemplate:
+    """The template after its project; another scope's looks like none."""
+    missing = TemplateNotFound("There is no such run template here.")
+    if not RunTemplate.objects.filter(pk=template_id, project_id=ctx.project_id).exists():
+        raise missing
+    lock_project(ctx)
+    return lock(RunTemplate, template_id, missing=missing)
+
+
+def _changed(ctx: Context, row: RunTemplate) -> RunTemplateChanged:
+    return RunTemplateChanged(
+        template_id=row.id,
+        tenant_id=ctx.tenant_id,
+        project_id=row.project_id,
+        name=row.name,
+        state=str(row.state),
+        workflow_id=row.workflow_id,
+        content_hash=row.content_hash,
+        changed_by=ctx.actor.subject,
+        reason=row.retire_reason or None,
+    )

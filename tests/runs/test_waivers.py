@@ -1,0 +1,291 @@
+"""Shared writes that were approved in advance: for whom, with what, where, until when, and never else."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from approvals.commands import decide_approval, publish_policy_revision, revoke_waiver
+from approvals.errors import (
+    AnswerNotPossible,
+    ApprovalLapsed,
+    NotEligible,
+    PolicyDenied,
+    SeparationOfDuties,
+    WaiverOver,
+)
+from approvals.reconcilers import WaiverExpiryReconciler
+from approvals.selectors import approval, current_policy
+from factory.context import Context
+from factory.errors import InsufficientRole, InvalidInput
+from factory.tenancy import reading
+from projects.commands import add_member, change_member, register_service_account
+from projects.inputs import NewMember
+from registry.errors import ReleaseNotPublished
+from runs.commands import retire_run_template
+from runs.errors import NothingToWaive, TemplateNotFound, TemplateRetired
+from tests.support.evidence import details, journal, outbox, violations
+from tests.support.running import MANIFEST, OTHER_DIFF, House
+from tests.support.waivers import ask_waiver, end_now, run_from, shown, template, waiver
+from tests.support.world import context_of, subject_of
+
+
+@pytest.fixture
+def house(tenant_id: str) -> House:
+    return House(tenant_id)
+
+
+def fresh(who: Context) -> Context:
+    """As a token of theirs would be now."""
+    return context_of(who.actor.subject, who.tenant_id, who.project_id)
+
+
+def everything(house: House, name: str) -> Context:
+    """A person with every role of a project."""
+    subject = subject_of(house.tenant, name)
+    roles = ("Requester", "Reviewer", "Operator", "WorkspaceAdmin")
+    add_member(house.system, project_id=house.world.project, member=NewMember(subject, roles))
+    return context_of(subject, house.tenant, house.world.project)
+
+
+def machine(house: House, owner: Context, slug: str) -> Context:
+    made = register_service_account(
+        house.system,
+        project_id=house.world.project,
+        slug=slug,
+        owner=owner.actor.subject,
+        roles=("Requester",),
+    )
+    return context_of(made, house.tenant, house.world.project)
+
+
+def asked(house: House, run_id: UUID) -> tuple[Any, Any, Any, Any]:
+    """The worker of a run asks before its write; with its assignment and the request."""
+    hand = house.hand(f"w{run_id.hex[-6:]}", slots=9)
+    [work] = [one for one in hand.poll() if one.run_id == run_id]
+    hand.acquire(work)
+    answer = hand.ask(work)
+    [view] = [one for one in house.approvals(run_id) if one.id == answer.approval_id]
+    return hand, work, answer, view
+
+
+@pytest.mark.requirement("LTR-03", "APR-15", "APR-09")
+def test_a_run_under_a_waiver_is_approved_at_once_and_names_it(house: House) -> None:
+    w, kind = house.world, template(house)
+    given = waiver(house, kind)
+    run_id = run_from(house, kind)
+    hand, work, answer, view = asked(house, run_id)
+    assert answer.decision is not None
+    assert (answer.decision.decision, answer.parked) == ("approve", False)
+    assert (answer.decision.waiver_id, answer.decision.decided_by) == (given, f"waiver:{given}")
+    assert house.state(run_id) == "Running"
+    assert (view.state, view.decided_person) == ("Approved", w.reviewer.actor.person)
+    taken = hand.authorize(work, view.id)
+    assert (taken.waiver_id, taken.proposal_hash) == (given, view.proposal_hash)
+    assert journal(house.system, view.id) == [
+        ("None", "Approved", "WaiverApplied"),
+        ("Approved", "Approved", "ValidityStarted"),
+        ("Approved", "Approved", "Authorized"),
+    ]
+    assert [one.get("waiverId") for one in details(house.system, view.id)] == [str(given), None, str(given)]
+    [told] = [data for topic, data in outbox(house.system, run_id) if topic.endswith("approval-decided")]
+    assert (told["state"], told["waiverId"]) == ("Approved", str(given))
+    hand.report(work)
+    assert (house.state(run_id), shown(house, given).uses) == ("Completed", 1)
+    assert violations(house.tenant) == []
+
+
+@pytest.mark.requirement("LTR-03", "APR-18", "APR-21")
+def test_whatever_it_does_not_name_is_asked_of_people_as_ever(house: House) -> None:
+    """One waiver, and every way to stand beside it."""
+    w, kind = house.world, template(house)
+    given = waiver(house, kind, by=w.workspace_admin, decided_by=w.reviewer)
+    other = template(house, name="weekly")
+    for name in ("workspace_admin", "reviewer"):
+        roles = [*getattr(w, name).actor.roles, "Requester"]
+        change_member(
+            house.system,
+            membership_id=w.memberships[name],
+            roles=roles,
+            grants=[],
+            version=1,
+        )
+    twice = house.publish(MANIFEST | {"version": "1.1.0"}, commit="b" * 40)
+    beside = {
+        "no template": lambda: house.run("gated", environmentId=str(w.environment)),
+        "another template": lambda: run_from(house, other),
+        "another environment": lambda: run_from(
+            house, kind, environmentId=str(w.environments["production"]), releaseId=str(house.release)
+        ),
+        "another release": lambda: run_from(house, kind, releaseId=str(twice)),
+        "asked for by its author": lambda: run_from(
+            house, kind, by=fresh(w.workspace_admin), releaseId=str(house.release)
+        ),
+        "asked for by who decided it": lambda: run_from(
+            house, kind, by=fresh(w.reviewer), releaseId=str(house.release)
+        ),
+        "asked for by a machine of who decided it": lambda: run_from(
+            house, kind, by=machine(house, w.reviewer, "judge-bot"), releaseId=str(house.release)
+        ),
+    }
+    for what, submitted in beside.items():
+        assert waits(house, submitted()), what
+    assert not waits(house, run_from(house, kind, releaseId=str(house.release))), "what it names"
+    no_environment = run_from(house, kind, environmentId=None, releaseId=str(house.release))
+    assert waits(house, no_environment)
+    assert shown(house, given).uses == 1
+
+
+def waits(house: House, run_id: UUID) -> bool:
+    view = asked(house, run_id)[3]
+    assert (view.waiver_id is None) == (view.state == "Pending")
+    assert house.state(run_id) == ("WaitingForApproval" if view.is_pending else "Running")
+    return bool(view.is_pending)
+
+
+ENDS: dict[str, Callable[[House, UUID, UUID], object]] = {
+    "Revoked": lambda house, kind, given: revoke_waiver(
+        house.world.operator, waiver_id=given, reason="the report has changed"
+    ),
+    "Revoked with its template": lambda house, kind, given: retire_run_template(
+        house.world.operator, template_id=kind, reason="another one follows"
+    ),
+    "Expired": lambda house, kind, given: end_now(given),
+}
+
+
+@pytest.mark.requirement("LTR-03", "APR-09")
+def test_what_has_ended_allows_nothing_any_more(house: House) -> None:
+    """Neither a new request, nor an approval under it that was not used yet; then people are asked."""
+    for how, end in ENDS.items():
+        kind = template(house, name=how.lower().replace(" ", "-"))
+        given = waiver(house, kind)
+        hand, work, _, view = asked(house, run_from(house, kind))
+        later = run_from(house, kind)
+        end(house, kind, given)
+        with pytest.raises(ApprovalLapsed, match="waiver"):
+            hand.authorize(work, view.id)
+        again = hand.ask(work)
+        assert (again.approval_id == view.id, again.decision) == (False, None), how
+        assert waits(house, later), how
+        house.decide(again.approval_id)
+        assert hand.authorize(work, again.approval_id).waiver_id is None
+        state = shown(house, given)
+        assert (state.state, state.uses) == (how.split()[0], 1)
+    WaiverExpiryReconciler().run_once(house.tenant)
+    assert journal(house.system, given)[-1] == ("Active", "Expired", "ExpiresAtPassed")
+    moved = f"waiver:{given}"
+    told = [(one.code, one.subject) for one in violations(house.tenant)]
+    assert told == [("D10b", moved)], "only that its end was moved, by hand, from what was signed"
+
+
+@pytest.mark.requirement("LTR-03", "APR-15", "POL-06")
+def test_it_never_reaches_further_than_who_gave_it_could(house: House) -> None:
+    """A node or a policy that asks for more people, or for others, is not served; deny denies."""
+    w = house.world
+    narrow = template(house, "narrow")
+    waiver(house, narrow)
+    assert waits(house, run_from(house, narrow)), "the node asks two WorkspaceAdmins"
+    kind = template(house)
+    waiver(house, kind)
+    words = [{"effect": "require-approval", "quorum": 2}, {"effect": "deny"}]
+    with reading(w.tenant_admin):
+        document = current_policy(w.tenant_admin).document
+    for rule in words:
+        rules = [{"actionClass": "shared-write", "environment": "stag*", **rule}]
+        publish_policy_revision(w.tenant_admin, document={**document, "rules": rules})
+        run_id = run_from(house, kind)
+        if rule["effect"] == "deny":
+            with pytest.raises(PolicyDenied):
+                asked(house, run_id)
+        else:
+            assert waits(house, run_id)
+
+
+@pytest.mark.requirement("LTR-03", "APR-14")
+def test_a_step_about_which_people_were_asked_stays_theirs(house: House) -> None:
+    kind = template(house)
+    run_id = run_from(house, kind)
+    hand, work, answer, _ = asked(house, run_id)
+    waiver(house, kind)
+    assert hand.ask(work).decision is None, "the question that waits is not answered by it"
+    house.decide(answer.approval_id, "request_changes", reason="say why")
+    again = hand.ask(work, OTHER_DIFF)
+    assert (again.decision, house.state(run_id)) == (None, "WaitingForApproval")
+
+
+@pytest.mark.requirement("LTR-03", "APR-21", "APR-22", "POL-10")
+def test_it_is_decided_like_a_publication(house: House) -> None:
+    """A Reviewer, neither who asked nor the template's author, no broken glass; nothing before."""
+    w = house.world
+    everybody = everything(house, "everybody")
+    kind = template(house, by=everybody)
+    asked_for = ask_waiver(house, kind, by=fresh(w.workspace_admin))
+    run_id = run_from(house, kind)
+    assert waits(house, run_id), "what is not decided allows nothing"
+    for who, refusal, glass in (
+        (w.workspace_admin, NotEligible, False),
+        (w.operator, NotEligible, False),
+        (everybody, SeparationOfDuties, False),
+        (w.platform_admin, AnswerNotPossible, True),
+    ):
+        with pytest.raises(refusal):
+            decide(house, asked_for["approval"], who, break_glass=glass)
+    own = ask_waiver(house, kind, by=everybody)
+    with pytest.raises(SeparationOfDuties):
+        decide(house, own["approval"], everybody)
+    house.decide(own["approval"], "request_changes", reason="for one night only")
+    assert (shown(house, own["waiver"]).state, shown(house, own["waiver"]).end_reason) == (
+        "Refused",
+        "for one night only",
+    )
+    house.decide(asked_for["approval"])
+    assert shown(house, asked_for["waiver"]).deciders == (w.reviewer.actor.subject,)
+    withdrawn = ask_waiver(house, kind)
+    revoke_waiver(w.workspace_admin, waiver_id=withdrawn["waiver"], reason="not needed")
+    with reading(house.system):
+        assert approval(withdrawn["approval"]).state == "Cancelled"
+    with pytest.raises(WaiverOver):
+        revoke_waiver(w.workspace_admin, waiver_id=withdrawn["waiver"], reason="again")
+
+
+def decide(house: House, approval_id: UUID, by: Context, **other: Any) -> Any:
+    with reading(house.system):
+        view = approval(approval_id)
+    return decide_approval(
+        by,
+        approval_id=approval_id,
+        decision="approve",
+        version=view.version,
+        proposal_hash=view.proposal_hash,
+        reason="seen",
+        **other,
+    )
+
+
+@pytest.mark.requirement("LTR-03")
+def test_who_asks_is_told_every_fault(house: House) -> None:
+    w, kind = house.world, template(house)
+    plain = template(house, "single")
+    for changes, place in (
+        ({"environment_ids": []}, "/environmentIds"),
+        ({"environment_ids": [uuid4()]}, "/environmentIds/0"),
+        ({"hours": 24 * 31}, "/expiresAt"),
+        ({"hours": -1}, "/expiresAt"),
+        ({"reason": " "}, "/reason"),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            ask_waiver(house, kind, **changes)
+        assert [fault.pointer for fault in refused.value.errors] == [place]
+    with pytest.raises(NothingToWaive):
+        ask_waiver(house, plain)
+    with pytest.raises(ReleaseNotPublished):
+        ask_waiver(house, kind, release_id=uuid4())
+    with pytest.raises(TemplateNotFound):
+        ask_waiver(house, uuid4())
+    with pytest.raises(InsufficientRole):
+        ask_waiver(house, kind, by=w.requester)
+    retire_run_template(w.operator, template_id=kind, reason="over")
+    with pytest.raises(TemplateRetired):
+        ask_waiver(house, kind)
