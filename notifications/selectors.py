@@ -35,6 +35,8 @@ def people_to_tell(kind: Kind, view: ApprovalView, passed_over: Collection[str] 
         return [one.subject for one in able if one.subject not in voted]
     if kind == Kind.BREAK_GLASS:
         return sorted(set(passed_over) - {view.decided_by})
+    if view.waiver_id is not None:
+        return []  # it was decided when the waiver was, and a message for each write would be none
     if not view.decision and view.state != ApprovalState.EXPIRED:
         return []  # cancelled or replaced: whoever asked did that, or sees the newer request
     return sorted({view.requester_person, view.author_person} - {"", view.decided_by})

@@ -69,7 +69,11 @@ def _foot(link: str) -> str:
 def _what(view: ApprovalView) -> str:
     """The request in the house's own words."""
     where = "/".join(name(part) for part in (view.project, view.environment) if part)
-    of = {SubjectType.SPEND: "the money of a run", SubjectType.PUBLICATION: "a publication"}
+    of = {
+        SubjectType.SPEND: "the money of a run",
+        SubjectType.PUBLICATION: "a publication",
+        SubjectType.WAIVER: "a waiver, which approves shared writes in advance",
+    }
     what = of.get(SubjectType(view.subject_type), f"an action of class {view.action_class}")
     return f"{what} in {where}" if where else what
 

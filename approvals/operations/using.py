@@ -130,4 +130,4 @@ def _require_valid(row: ApprovalRequest, at: datetime) -> None:
     until = valid_until(row, at)
     if until is not None and at >= until:
         whose = "waiver that allowed it" if row.waiver and until == row.waiver.end else "approval"
-        raise ApprovalLapsed(f"The {whose} was good until {until.isoformat()}, and was not used. Ask again.")
+        raise ApprovalLapsed(f"The {whose} was good until {until.isoformat()}, and was not used.")

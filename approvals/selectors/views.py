@@ -173,7 +173,9 @@ def _with_waiver(row: ApprovalRequest, own: datetime) -> datetime:
 def _shown_end(row: ApprovalRequest) -> datetime | None:
     """The same, from the query that read the row where that has asked (`requests`)."""
     told: timedelta | None = getattr(row, "paused", None)
-    if row.valid_until is None or told is None:
+    if row.valid_until is None:
+        return row.waiver.end if row.waiver else None
+    if told is None:
         return valid_until(row, clock.now())
     return _with_waiver(row, row.valid_until + told)
 

@@ -68,6 +68,7 @@ def test_approves_exactly_one_proposal(asker, stage):
         "subject": None,
         "onBehalfOf": None,
         "breakGlass": False,
+        "waiverId": None,
     }
     assert [m.state for m in stage.moved] == ["Approved"]
     assert violations(asker.world.tenant) == []
