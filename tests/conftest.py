@@ -25,9 +25,21 @@ SLOW_FILES = {
     *("test_conformance.py", "test_invariants.py", "test_races.py", "test_walls.py"),
     *("test_rest.py", "test_every_path.py", "test_publishing.py", "test_relay_faults.py", "test_process.py"),
     *("test_recovery.py", "test_retention.py", "test_freezing.py"),
+    *("test_corners.py", "test_cancelling.py", "test_limits.py", "test_capacity.py", "test_decrees.py"),
+    *("test_spend.py", "test_late_words.py", "test_kill_switch.py", "test_resolving.py"),
+    *("test_second_chances.py", "test_reruns.py", "test_pools.py", "test_reloading.py", "test_doubts.py"),
+    *("test_aliases_and_ends.py", "test_closure.py", "test_money_of_runs.py", "test_queries.py"),
+    *("test_reserving.py", "test_auditing.py", "test_anchors.py", "test_expiry.py", "test_quorum.py"),
+    *(
+        "test_delegated.py",
+        "test_runtime.py",
+        "test_problems.py",
+        "test_suspension.py",
+        "test_credentials.py",
+    ),
 }
-"""Sweeps, and whole surfaces: the same question for every route, role, table, corruption or pair of callers.
-`make test` asks them all; `make check`, which is run before every commit, keeps the rules themselves."""
+"""Sweeps, whole surfaces and rarer corners: one question for every route, role, table, corruption or pair of
+callers. `make test` asks them all; `make check`, run before every commit, keeps the main rules."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
