@@ -25,11 +25,17 @@ log = structlog.get_logger("factory.retention")
 BATCH = 500
 
 _ended: list[str] = []
+_with_events: list[str] = []
 
 
 def ended_streams(query: str) -> None:
     """Declare streams to which nothing will be added: SQL for stream_id, tenant_id and ended_at."""
     _ended.append(query)
+
+
+def goes_with_events(statement: str) -> None:
+    """Declare what is kept no longer than delivered events: a DELETE that takes their days."""
+    _with_events.append(statement)
 
 
 @dataclass(slots=True)
@@ -41,6 +47,7 @@ class Purged:
     outbox: int = 0
     inbox: int = 0
     idempotency: int = 0
+    messages: int = 0
 
     def words(self) -> str:
         return ", ".join(f"{getattr(self, name)} {name}" for name in self.__slots__)
@@ -64,6 +71,9 @@ def purge() -> Purged:
             [settings.FACTORY_IDEMPOTENCY_RETENTION_DAYS],
         )
         done.idempotency = cursor.rowcount
+        for statement in _with_events:
+            cursor.execute(statement, [days["outbox"]])
+            done.messages += cursor.rowcount
     log.info("purged", **{name: getattr(done, name) for name in Purged.__slots__})
     return done
 

@@ -12,8 +12,8 @@ from approvals.states import ApprovalState
 from factory.context import Context
 from notifications.models import Channel, Notification, Preference
 from notifications.states import CHOOSABLE, Fate, Kind, Medium
-from projects.selectors import memberships_of
-from projects.states import SubjectKind
+from projects.selectors import members, memberships_of
+from projects.states import Role, SubjectKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,9 @@ def people_to_tell(kind: Kind, view: ApprovalView, passed_over: Collection[str] 
         voted = {vote.voter for vote in votes_of(view.id)} if view.votes else set()
         able = (one for one in who_may_decide(view.id) if one.may_decide and one.person == one.subject)
         return [one.subject for one in able if one.subject not in voted]
+    if kind == Kind.TOO_FEW:
+        operators = members(view.project_id, [Role.OPERATOR]) if view.is_pending else []
+        return sorted({one.subject for one in operators if one.kind == SubjectKind.PERSON})
     if kind == Kind.BREAK_GLASS:
         return sorted(set(passed_over) - {view.decided_by})
     if view.waiver_id is not None:

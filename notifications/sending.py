@@ -39,6 +39,8 @@ def _handed_over(parcel: Parcel) -> tuple[str, bool]:
     except smtplib.SMTPRecipientsRefused as refused:
         codes = [code for code, _ in refused.recipients.values()]
         return f"The mail server refused the recipient ({codes[0]}).", all(code >= 500 for code in codes)
+    except mail.BadHeaderError:
+        return "The person's e-mail address is none.", True
     except smtplib.SMTPResponseException as answered:
         return f"The mail server answered {answered.smtp_code} ({type(answered).__name__}).", False
     except NotAccepted as refused:

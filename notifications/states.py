@@ -15,10 +15,11 @@ class Kind(TextChoices):
     EXPIRING = "expiring"
     DECIDED = "decided"
     BREAK_GLASS = "break-glass"
+    TOO_FEW = "too-few"
     TEST = "test"
 
 
-CHOOSABLE: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.DECIDED, Kind.BREAK_GLASS)
+CHOOSABLE: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.DECIDED, Kind.BREAK_GLASS, Kind.TOO_FEW)
 """What a person may do without, one by one. A test they ask for themselves."""
 
 ABOUT: Final = {
@@ -26,6 +27,7 @@ ABOUT: Final = {
     Kind.EXPIRING: "A request that you may decide has a quarter of its time left",
     Kind.DECIDED: "What you asked for was decided, or nobody answered in time",
     Kind.BREAK_GLASS: "A PlatformAdmin decided past you",
+    Kind.TOO_FEW: "A request was opened that too few people can decide, and you are an operator",
 }
 
 

@@ -45,7 +45,8 @@ def message(kind: str, view: ApprovalView | None) -> Message:
         )
     title, lead = _TOLD[Kind(kind)](view)
     facts = "\n".join(f"{label}: {value}" for label, value in _facts(view))
-    look = f"See exactly what it is about, and decide there:\n{request_link(view)}"
+    do = ", and decide there" if kind in (Kind.REQUESTED, Kind.EXPIRING) else ""
+    look = f"See exactly what it is about{do}:\n{request_link(view)}"
     return Message(f"Factory: {title}", "\n\n".join((lead, facts, look, _foot(mine_link()))))
 
 
@@ -132,9 +133,18 @@ def _break_glass(view: ApprovalView) -> tuple[str, str]:
     )
 
 
+def _too_few(view: ApprovalView) -> tuple[str, str]:
+    return (
+        f"too few can decide: {_what(view)}",
+        f"A request was opened that too few people can decide: {_what(view)}. A workspace admin can add one, "
+        f"or a PlatformAdmin decides outside the rule. {_at_its_end(view)}",
+    )
+
+
 _TOLD: dict[Kind, Callable[[ApprovalView], tuple[str, str]]] = {
     Kind.REQUESTED: _requested,
     Kind.EXPIRING: _expiring,
     Kind.DECIDED: _decided,
     Kind.BREAK_GLASS: _break_glass,
+    Kind.TOO_FEW: _too_few,
 }

@@ -27,6 +27,8 @@ CLAIM: Final = timedelta(minutes=2)
 """Longer than a try may take, so that nobody else sends what is being sent."""
 DELAYS: Final = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 28800)
 """Seconds before each further try, as for webhooks: about a day. Then it is set aside."""
+OPEN_QUESTIONS: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.TOO_FEW)
+"""Kinds that are worth nothing once the request is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def _missing() -> NotFound:
 
 def _address(row: Notification, view: ApprovalView | None) -> tuple[str, str]:
     """Where it goes, or why it goes nowhere."""
-    if row.notice.kind in (Kind.REQUESTED, Kind.EXPIRING) and view is not None and not view.is_pending:
+    if row.notice.kind in OPEN_QUESTIONS and view is not None and not view.is_pending:
         return "", f"The request was closed before this could be sent: {view.state}."
     email = email_of(row.subject, row.project_id)
     if email is None:

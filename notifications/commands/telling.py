@@ -31,7 +31,11 @@ def tell_of_approval(ctx: Context, *, kind: str, approval_id: UUID, passed_over:
         view = approval(approval_id)
     except NotFound:
         return 0
-    return _tell(ctx, Kind(kind), view, passed_over, clock.now())
+    at = clock.now()
+    found = _tell(ctx, Kind(kind), view, passed_over, at)
+    if kind == Kind.REQUESTED and view.nobody_eligible:
+        found += _tell(ctx, Kind.TOO_FEW, view, (), at)
+    return found
 
 
 @command("RemindOfExpiry", audited=False)

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from factory.database import MutableColumns, TenantWalls
+from factory.database import MutableColumns, Retention, TenantWalls
 
 
 class Migration(migrations.Migration):
@@ -35,4 +35,5 @@ class Migration(migrations.Migration):
                 "attempts", "due_at", "claimed_until", "sent_at", "set_aside_at", "dropped_at", "error",
             ),
         ),
+        Retention("Notification", removes=True),
     ]  # fmt: skip

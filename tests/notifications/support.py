@@ -1,5 +1,7 @@
 """Bringing news to people in tests, as relay and jobs do it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +16,7 @@ from notifications.commands import add_channel
 from notifications.models import Notice, Notification
 from tests.webhooks.receiver import Receiver
 
-EVERY = ("requested", "expiring", "decided", "break-glass")
+EVERY = ("requested", "expiring", "decided", "break-glass", "too-few")
 
 
 def handle(tenant_id: str) -> None:
@@ -71,10 +73,7 @@ def gotify(by: Context, chat: Receiver, name: str = "phone", kinds: tuple[str, .
 def time_passes(approval_id: UUID, hours: float) -> None:
     """A request is so much older than it was, and its reminder so much nearer. As the tables' owner."""
     request, notice = "approvals_approvalrequest", "notifications_notice"
-    with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
-        for table in (request, notice):
-            cursor.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
-            cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER pinned_columns")
+    with _as_owner(request, notice) as cursor:
         earlier = [hours * 3600, approval_id]
         cursor.execute(
             f"UPDATE {request} SET requested_at = requested_at - make_interval(secs => %s), "
@@ -85,6 +84,26 @@ def time_passes(approval_id: UUID, hours: float) -> None:
             f"UPDATE {notice} SET remind_at = remind_at - make_interval(secs => %s) WHERE approval_id = %s",
             earlier,
         )
-        for table in (request, notice):
+
+
+def older(tenant_id: str, days: int) -> None:
+    """A tenant's messages are so much older than they were."""
+    with _as_owner("notifications_notification") as cursor:
+        cursor.execute(
+            "UPDATE notifications_notification SET created_at = created_at - make_interval(days => %s) "
+            "WHERE tenant_id = %s",
+            [days, tenant_id],
+        )
+
+
+@contextmanager
+def _as_owner(*tables: str) -> Iterator[Any]:
+    """The tables' owner, for whom their rows are not pinned for the while."""
+    with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
+        for table in tables:
+            cursor.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
+            cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER pinned_columns")
+        yield cursor
+        for table in tables:
             cursor.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER pinned_columns")
             cursor.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")

@@ -4,7 +4,7 @@ import pytest
 
 from factory.tenancy import reading
 from notifications.models import Notification
-from tests.notifications.support import handle, make_due, rows, send
+from tests.notifications.support import EVERY, handle, make_due, rows, send
 from tests.support.api import Api, problem
 from tests.support.evidence import violations
 from tests.support.world import second_world
@@ -20,7 +20,7 @@ def test_a_persons_own_ways_over_the_api(asker, chat):
     w = asker.world
     mine, other = Api.as_(w.reviewer), Api.as_(w.reviewer2)
     assert mine.get(f"{HERE}/preferences").json() == {
-        "kinds": ["requested", "expiring", "decided", "break-glass"], "version": 0, "emailIsSent": True,
+        "kinds": list(EVERY), "version": 0, "emailIsSent": True,
     }  # fmt: skip
     chosen = mine.call("PUT", f"{HERE}/preferences", {"kinds": ["break-glass"], "version": 0})
     assert (chosen.json()["kinds"], chosen.json()["version"]) == (["break-glass"], 1)

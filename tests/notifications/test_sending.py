@@ -32,6 +32,8 @@ from notifications.errors import (
 )
 from notifications.models import Channel
 from notifications.sending import send_one
+from projects.commands import add_member
+from projects.inputs import NewMember
 from tests.faults.rounds import rounds
 from tests.notifications.post import post_office
 from tests.notifications.support import EVERY, gotify, handle, make_due, rows, send
@@ -47,6 +49,7 @@ def only_services(asker) -> None:
         change_preference(getattr(asker.world, member), kinds=[], version=0)
 
 
+@pytest.mark.slow
 def test_a_mail_travels_whole_and_what_the_server_says_is_minded(asker, monkeypatch):
     w, view = asker.world, asker.ask()
     handle(w.tenant)
@@ -82,6 +85,18 @@ def test_a_mail_travels_whole_and_what_the_server_says_is_minded(asker, monkeypa
     assert (away.fate, away.attempts) == ("Waiting", 1)
     assert away.error == "The message could not be handed over (ConnectionRefusedError)."
     assert violations(w.tenant) == []
+
+
+def test_an_address_with_a_line_break_is_no_address(asker, mails):
+    w, who = asker.world, f"new@{asker.world.tenant}.test"
+    email = "a@x.test\r\nBcc: all@x.test"
+    add_member(asker.house, project_id=w.project, member=NewMember(who, ("Reviewer",), (), email=email))
+    asker.ask()
+    handle(w.tenant)
+    send(w.tenant)
+    assert len(mails) == 4
+    [bad] = rows(asker.house, sent_at__isnull=True)
+    assert (bad.subject, bad.fate, bad.error) == (who, "Set aside", "The person's e-mail address is none.")
 
 
 def test_what_keeps_failing_is_set_aside_and_a_person_sends_it_again(asker, chat):

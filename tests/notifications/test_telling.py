@@ -164,6 +164,18 @@ def test_who_has_left_is_sent_nothing(asker, mails):
     assert gone.error == "The person is no member there any more."
 
 
+def test_operators_are_told_where_too_few_can_decide(asker, mails):
+    w = asker.world
+    view = asker.ask(policy=asker.ruled(quorum=5))
+    assert view.nobody_eligible
+    handle(w.tenant)
+    assert told(asker.house, "too-few") == subjects(asker, "operator")
+    send(w.tenant)
+    [mail] = [mail for mail in mails if mail.to[0] in subjects(asker, "operator")]
+    assert mail.subject.startswith("Factory: too few can decide: an action of class shared-write")
+    assert "decide there" not in mail.body
+
+
 @pytest.mark.parametrize(
     ("given", "kept"),
     [

@@ -1,0 +1,8 @@
+"""Messages to people are kept as long as events. The notice stays, so that nothing is told twice."""
+
+from factory.retention import goes_with_events
+
+goes_with_events(
+    "DELETE FROM notifications_notification WHERE (sent_at IS NOT NULL OR dropped_at IS NOT NULL) "
+    "AND created_at < clock_timestamp() - make_interval(days => %s)"
+)

@@ -1,0 +1,29 @@
+"""Messages go with the events; what waits for somebody stays, and so does the notice that they were told."""
+
+from django.db import connection
+
+from factory.retention import purge
+from factory.tenancy import bound
+from tests.notifications.support import handle, notices, older, rows, send
+from tests.support.approvals import asking
+from tests.support.evidence import violations
+
+
+def test_what_was_told_a_month_ago_goes(own_database, tenant_id, mails):
+    asker = asking(tenant_id)
+    asker.ask()
+    handle(tenant_id)
+    first, *others = rows(asker.house)
+    with bound(asker.house), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE notifications_notification SET set_aside_at = now(), error = 'no' WHERE id = %s",
+            [first.id],
+        )
+    send(tenant_id)
+    assert purge().messages == 0
+    older(tenant_id, 31)
+    assert purge().messages == len(others) == 3
+    assert [row.id for row in rows(asker.house)] == [first.id]
+    handle(tenant_id)
+    assert notices(asker.house) == ["requested"]
+    assert violations(tenant_id) == []
