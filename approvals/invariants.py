@@ -239,6 +239,8 @@ def waivers_as_signed() -> str:
                 CASE WHEN w.decided_at IS NOT NULL AND NOT (w.deciders::text[] @> p.people
                           AND p.people @> w.deciders::text[])
                      THEN 'given by others than it says' END,
+                CASE WHEN w.expires_at > w.requested_at + interval '30 days'
+                     THEN 'it is good for more than 30 days' END,
                 CASE WHEN NOT (told ->> 'waiverId' = w.id::text AND told ->> 'actionClass' = w.action_class
                           AND told #>> '{manifest,template,templateId}' = w.template_id::text
                           AND told #>> '{manifest,template,workflowId}' = w.workflow_id

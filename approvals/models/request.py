@@ -152,7 +152,6 @@ class ApprovalRequest(Journaled):
                     attempt_id__isnull=False,
                     environment_id__isnull=False,
                     release_id__isnull=False,
-                    decided_by__startswith=WAIVER_PREFIX,
                     break_glass=False,
                     delegation_id__isnull=True,
                 ),

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,14 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals.selectors import current_policy, waivers_of_template
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
-from factory.admin.scope import as_uuid, context_of
+from factory.admin.scope import as_moment, as_uuid, context_of
 from factory.admin.show import badge, seen, when
 from factory.admin.site import site
 from factory.errors import DomainError, FieldError, InvalidInput
@@ -130,7 +128,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         self._require(request, "RequestWaiver")
 
         def make() -> tuple[str, str]:
-            until = parse_datetime(sent.get("until", ""))
+            until = as_moment(sent.get("until", ""))
             if until is None:
                 raise InvalidInput("Choose an end.", errors=[FieldError("/expiresAt", "A time.")])
             asked = request_waiver(
@@ -138,7 +136,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
                 template_id=template_id,
                 release_id=as_uuid(sent.get("releaseId", "")) or UUID(int=0),
                 environment_ids=[found for one in sent.getlist("environment") if (found := as_uuid(one))],
-                expires_at=until.replace(tzinfo=UTC),
+                expires_at=until,
                 reason=sent.get("reason", ""),
             )
             where = reverse("admin:approvals_waiver_change", args=[asked["waiverId"]])

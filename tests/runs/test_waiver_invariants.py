@@ -55,6 +55,7 @@ CORRUPTIONS = [
     ),
     ("D10", WAIVER, "expires_at = decided_at WHERE id = %(waiver)s"),
     ("D10b", WAIVER, "expires_at = expires_at + interval '1 hour' WHERE id = %(waiver)s"),
+    ("D10b", WAIVER, "requested_at = expires_at - interval '31 days' WHERE id = %(waiver)s"),
     ("D10b", WAIVER, "template_id = %(other)s WHERE id = %(waiver)s"),
     ("D10b", WAIVER, "environment_ids = environment_ids || %(other)s WHERE id = %(waiver)s"),
     ("D10b", WAIVER, "approval_id = %(other)s WHERE id = %(waiver)s"),
