@@ -26,7 +26,8 @@ JOURNAL = 365
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Any) -> None:
+def folder(own_database: str, tmp_path: Path, settings: Any) -> None:
+    """A database of the test alone too: the records of purges are one chain over all tenants."""
     settings.FACTORY_ANCHORS_DIR = str(tmp_path / "anchors")
     settings.FACTORY_ANCHOR_KEY_FILE = str(tmp_path / "key.pem")
 
