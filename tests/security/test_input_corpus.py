@@ -192,6 +192,6 @@ def test_odd_words_in_the_console_are_no_fault_of_ours(scene: Scene) -> None:
     for model in site._registry:
         name = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         for odd in ("%00", "%ed%a0%80", "'"):
-            for query in ("q", "state", "tenant_id", "p"):
-                assert client.get(f"{name}?{query}={odd}").status_code < 500, (name, query, odd)
+            for query in (f"q={odd}&p={odd}", f"state={odd}", f"tenant_id={odd}"):
+                assert client.get(f"{name}?{query}").status_code < 500, (name, query, odd)
             assert client.get(f"{name}{odd}/change/").status_code < 500, (name, odd)
