@@ -1,7 +1,5 @@
 """Notifications over HTTP: one's own ways, and what did not arrive."""
 
-import pytest
-
 from factory.tenancy import reading
 from notifications.models import Notification
 from tests.notifications.support import EVERY, handle, make_due, rows, send
@@ -83,7 +81,6 @@ def test_an_operator_sees_what_did_not_arrive_and_sends_it_again(asker, chat):
     assert violations(w.tenant) == []
 
 
-@pytest.mark.requirement("APR-21")
 def test_no_link_of_a_message_changes_anything_when_it_is_opened(asker, mails, client):
     """Followed by a scanner without a session, and by a person in another place."""
     from tests.console.test_pages import signed_in

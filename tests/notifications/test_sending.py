@@ -5,14 +5,18 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+import redis
 from django.conf import settings
 from django.db import connection
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from factory.errors import Forbidden, InvalidInput, NotFound
 from factory.reconciling import reconcilers
+from factory.relay import jobs
 from factory.tenancy import reading
 from factory.webhooks.signing import opened
-from notifications import services
+from notifications import services, tasks
 from notifications.commands import (
     add_channel,
     change_channel,
@@ -32,11 +36,13 @@ from notifications.errors import (
 )
 from notifications.models import Channel
 from notifications.sending import send_one
+from notifications.states import SEND
 from projects.commands import add_member
 from projects.inputs import NewMember
 from tests.faults.rounds import rounds
 from tests.notifications.post import post_office
 from tests.notifications.support import EVERY, gotify, handle, make_due, rows, send
+from tests.registry.test_hints import waiting
 from tests.support.evidence import audits, violations
 from tests.support.races import race, refusals
 
@@ -47,6 +53,22 @@ def only_services(asker) -> None:
     """Nobody of the world is told by e-mail."""
     for member in ("reviewer", "reviewer2", "workspace_admin", "tenant_admin"):
         change_preference(getattr(asker.world, member), kinds=[], version=0)
+
+
+def test_there_is_a_hint_with_ids_only_and_nothing_depends_on_it(asker, mails, monkeypatch):
+    w, away = asker.world, redis.Redis.from_url("redis://127.0.0.1:1/0", retry=Retry(NoBackoff(), 0))
+    asker.ask()
+    handle(w.tenant)
+    assert {"tenant_id": w.tenant} in waiting(SEND)
+    for _ in range(2):
+        tasks.send(tenant_id=w.tenant)
+    assert len(mails) == 4
+    monkeypatch.setattr(jobs, "broker", lambda: away)
+    asker.again().ask()
+    handle(w.tenant)
+    assert waiting(SEND).count({"tenant_id": w.tenant}) == 1
+    assert send(w.tenant).repaired == 4
+    assert len(mails) == 8
 
 
 @pytest.mark.slow

@@ -23,7 +23,6 @@ def subjects(asker: Asking, *members: str) -> set[str]:
 APPROVERS = ("reviewer", "reviewer2", "workspace_admin", "tenant_admin")
 
 
-@pytest.mark.requirement("EVT-24", "APR-22")
 def test_those_who_may_decide_are_told_once_and_the_requester_of_the_decision(asker, mails):
     nasty = "see http://evil.example\r\nBcc: all@evil.example"
     w, view = asker.world, asker.ask(summary=nasty, proposal=said("secret plan"))

@@ -15,12 +15,12 @@ from registry.reconcilers import ClosureResolver
 from registry.tasks import RESOLVE, resolve_closure
 
 
-def waiting() -> list[dict[str, object]]:
-    """The messages for job workers that name the resolver's task, with their arguments."""
+def waiting(task: str = RESOLVE) -> list[dict[str, object]]:
+    """The messages for job workers that name a task, with their arguments."""
     found = []
     for raw in broker().lrange("celery", 0, -1):
         message = json.loads(raw)
-        if message["headers"]["task"] == RESOLVE:
+        if message["headers"]["task"] == task:
             found.append(json.loads(message["headers"]["kwargsrepr"].replace("'", '"')))
     return found
 
