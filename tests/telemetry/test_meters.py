@@ -108,6 +108,7 @@ def backends() -> int:
         return int(cursor.fetchone()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("OBS-06")
 def test_the_relay_shows_what_it_measures_on_a_port_of_its_own(own_database, settings):
     settings.FACTORY_METRICS_PORT = free_port()
