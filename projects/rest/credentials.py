@@ -53,7 +53,10 @@ class Revocations(HouseView):
 
     @extend_schema(summary="Revoke a token", request=NewRevocationBody, responses={201: NewRevocationBody})
     def post(self, request: Request) -> Response:
-        """Refuse a token, or all tokens that a subject was given until now; at once, and for good."""
+        """Refuse a token, or all tokens that a subject was given until now; at once, and for good.
+
+        The second shuts the subject out of every project: it takes an administrator of the whole tenant.
+        """
         body = NewRevocationBody.parse(request.data)
         if ("jti" in body) == ("subject" in body):
             fault = FieldError("/jti", "Name the token by jti, or the subject.")
