@@ -186,8 +186,8 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
             )
             for view, names in pinnable(row.workflow_id)
         ]
-        places = [(str(place.id), place.slug) for place in environments(row.project_id)]
-        return {"row": row, "releases": releases, "places": places}
+        slugs = [(str(place.id), place.slug) for place in environments(row.project_id)]
+        return {"row": row, "releases": releases, "environments": slugs}
 
     def _form(
         self, request: HttpRequest, page: str, title: str, context: Callable[[], dict[str, Any]], make: Made

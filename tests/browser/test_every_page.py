@@ -8,10 +8,12 @@ from django.urls import reverse
 import config.urls  # noqa: F401 - it is what registers the pages
 from factory.admin.site import site
 from factory.tenancy import reading
+from runs.models import RunTemplate
 from tests.browser.conftest import Visit
 from tests.browser.proposals import change
 from tests.browser.visitor import Visitor
 from tests.support.running import House, receipt
+from tests.support.waivers import template, waiver
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label)
 
@@ -35,6 +37,7 @@ def house() -> House:
     made.run("gated")
     worker.ask(worker.take(), change(), park=True)
     made.run("diamond")
+    waiver(made, template(made))
     return made
 
 
@@ -49,6 +52,10 @@ def paths(house: House) -> list[str]:
             row = model._default_manager.order_by("-pk").first()
         if row is not None and model._meta.model_name != "step":
             found.append(reverse(f"{name}_change", args=[row.pk]))
+        if row is not None and model is RunTemplate:
+            acts = ("runs_from_template", "runs_request_waiver", "runs_retire_template")
+            found += [reverse("admin:runs_new_template")]
+            found += [reverse(f"admin:{act}", args=[row.pk]) for act in acts]
     return found
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from approvals.commands import decide_approval, expire_approval
+from approvals.commands import decide_approval, expire_approval, revoke_waiver
 from approvals.selectors import approval
 from factory.context import Context
 from factory.errors import DomainError
@@ -24,6 +24,7 @@ from tests.faults.rounds import rounds
 from tests.support.delegations import lend
 from tests.support.evidence import violations
 from tests.support.running import DIFF, OTHER_DIFF, House, said
+from tests.support.waivers import run_from, template, waiver
 from tests.support.world import context_of
 
 PROPOSALS = [DIFF, OTHER_DIFF, said("a third way")]
@@ -32,7 +33,7 @@ EVERYBODY = [*sorted(ELIGIBLE), "requester", "service", "observer", "operator", 
 
 
 class Effects(RuleBasedStateMachine):
-    """A gated run, its worker, everybody who might decide, and a wrong hand."""
+    """A gated run, of a template or of none, its worker, everybody who might decide, and a wrong hand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,10 +46,14 @@ class Effects(RuleBasedStateMachine):
         self.asked: dict[UUID, str] = {}
         self.yes: dict[UUID, str] = {}
         self.effects: dict[UUID, str] = {}
+        self.kind = template(self.house)
+        self.waiver: UUID | None = None
+        self.waived: dict[UUID, UUID] = {}
         self._new_run()
 
-    def _new_run(self) -> None:
-        self.run_id = self.house.run("gated")
+    def _new_run(self, *, templated: bool = False) -> None:
+        self.templated = templated
+        self.run_id = run_from(self.house, self.kind) if templated else self.house.run("gated")
         self.worker = self.house.hand(f"w{uuid4().hex[:6]}", slots=100)
         [self.work] = [work for work in self.worker.poll() if work.run_id == self.run_id]
         self.worker.acquire(self.work)
@@ -71,8 +76,15 @@ class Effects(RuleBasedStateMachine):
     @rule(proposal=st.sampled_from(PROPOSALS))
     def ask(self, proposal: Any) -> None:
         answer = self._tried(lambda: self.worker.ask(self.work, proposal=proposal))
-        if not isinstance(answer, DomainError):
-            self.asked.setdefault(answer.approval_id, digest(proposal))
+        if isinstance(answer, DomainError):
+            return
+        self.asked.setdefault(answer.approval_id, digest(proposal))
+        given = answer.decision.waiver_id if answer.decision else None
+        if given is not None and answer.approval_id not in self.waived:
+            assert self.templated
+            assert given == self.waiver, "a waiver that is in force"
+            self.waived[answer.approval_id] = given
+            self.yes[answer.approval_id] = digest(proposal)
 
     @rule(
         data=st.data(),
@@ -116,6 +128,8 @@ class Effects(RuleBasedStateMachine):
         if isinstance(taken, DomainError):
             return
         assert not stranger
+        under = self.waived.get(approval_id)
+        assert under in (None, self.waiver) or approval_id in self.effects, "it has ended"
         assert self.yes.get(approval_id) == digest(proposal), "what was signed is what may be done"
         assert self.effects.setdefault(approval_id, str(taken.id)) == str(taken.id), "and once"
 
@@ -127,6 +141,14 @@ class Effects(RuleBasedStateMachine):
         else:
             revoke_delegation(w.reviewer, delegation_id=self.loan)
             self.loan = None
+
+    @rule()
+    def give_in_advance_or_take_back(self) -> None:
+        if self.waiver is None:
+            self.waiver = waiver(self.house, self.kind)
+        else:
+            revoke_waiver(self.house.world.reviewer2, waiver_id=self.waiver, reason="enough")
+            self.waiver = None
 
     @rule(data=st.data())
     def expire(self, data: Any) -> None:
@@ -150,18 +172,18 @@ class Effects(RuleBasedStateMachine):
             worker.acquire(found[0])
             self.worker, self.work = worker, found[0]
 
-    @rule(how=st.sampled_from(["cancel", "report", "begin anew"]))
-    def end(self, how: str) -> None:
+    @rule(how=st.sampled_from(["cancel", "report", "begin anew"]), templated=st.booleans())
+    def end(self, how: str, templated: bool) -> None:
         if how == "cancel":
             self._tried(lambda: cancel_run(self.house.world.operator, run_id=self.run_id, reason="stop"))
         elif how == "report":
             self._tried(lambda: self.worker.report(self.work))
-        self._new_run()
+        self._new_run(templated=templated)
 
 
 Effects.TestCase.settings = settings(
     max_examples=rounds(4), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestNoEffectWithoutApproval = pytest.mark.slow(
-    pytest.mark.requirement("APR-09", "APR-10", "APR-18")(Effects.TestCase)
+    pytest.mark.requirement("APR-09", "APR-10", "APR-18", "LTR-03")(Effects.TestCase)
 )
