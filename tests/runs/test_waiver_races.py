@@ -1,8 +1,12 @@
 """A waiver ends while something rests on it: what comes first holds, and what comes second does not."""
 
+import threading
+import time
+from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from approvals.commands import expire_waiver, revoke_waiver
 from approvals.errors import ApprovalLapsed, WaiverOver
@@ -11,7 +15,7 @@ from runs.commands import retire_run_template
 from tests.faults.rounds import rounds
 from tests.runs.test_waivers import asked
 from tests.support.evidence import violations
-from tests.support.races import race
+from tests.support.races import race, row_held
 from tests.support.running import House
 from tests.support.waivers import ask_waiver, run_from, shown, template, waiver
 
@@ -48,6 +52,22 @@ def test_an_authorization_and_the_end_of_its_waiver(house: House) -> None:
             assert taken.waiver_id == given
         assert fresh.state == ("Pending" if fresh.waiver_id is None else "Approved")
         assert shown(house, given).state == "Revoked"
+    assert violations(house.tenant) == []
+
+
+@pytest.mark.requirement("LTR-03", "APR-10")
+def test_nothing_is_authorized_past_an_end_that_is_not_committed_yet(house: House) -> None:
+    kind = template(house)
+    given = waiver(house, kind)
+    hand, work, _, view = asked(house, run_from(house, kind))
+    end = partial(revoke_waiver, house.world.reviewer2, waiver_id=given, reason="enough")
+    with row_held(house.tenant, "factory_chainhead", given, 1.0, column="stream_id"):
+        ending = threading.Thread(target=lambda: (end(), connection.close()))
+        ending.start()
+        time.sleep(0.4)  # it has its time by now, and waits with its commit
+        with pytest.raises(ApprovalLapsed):
+            hand.authorize(work, view.id)
+        ending.join(30)
     assert violations(house.tenant) == []
 
 

@@ -96,6 +96,7 @@ def test_a_run_under_a_waiver_is_approved_at_once_and_names_it(house: House) -> 
     assert violations(house.tenant) == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LTR-03", "APR-18", "APR-21")
 def test_whatever_it_does_not_name_is_asked_of_people_as_ever(house: House) -> None:
     """One waiver, and every way to stand beside it."""
@@ -113,8 +114,10 @@ def test_whatever_it_does_not_name_is_asked_of_people_as_ever(house: House) -> N
         )
     twice = house.publish(MANIFEST | {"version": "1.1.0"}, commit="b" * 40)
     beside = {
-        "no template": lambda: house.run("gated", environmentId=str(w.environment)),
-        "another template": lambda: run_from(house, other),
+        "no template": lambda: house.run(
+            "gated", environmentId=str(w.environment), releaseAlias=None, releaseId=str(house.release)
+        ),
+        "another template": lambda: run_from(house, other, releaseId=str(house.release)),
         "another environment": lambda: run_from(
             house, kind, environmentId=str(w.environments["production"]), releaseId=str(house.release)
         ),
@@ -155,6 +158,7 @@ ENDS: dict[str, Callable[[House, UUID, UUID], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LTR-03", "APR-09")
 def test_what_has_ended_allows_nothing_any_more(house: House) -> None:
     """Neither a new request, nor an approval under it that was not used yet; then people are asked."""
@@ -178,6 +182,27 @@ def test_what_has_ended_allows_nothing_any_more(house: House) -> None:
     moved = f"waiver:{given}"
     told = [(one.code, one.subject) for one in violations(house.tenant)]
     assert told == [("D10b", moved)], "only that its end was moved, by hand, from what was signed"
+
+
+@pytest.mark.requirement("LTR-03", "APR-09")
+def test_what_waits_for_another_question_ends_with_its_waiver_too(house: House) -> None:
+    """While a sibling is asked about, the validity has not begun; the waiver's end counts all the same."""
+    kind = template(house, "gates")
+    run_id, hand = run_from(house, kind), house.hand("both")
+    one, two = hand.poll()
+    for work in (one, two):
+        hand.acquire(work)
+    waiting = hand.ask(one)
+    given = waiver(house, kind)
+    answer = hand.ask(two)
+    assert answer.decision is not None
+    assert house.state(run_id) == "WaitingForApproval"
+    revoke_waiver(house.world.reviewer, waiver_id=given, reason="enough")
+    with pytest.raises(ApprovalLapsed, match="waiver"):
+        hand.authorize(two, answer.approval_id)
+    house.decide(waiting.approval_id)
+    with pytest.raises(ApprovalLapsed, match="waiver"):
+        hand.authorize(two, answer.approval_id)
 
 
 @pytest.mark.requirement("LTR-03", "APR-15", "POL-06")

@@ -44,14 +44,14 @@ def refusals(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 @contextmanager
-def row_held(tenant_id: str, table: str, key: UUID, seconds: float) -> Iterator[None]:
+def row_held(tenant_id: str, table: str, key: UUID, seconds: float, *, column: str = "id") -> Iterator[None]:
     """Somebody else has the row for so long."""
     locked = threading.Event()
 
     def hold() -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT set_config('factory.tenant', %s, true)", [tenant_id])
-            cursor.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR NO KEY UPDATE", [key])
+            cursor.execute(f"SELECT 1 FROM {table} WHERE {column} = %s FOR NO KEY UPDATE", [key])
             locked.set()
             time.sleep(seconds)
         connections.close_all()
