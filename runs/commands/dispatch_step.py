@@ -35,7 +35,7 @@ def dispatch_step(ctx: Context, *, run_id: UUID, step_id: UUID, worker_id: UUID)
     run to Running. Emits AttemptDispatched, RunStateChanged. Errors, all of which leave the step waiting:
     `NoSlot`, `QuotaReached`, `NothingToDispatch`, `ProjectNotActive`, `ReservationNotLive`.
     """
-    worker = lock_worker_with_a_slot(worker_id)
+    worker = lock_worker_with_a_slot(worker_id, ctx.tenant_id)
     require_below_quota()
     lock_active_project(ctx)
     run = lock_run(ctx, run_id)

@@ -42,8 +42,9 @@ def serve_tenant(ctx: Context, *, pool: str, tenant_id: str) -> bool:
 def leave_tenant(ctx: Context, *, pool: str, tenant_id: str) -> bool:
     """Let a pool work for a tenant no longer, at once; whether it did until now.
 
-    What its workers hold of the tenant they can neither renew nor report any more: the leases run out, and
-    the attempts are tried again elsewhere or become uncertain. Drain the workers first. Guards: only the
+    What its workers hold of the tenant, or were offered, they can neither acquire, renew nor report any more:
+    the leases run out, and the attempts are tried again elsewhere or become uncertain. Drain the workers
+    first. Guards: only the
     house itself. Audited with the tenant.
     """
     row = WorkerPool.objects.select_for_update(no_key=True).filter(name=pool).first()

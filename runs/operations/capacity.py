@@ -8,15 +8,21 @@ from uuid import UUID
 from django.db import connection
 
 from factory.clock import now
-from runs.errors import NoSlot, QuotaReached
+from runs.errors import NoSlot, NothingToDispatch, QuotaReached
 from runs.models import Attempt, TenantQuota, Worker
 from runs.selectors.waiting import ALIVE, open_leases
 from runs.states import AttemptState
 
 
-def lock_worker_with_a_slot(worker_id: UUID) -> Worker:
-    """The worker, locked, if it lives, does not drain, and has a free slot. Raises `NoSlot`."""
-    worker = Worker.objects.select_for_update(no_key=True).filter(pk=worker_id).first()
+def lock_worker_with_a_slot(worker_id: UUID, tenant_id: str) -> Worker:
+    """The worker, locked, if it lives, does not drain, and has a free slot, in a pool that serves the tenant.
+
+    Raises `NoSlot`, `NothingToDispatch`: the pool may have left the tenant since the poll looked.
+    """
+    rows = Worker.objects.select_related("pool").select_for_update(no_key=True, of=("self",))
+    worker = rows.filter(pk=worker_id).first()
+    if worker is not None and tenant_id not in worker.pool.tenants:
+        raise NothingToDispatch(f"The pool {worker.pool_id} does not work for the tenant.")
     if worker is None or worker.draining_at is not None or worker.last_seen_at < now() - ALIVE:
         raise NoSlot("The worker takes nothing new.")
     used = open_leases(worker_id)

@@ -136,7 +136,7 @@ def look(
         cursor.execute(_LAPSED, [grace.total_seconds(), list(tenants), MOST_LAPSED])
         lapsed = [Lapsed(*row) for row in cursor.fetchall()]
         cursor.execute(_OFFERS, [worker_id])
-        offers = [Offer(*row) for row in cursor.fetchall()]
+        offers = [offer for row in cursor.fetchall() if (offer := Offer(*row)).tenant_id in tenants]
         return Board(lapsed, offers, _waiting(cursor, tenants, capabilities, last_tenant, ()))
 
 

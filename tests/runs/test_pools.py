@@ -1,12 +1,14 @@
 """Who a pool of workers works for is said by whoever runs the platform, and is on record with the tenant."""
 
 from io import StringIO
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from factory.errors import DomainError
+from runs.dispatch import polling
 from tests.support.evidence import audits
 from tests.support.running import Hand, House
 
@@ -40,6 +42,30 @@ def test_a_pool_that_left_is_given_nothing_and_reports_nothing(house: House) -> 
         worker.report(work, output=1)
     assert refused.value.code == "not-found"
     assert [note.subject for note in audits(house.system, "LeaveTenant")] == [f"pool:{house.pool}"]
+
+
+def test_what_it_was_offered_is_told_it_no_more(house: House) -> None:
+    run_id = house.run()
+    worker = house.hand()
+    assert [work.run_id for work in worker.poll()] == [run_id]
+    pool(house.pool, "--leave", house.tenant)
+    assert worker.poll() == []
+
+
+def test_a_poll_that_looked_before_dispatches_nothing_afterwards(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.run()
+    worker = house.hand()
+    looked = polling.look
+
+    def and_left_meanwhile(*arguments: Any) -> Any:
+        board = looked(*arguments)
+        pool(house.pool, "--leave", house.tenant)
+        return board
+
+    monkeypatch.setattr(polling, "look", and_left_meanwhile)
+    assert worker.poll() == []
 
 
 @pytest.mark.parametrize(
