@@ -145,6 +145,10 @@ def _of_delivery(row: WebhookDelivery) -> SetAside:
     )  # fmt: skip
 
 
+INSIDE = {
+    HANDLERS: "What the product itself did not do about an event stays undone",
+    STREAMS: "What is kept from the streams is kept from everybody who reads them",
+}
 KINDS: Sequence[str] = (HANDLERS, STREAMS, WEBHOOK)
 
 _AGAIN = """
@@ -180,14 +184,13 @@ def skip_delivery(
 ) -> str:
     """Go past a set-aside event: its consumer never gets it, and what waits behind it goes on, in order.
 
-    Guards: an operator of the event's project, and of the product's own handlers a PlatformAdmin alone,
-    because what they did not do about the event stays undone; a reason. There is no way back. Emits:
+    Guards: an operator of the project whose webhook it is; a PlatformAdmin alone for the product's own
+    handlers, because what they did not do about the event stays undone, and for the streams, which are
+    everybody's; a reason. There is no way back. Emits:
     nothing. Errors: `NotFound`, `InvalidInput`, `NotSetAside`, `InsufficientRole`.
     """
-    if kind == HANDLERS and ctx.actor.kind != "system" and PLATFORM not in ctx.actor.roles:
-        raise InsufficientRole(
-            "What the product itself did not do about an event stays undone: only a PlatformAdmin says so."
-        )
+    if kind in INSIDE and ctx.actor.kind != "system" and PLATFORM not in ctx.actor.roles:
+        raise InsufficientRole(f"{INSIDE[kind]}: only a PlatformAdmin says so.")
     way = _way(ctx, event_id, kind, webhook_id, reason)
     with connection.cursor() as cursor:
         cursor.execute(_PAST.format(table=way.table, done=way.done), [way.key])
@@ -226,6 +229,8 @@ def _way(ctx: Context, event_id: UUID, kind: str, webhook_id: UUID | None, reaso
     if kind == WEBHOOK:
         table, prefix, done = "factory_webhookdelivery", "", "delivered_at"
         rows = WebhookDelivery.objects.select_for_update(no_key=True, of=("self",))
+        if ctx.project_id is not None:  # a tenant's own subscription is nobody's of one project
+            rows = rows.filter(subscription__project_id=ctx.project_id)
         row = rows.filter(event_id=event.id, subscription_id=webhook_id).first()
     if row is None:
         raise _missing()

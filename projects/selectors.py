@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import DurationField, Func, Q, QuerySet
 
 from factory.context import system
-from factory.tenancy import reading, scanning
+from factory.tenancy import active, reading, scanning
 from projects.models import Delegation, Environment, Membership, Project, ServiceAccount, Tenant
 from projects.states import DelegationState, MembershipState, ServiceAccountState, SubjectKind
 
@@ -205,12 +206,15 @@ def memberships_of(subject: str, project_id: UUID | None) -> list[Membership]:
 
 LENT = """
     FROM projects_delegation d
-    WHERE d.project_id = %(project)s AND d.state = 'Active' AND d.expires_at > clock_timestamp()
+    WHERE d.tenant_id = %(tenant)s AND d.project_id = %(project)s
+      AND d.state = 'Active' AND d.expires_at > clock_timestamp()
       AND EXISTS (SELECT FROM projects_membership p
-                  WHERE p.subject = d.delegator AND p.kind = 'person' AND p.state = 'Active'
+                  WHERE p.tenant_id = d.tenant_id AND p.subject = d.delegator
+                    AND p.kind = 'person' AND p.state = 'Active'
                     AND (p.project_id IS NULL OR p.project_id = d.project_id) AND d.role = ANY (p.roles))
       AND EXISTS (SELECT FROM projects_membership p
-                  WHERE p.subject = d.delegate AND p.kind = 'person' AND p.state = 'Active'
+                  WHERE p.tenant_id = d.tenant_id AND p.subject = d.delegate
+                    AND p.kind = 'person' AND p.state = 'Active'
                     AND (p.project_id IS NULL OR p.project_id = d.project_id))
 """
 """The delegations of a project that give their role at this very moment, by the database's clock.
@@ -223,7 +227,7 @@ query builder took longer over it than all else that a request does.
 
 def delegations_in_force(project_id: UUID | None) -> list[DelegationView]:
     """Who acts for whom in a project at this moment."""
-    rows = Delegation.objects.raw(f"SELECT d.* {LENT} ORDER BY d.expires_at, d.id", {"project": project_id})
+    rows = Delegation.objects.raw(f"SELECT d.* {LENT} ORDER BY d.expires_at, d.id", _scope(project_id))
     return [
         DelegationView(row.id, row.project_id, row.role, row.delegator, row.delegate, row.expires_at)
         for row in rows
@@ -243,13 +247,18 @@ def standing_of(subject: str, project_id: UUID | None) -> list[Membership]:
     rows = Membership.objects.raw(
         f"""
         SELECT m.*, ARRAY({loans}) AS lent FROM projects_membership m
-        WHERE m.subject = %(subject)s AND m.state = 'Active'
+        WHERE m.tenant_id = %(tenant)s AND m.subject = %(subject)s AND m.state = 'Active'
           AND (m.project_id IS NULL OR m.project_id = %(project)s)
         ORDER BY m.id
         """,
-        {"subject": subject, "project": project_id},
+        {"subject": subject} | _scope(project_id),
     )
     return list(rows)
+
+
+def _scope(project_id: UUID | None) -> dict[str, Any]:
+    """The tenant of the open transaction, which SQL has to name itself, and the project."""
+    return {"tenant": active().tenant_id, "project": project_id}
 
 
 def service_account(subject: str) -> ServiceAccount | None:

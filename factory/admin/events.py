@@ -16,7 +16,7 @@ from factory.admin.show import short, span, when
 from factory.admin.site import Card, Item, card, site
 from factory.commanding import Command
 from factory.consumers import (
-    HANDLERS,
+    INSIDE,
     NOT_SUBSCRIBED,
     PLATFORM,
     Consumer,
@@ -117,7 +117,7 @@ class EventAdmin(EvidenceAdmin):
 
 
 def _may_skip(ctx: Context, each: SetAside) -> bool:
-    return may(ctx, "SkipDelivery") and (each.kind != HANDLERS or PLATFORM in ctx.actor.roles)
+    return may(ctx, "SkipDelivery") and (each.kind not in INSIDE or PLATFORM in ctx.actor.roles)
 
 
 def _subscribed(each: Consumer) -> bool:

@@ -124,7 +124,9 @@ def as_moment(text: str) -> datetime | None:
         found = parse_datetime(text.strip())
     except ValueError:
         return None
-    return found.replace(tzinfo=UTC) if found is not None else None
+    if found is None:
+        return None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def as_uuid(value: Any) -> UUID | None:

@@ -10,6 +10,8 @@ MAX_BODY = 1024 * 1024
 MAX_WORKER_BODY = 2 * 1024 * 1024
 MOST_UNREAD = 16 * MAX_BODY
 """Bytes of a refused body that are read and thrown away; with a larger one the connection ends."""
+UNREAD_SECONDS = 2.0
+"""And how long is waited for them: a silent sender keeps no process from its work."""
 MAX_DEPTH = 64
 
 

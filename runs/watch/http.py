@@ -1,5 +1,6 @@
 """What the REST surface has from its framework, here: problems, bodies, callers, correlation ids."""
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +18,7 @@ from factory.errors import NotFound, Unauthenticated
 from factory.identity.principals import context_of
 from factory.identity.tokens import Token, bearer, verifier
 from factory.rest.correlation import correlation_id, sane_traceparent
-from factory.rest.json import MAX_WORKER_BODY, MOST_UNREAD, check_media_type, check_size
+from factory.rest.json import MAX_WORKER_BODY, MOST_UNREAD, UNREAD_SECONDS, check_media_type, check_size
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
 
 log = structlog.get_logger("runs.watch")
@@ -71,12 +72,13 @@ async def _read_to_the_end(request: Request) -> None:
     """Who is still sending what was refused would never see the answer; a larger body ends the connection."""
     left = MOST_UNREAD
     try:
-        async for chunk in request.stream():
-            left -= len(chunk)
-            if left < 0:
-                return
-    except (ClientDisconnect, RuntimeError):
-        return  # the caller has gone, or everything was read already
+        async with asyncio.timeout(UNREAD_SECONDS):
+            async for chunk in request.stream():
+                left -= len(chunk)
+                if left < 0:
+                    return
+    except (ClientDisconnect, RuntimeError, TimeoutError):
+        return  # the caller has gone, is silent, or everything was read already
 
 
 def _log(request: Request, response: Response, seconds: float) -> None:

@@ -6,13 +6,14 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
+import httpx
 import pytest
 from django.conf import settings
 
@@ -175,3 +176,18 @@ def test_a_body_that_is_too_large_is_refused_and_its_sender_sees_it(house: House
             answer = sender.getresponse()
             assert (answer.status, answer.headers["Content-Type"]) == (status, "application/problem+json")
             sender.close()
+
+
+def test_who_announces_a_body_and_is_silent_keeps_nobody_else_waiting(base: str) -> None:
+    """More callers than the process has threads, none of them with a token."""
+    host, port = base.removeprefix("http://").split(":")
+    head = f"POST /factory/runs HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1000000\r\n\r\n".encode()
+    with ExitStack() as held:
+        silent = [held.enter_context(socket.create_connection((host, int(port)), 30)) for _ in range(24)]
+        for each in silent:
+            each.sendall(head)
+        began = time.monotonic()
+        assert httpx.get(f"{base}/healthz", timeout=30).status_code == 200
+        assert time.monotonic() - began < 15
+        for each in silent:
+            assert each.recv(64).startswith(b"HTTP/1.1 401")

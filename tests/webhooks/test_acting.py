@@ -270,6 +270,13 @@ def test_what_was_set_aside_is_skipped_for_good_and_what_waits_behind_it_goes_on
     hook = {"kind": "webhook", "webhookId": str(webhook_id), "reason": "they took it by hand"}
     assert operator.post(path, hook | {"reason": " "}).status_code == 400
     assert Api.as_(w.workspace_admin).post(path, hook).status_code == 403
+    streams = {"kind": "streams", "reason": "nobody reads them"}
+    assert problem(operator.post(path, streams))["type"].endswith("insufficient-role")
+    with bound(w.system()):
+        WebhookSubscription.objects.update(project_id=None)
+    assert operator.post(path, hook).status_code == 404, "the tenant's own subscription"
+    with bound(w.system()):
+        WebhookSubscription.objects.update(project_id=w.project)
     assert operator.post(path, hook).status_code == 202
     assert problem(operator.post(path, hook))["type"].endswith("not-set-aside")
     again = operator.post(f"/factory/events/{event}/retry", hook)
