@@ -4,6 +4,7 @@ import json
 import re
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -23,7 +24,7 @@ from factory.relay.destinations import Handlers
 from factory.relay.webhooks import deliver_all
 from factory.tenancy import bound, reading
 from factory.webhooks.signing import SecretUnreadable, opened, sealed
-from tests.kernel.damage import corrupt
+from tests.kernel.damage import admin_url, corrupt
 from tests.support.api import Api, problem
 from tests.support.client import Client
 from tests.support.evidence import audits, violations
@@ -272,11 +273,12 @@ def test_what_was_set_aside_is_skipped_for_good_and_what_waits_behind_it_goes_on
     assert Api.as_(w.workspace_admin).post(path, hook).status_code == 403
     streams = {"kind": "streams", "reason": "nobody reads them"}
     assert problem(operator.post(path, streams))["type"].endswith("insufficient-role")
-    with bound(w.system()):
-        WebhookSubscription.objects.update(project_id=None)
+    move = "UPDATE factory_webhooksubscription SET project_id = %s WHERE id = %s"
+    with psycopg.connect(admin_url()) as db:
+        db.execute(move, [None, webhook_id])
     assert operator.post(path, hook).status_code == 404, "the tenant's own subscription"
-    with bound(w.system()):
-        WebhookSubscription.objects.update(project_id=w.project)
+    with psycopg.connect(admin_url()) as db:
+        db.execute(move, [w.project, webhook_id])
     assert operator.post(path, hook).status_code == 202
     assert problem(operator.post(path, hook))["type"].endswith("not-set-aside")
     again = operator.post(f"/factory/events/{event}/retry", hook)
