@@ -2,9 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 from uuid import UUID, uuid4
 
-import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -23,8 +23,10 @@ from factory.relay.delivery import drain
 from factory.relay.destinations import Handlers
 from factory.relay.webhooks import deliver_all
 from factory.tenancy import bound, reading
-from factory.webhooks.signing import SecretUnreadable, opened, sealed
-from tests.kernel.damage import admin_url, corrupt
+from factory.webhooks.commands import create_webhook
+from factory.webhooks.signing import SecretUnreadable, new_secret, opened, sealed
+from projects.commands import suspend_project
+from tests.kernel.damage import corrupt
 from tests.support.api import Api, problem
 from tests.support.client import Client
 from tests.support.evidence import audits, violations
@@ -273,12 +275,6 @@ def test_what_was_set_aside_is_skipped_for_good_and_what_waits_behind_it_goes_on
     assert Api.as_(w.workspace_admin).post(path, hook).status_code == 403
     streams = {"kind": "streams", "reason": "nobody reads them"}
     assert problem(operator.post(path, streams))["type"].endswith("insufficient-role")
-    move = "UPDATE factory_webhooksubscription SET project_id = %s WHERE id = %s"
-    with psycopg.connect(admin_url()) as db:
-        db.execute(move, [None, webhook_id])
-    assert operator.post(path, hook).status_code == 404, "the tenant's own subscription"
-    with psycopg.connect(admin_url()) as db:
-        db.execute(move, [w.project, webhook_id])
     assert operator.post(path, hook).status_code == 202
     assert problem(operator.post(path, hook))["type"].endswith("not-set-aside")
     again = operator.post(f"/factory/events/{event}/retry", hook)
@@ -304,6 +300,24 @@ def test_what_was_set_aside_is_skipped_for_good_and_what_waits_behind_it_goes_on
         ("nothing is to be done about it", "ValueError: cannot digest this"),
     ]
     assert violations(w.tenant) == []
+
+
+def test_nobody_of_one_project_skips_for_the_whole_tenants_webhook(w: World, receiver: Receiver) -> None:
+    receiver.reply = lambda _: 422
+    url = receiver.url
+    made = create_webhook(
+        replace(w.tenant_admin, project_id=None), url=url, topics=(), consumer="", description="",
+        secret=new_secret(),
+    )  # fmt: skip
+    suspend_project(w.workspace_admin, project_id=w.project, reason="a pause")
+    with bound(w.system()), connection.cursor() as cursor:
+        cursor.execute("UPDATE factory_webhookdelivery SET attempts = 10")
+    deliver_all(w.tenant)
+    with reading(w.system()):
+        event = WebhookDelivery.objects.get(set_aside_at__isnull=False).event_id
+    hook = {"kind": "webhook", "webhookId": str(made), "reason": "we do not need it"}
+    for act in ("skip", "retry"):
+        assert Api.as_(w.operator).post(f"/factory/events/{event}/{act}", hook).status_code == 404
 
 
 def test_the_auditor_sees_what_was_sent_out_of_order_or_out_of_scope(w: World, receiver: Receiver) -> None:
