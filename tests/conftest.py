@@ -28,6 +28,7 @@ SLOW_FILES = {
     *("test_corners.py", "test_cancelling.py", "test_limits.py", "test_capacity.py", "test_decrees.py"),
     *("test_spend.py", "test_late_words.py", "test_kill_switch.py", "test_resolving.py"),
     *("test_second_chances.py", "test_reruns.py", "test_pools.py", "test_reloading.py", "test_doubts.py"),
+    "test_contract.py",
     *("test_aliases_and_ends.py", "test_closure.py", "test_money_of_runs.py", "test_queries.py"),
     *("test_reserving.py", "test_auditing.py", "test_anchors.py", "test_expiry.py", "test_quorum.py"),
     *(

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from approvals.commands import decide_approval
+from approvals.commands import decide_approval, expire_approval
 from approvals.errors import (
     AlreadyDecided,
     ApprovalExpired,
@@ -22,7 +22,7 @@ from approvals.selectors import ApprovalView
 from factory.context import Context
 from factory.errors import Gone, InsufficientScope, InvalidInput
 from projects.commands import change_member
-from tests.support.approvals import Asking, supersede
+from tests.support.approvals import Asking, let_expire, supersede
 from tests.support.evidence import audits, counts, journal, outbox, violations
 from tests.support.world import context_of, ctx, second_world
 
@@ -92,6 +92,24 @@ def test_sends_a_proposal_back_with_the_reviewers_words(asker, stage):
     assert (decided.state, decided.sent_back) == ("Stale", True)
     assert [(m.state, m.reason) for m in stage.moved] == [("Stale", "leave out the secrets")]
     assert outbox(asker.house, asker.run_id)[-1][1]["decidedBy"] == decided.decided_by
+
+
+@pytest.mark.requirement("EVT-28")
+def test_every_end_of_a_request_is_told_once(asker):
+    reviewer = asker.world.reviewer
+    ended = {"Approved": asker.ask(), "Rejected": asker.again().ask(), "Stale": asker.again().ask()}
+    decide(reviewer, ended["Approved"])
+    decide(reviewer, ended["Rejected"], "reject")
+    supersede(asker.house, approval_id=ended["Stale"].id)
+    late = ended["Expired"] = asker.again().ask()
+    let_expire(late.id)
+    expire_approval(asker.house, approval_id=late.id, version=late.version)
+    ended["Cancelled"] = asker.again().ask()
+    asker.cancel()
+    told = [data for topic, data in outbox(asker.house, asker.run_id) if topic.endswith("approval-decided")]
+    assert [(data["approvalId"], data["state"]) for data in told] == [
+        (str(view.id), state) for state, view in ended.items()
+    ]
 
 
 @pytest.mark.parametrize("reason", ["", "   "])

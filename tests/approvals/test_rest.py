@@ -87,7 +87,7 @@ def test_a_proposal_is_for_readers_of_payloads_and_for_who_decides(asker):
     assert narrow["proposal"] is None
 
 
-@pytest.mark.requirement("APR-26")
+@pytest.mark.requirement("APR-26", "API-15")
 def test_lists_what_the_callers_roles_may_see(asker):
     home = asker.world
     mine = asker.ask()
@@ -99,18 +99,36 @@ def test_lists_what_the_callers_roles_may_see(asker):
     assert Api.as_(home.requester).get(path_of(others)).status_code == 404
 
 
+@pytest.mark.requirement("API-13")
+def test_each_answer_needs_the_version_that_was_shown(asker, reviewer):
+    states = {"approve": "Approved", "request_changes": "Stale", "reject": "Rejected"}
+    for decision, state in states.items():
+        view = asker.again().ask()
+        blind = answer_of(view, decision, reason="as seen")
+        del blind["version"]
+        assert reviewer.post(f"{path_of(view)}/decision", blind).status_code == 400
+        assert send(reviewer, view, decision, reason="as seen", version=view.version + 1).status_code == 409
+        answer = send(reviewer, view, decision, reason="as seen")
+        assert (answer.status_code, answer.json()["state"]) == (200, state)
+
+
 def ids(answer) -> list[str]:
     assert answer.status_code == 200, answer.content
     return [item["approvalId"] for item in answer.json()["items"]]
 
 
+@pytest.mark.requirement("API-15")
 def test_filters(asker, reviewer):
     first, second = asker.ask(), asker.again().ask(action_class="external")
     release = asker.ask_publication()
     decide(asker.world.reviewer, first, "reject")
     assert ids(reviewer.get(f"{LIST}?state=Pending")) == [str(release.id), str(second.id)]
+    approved = decide(asker.world.reviewer, asker.again().ask(action_class="production"))
+    assert ids(reviewer.get(f"{LIST}?state=Approved")) == [str(approved.id)]
     assert ids(reviewer.get(f"{LIST}?actionClass=external")) == [str(second.id)]
-    assert ids(reviewer.get(f"{LIST}?runId={asker.run_id}")) == [str(second.id), str(first.id)]
+    assert ids(reviewer.get(f"{LIST}?runId={asker.run_id}")) == [
+        str(each.id) for each in (approved, second, first)
+    ]
     assert ids(reviewer.get(f"{LIST}?state=Rejected&actionClass=external")) == []
     for bad in ("state=pending", "actionClass=x", "runId=1", "mine=1", "tenantId=t", "state__in=Pending"):
         assert problem(reviewer.get(f"{LIST}?{bad}"))["status"] == 400, bad

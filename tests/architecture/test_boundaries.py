@@ -5,7 +5,10 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.architecture.source import APPS, ROOT, Source, sources
+import pytest
+
+from factory.identity.permissions import table
+from tests.architecture.source import APPS, ROOT, Source, calls, sources
 
 OPEN_ROOMS = {"operations", "selectors", "events", "states", "subjects"}
 EXTRA = {("registry", "definitions")}
@@ -22,6 +25,7 @@ def imports(source: Source) -> list[tuple[str, ast.AST]]:
     return found
 
 
+@pytest.mark.requirement("POL-01")
 def test_apps_use_only_the_open_rooms_of_each_other() -> None:
     crossings = []
     for source in (s for s in sources() if s.is_in(*APPS)):
@@ -32,6 +36,36 @@ def test_apps_use_only_the_open_rooms_of_each_other() -> None:
             if app in APPS and app != home and room not in OPEN_ROOMS and (app, room) not in EXTRA:
                 crossings.append(f"{source.at(node)} imports {name}")
     assert crossings == []
+
+
+@pytest.mark.requirement("WFE-01")
+def test_the_engine_is_asked_what_comes_next_at_one_place() -> None:
+    """By its front door alone: what a graph means is decided nowhere else, and by no row."""
+    others = [source for source in sources() if not source.is_in("runs/engine")]
+    parts = {f"runs.engine.{path.stem}" for path in (ROOT / "runs" / "engine").glob("[a-z]*.py")}
+    inside = [s.at(n) for s in others for name, n in imports(s) if ".".join(name.split(".")[:3]) in parts]
+    assert inside == []
+    assert [s.name for s in others for _ in calls(s, "plan")] == ["runs/operations/advancing.py"]
+
+
+AT_WORK = {
+    *("aiohttp", "anthropic", "assessment", "git", "http", "httpx", "litellm", "multiprocessing", "openai"),
+    *("requests", "socket", "subprocess", "urllib3"),
+}
+
+
+@pytest.mark.requirement("RUN-30")
+def test_run_control_does_no_work_itself() -> None:
+    """No model, tool or process is within its reach; an outcome comes from a worker's call or from time."""
+    ours = [source for source in sources() if source.is_in("runs") and not source.is_in("runs/worker")]
+    reached = [
+        source.at(node)
+        for source in ours
+        for name, node in imports(source)
+        if name.split(".")[0] in AT_WORK or name.startswith(("runs.worker", "urllib.request"))
+    ]
+    assert reached == []
+    assert table["ReportAttemptOutcome"].kinds == {"worker"}
 
 
 def tracked() -> list[Path]:

@@ -103,7 +103,7 @@ def sign(body: dict[str, Any], key: Any = RSA, alg: str = "RS256", kid: str | No
     return jwt.encode(body, key, algorithm=alg, headers={} if kid is None else {"kid": kid})
 
 
-@pytest.mark.requirement("IDN-03")
+@pytest.mark.requirement("IDN-03", "SEC-01")
 @pytest.mark.parametrize(
     ("key", "alg", "kid"), [(RSA, "RS256", "r"), (EC, "ES256", "e"), (OKP, "EdDSA", "o")]
 )
@@ -148,7 +148,7 @@ def test_refuses_a_signed_token_with(verifier, changes):
         verifier.verify(sign(claims(**changes)))
 
 
-@pytest.mark.requirement("IDN-03")
+@pytest.mark.requirement("IDN-03", "SEC-01")
 def test_refuses_an_unsigned_token(verifier):
     def part(value: Any) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")

@@ -5,12 +5,12 @@ import time
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, connection, router, transaction
 
 from factory import chain
 from factory.commanding import AlreadyDone, Once, after_commit
 from factory.context import Context
-from factory.models import IdempotencyRecord
+from factory.models import IdempotencyRecord, OutboxEvent
 from factory.recording import _open, open_work, record
 from factory.tenancy import active_or_none, reading
 from tests.kernel.doors.acts import build_door, misbehave, shut_door
@@ -19,6 +19,7 @@ from tests.support.evidence import counts, violations
 from tests.support.threads import at_once
 
 
+@pytest.mark.requirement("FLR-10")
 def test_an_ambiguous_commit_has_one_effect_under_its_key(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,6 +43,7 @@ def test_an_ambiguous_commit_has_one_effect_under_its_key(
     assert violations(ctx.tenant_id) == []
 
 
+@pytest.mark.requirement("EVT-05")
 def test_nothing_stays_behind_of_a_commit_that_is_refused(ctx: Context) -> None:
     hints: list[str] = []
 
@@ -54,6 +56,7 @@ def test_nothing_stays_behind_of_a_commit_that_is_refused(ctx: Context) -> None:
     with pytest.raises(Exception, match="without a journal entry"):
         misbehave.under(Once("k"))(ctx, act=act)
     assert (hints, counts(ctx), active_or_none(), _open.get()) == ([], before, None, None)
+    assert router.db_for_write(OutboxEvent) == router.db_for_write(Door), "One commit is for both."
     with reading(ctx):
         assert not IdempotencyRecord.objects.exists()
 

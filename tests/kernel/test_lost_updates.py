@@ -46,6 +46,7 @@ def test_refuses_to_record_over_a_row_that_changed_since_it_was_read(ctx: Contex
     assert (door.colour, door.version) == ("green", 2)
 
 
+@pytest.mark.requirement("RUN-27")
 def test_no_version_is_given_twice_to_two_who_read_at_once(ctx: Context) -> None:
     door_id = built(ctx)
     meet = threading.Barrier(2)

@@ -95,7 +95,7 @@ def test_the_words_of_the_schemas_are_those_of_the_states() -> None:
     assert "Pending" not in told["run-control.approvals.v1.approval-decided"]["state"]["enum"]
 
 
-@pytest.mark.requirement("EVT-45", "EVT-46", "EVT-47", "EVT-48")
+@pytest.mark.requirement("EVT-45", "EVT-46", "EVT-47", "EVT-48", "WFE-04", "SEC-10")
 def test_the_register_of_consumers_has_every_service_with_its_events() -> None:
     found = {
         name: {topic.rsplit(".", 1)[-1] for topic in wanted} for name, wanted in known_consumers().items()
@@ -108,8 +108,13 @@ def test_the_register_of_consumers_has_every_service_with_its_events() -> None:
     assert found["AgentRuntimeService"] == {
         "attempt-dispatched", "lease-expired", "approval-decided", "run-cancelled",
     }  # fmt: skip
-    assert found["AuditService"] == {"approval-requested", "approval-decided", "approval-break-glass"}
-    assert sum(map(len, found.values())) == 51
+    assert found["WorkflowEngineService"] == {
+        "run-accepted", "run-cancelled", "attempt-outcome-recorded", "approval-decided",
+    }  # fmt: skip
+    assert found["AuditService"] == {
+        "approval-requested", "approval-decided", "approval-break-glass", "waiver-changed",
+    }  # fmt: skip
+    assert sum(map(len, found.values())) == 54
 
 
 def test_each_event_has_its_schema_in_a_file() -> None:

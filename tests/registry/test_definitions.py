@@ -173,6 +173,7 @@ def test_refuses_a_node_that_leads_to_no_output():
         ([node("a", maxAttempts=0)], "a", "/workflows/0/nodes/0/maxAttempts"),
     ],
 )
+@pytest.mark.requirement("STP-06")
 def test_refuses_a_faulty_node(nodes, output, pointer):
     assert pointers(workflow(*nodes, output=output)) == {pointer}
 

@@ -36,7 +36,7 @@ def test_block_fails_open_runs_at_once_and_the_news_does_it(house: House) -> Non
     assert house.state(waiting) == "Failed", "It may report once, and that moves nothing."
 
 
-@pytest.mark.requirement("REG-09", "RUN-25")
+@pytest.mark.requirement("REG-09", "RUN-25", "POL-08")
 def test_cancel_is_policys_and_lost_news_is_made_up_for(house: House) -> None:
     held, idle, over = house.run(), house.run(), house.run()
     worker = house.hand()

@@ -40,7 +40,7 @@ def test_the_commands_of_a_run_stay_within_their_budgets(house: House) -> None:
         assert worker.poll() == []
 
 
-@pytest.mark.requirement("API-11")
+@pytest.mark.requirement("API-11", "API-09")
 def test_lists_cost_the_same_however_long_they_are(house: House) -> None:
     api, worker = Api.as_(house.world.requester), house.hand(slots=9)
     for _ in range(3):

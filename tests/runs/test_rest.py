@@ -1,6 +1,6 @@
 """Runs over HTTP, as a caller sees them."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.support.world import ALL
 RUNS = "/factory/runs"
 
 
-@pytest.mark.requirement("API-02", "RUN-31")
+@pytest.mark.requirement("API-02", "RUN-31", "API-06", "API-16")
 def test_accepts_a_submission_and_answers_it_again(house: House) -> None:
     api, key = Api.as_(house.world.requester), str(uuid4())
     first = api.post(RUNS, house.payload(), Idempotency_Key=key)
@@ -19,6 +19,9 @@ def test_accepts_a_submission_and_answers_it_again(house: House) -> None:
     body = first.json()
     assert first["Location"] == f"{RUNS}/{body['runId']}" == body["links"]["self"]
     assert (body["state"], body["policyRevision"], body["version"]) == ("Accepted", "r1", 1)
+    kept = house.row(UUID(body["runId"]))
+    pins = (str(house.release), kept.release_hash, str(kept.snapshot_id))
+    assert (body["releaseId"], body["releaseHash"], body["snapshotId"]) == pins
     again = api.post(RUNS, dict(reversed(house.payload().items())), Idempotency_Key=key)
     assert (again.status_code, again["Idempotent-Replayed"], again.json()) == (202, "true", body)
     other = api.post(RUNS, house.payload(input={"repository": "other"}), Idempotency_Key=key)
@@ -28,6 +31,7 @@ def test_accepts_a_submission_and_answers_it_again(house: House) -> None:
         400,
         "/factory/problems/idempotency-key-missing",
     )
+    assert len(api.get(RUNS).json()["items"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -60,7 +64,7 @@ def test_says_where_a_submission_is_wrong(house: House, changes, status: int, po
     assert pointer in [fault["pointer"] for fault in problem(response)["errors"]]
 
 
-@pytest.mark.requirement("API-03")
+@pytest.mark.requirement("API-03", "API-09")
 def test_shows_a_run_with_all_that_belongs_to_it(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()

@@ -7,6 +7,7 @@ import pytest
 
 import usage.states as usage
 from factory.errors import InvalidInput
+from factory.hashing import digest
 from factory.models import IdempotencyRecord, JournalEntry, OutboxEvent
 from factory.relay import handlers
 from factory.relay.delivery import drain
@@ -111,7 +112,7 @@ def test_a_denial_fails_a_run_that_still_waits_for_its_money_and_no_other(house:
     assert start_run(house.system, run_id=waiting) == "Failed"
 
 
-@pytest.mark.requirement("WFE-12", "EVT-31")
+@pytest.mark.requirement("WFE-12", "EVT-31", "WFE-06")
 def test_the_engine_outside_ends_a_run_that_goes_on_and_moves_none_that_is_over(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +126,10 @@ def test_the_engine_outside_ends_a_run_that_goes_on_and_moves_none_that_is_over(
         worker.report(first if first.run_id == run_id else second, output=7)
     assert house.state(run_id) == "Running"
     assert complete_run_when_told(house.system, run_id=run_id) == "done"
-    assert house.row(run_id).output == 7
+    done = house.row(run_id)
+    assert (done.state, done.output, done.output_hash) == ("Completed", 7, digest(7))
+    told = dict(outbox(house.system, run_id))
+    assert told[states.RUN_COMPLETED]["outcomeHash"] == done.output_hash
     failing = {"failure_class": "permanent", "reason": "the engine gave up"}
     with pytest.raises(InvalidInput):
         fail_run_when_told(house.system, run_id=other, failure_class="bad luck", reason="x")

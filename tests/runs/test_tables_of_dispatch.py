@@ -44,7 +44,7 @@ def test_the_columns_and_indexes_are_those_that_were_asked_for(own_database: str
         assert "lease_due" in " ".join(line for (line,) in cursor.fetchall())
 
 
-@pytest.mark.requirement("ATT-07", "ATT-08", "ATT-12", "DSP-12")
+@pytest.mark.requirement("ATT-07", "ATT-08", "ATT-12", "DSP-12", "FLR-05")
 def test_tries_are_numbered_timed_and_leased_anew_by_the_dispatcher(house: House) -> None:
     run_id, worker = house.run(), house.hand()
     worker.fail(worker.take())

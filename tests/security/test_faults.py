@@ -94,7 +94,7 @@ print("still alive")
 """
 
 
-@pytest.mark.requirement("EVT-02")
+@pytest.mark.requirement("EVT-02", "JRN-08")
 def test_a_crash_between_commit_and_relay_loses_nothing(house: House) -> None:
     """The process dies in the very hook that would have told the relay."""
     import json

@@ -80,7 +80,7 @@ def call(place: Place, ctx: Context, route: Route, method: str, ids: dict[str, s
     return Api.as_(ctx).call(method, route.url(ids), body, **headers)
 
 
-@pytest.mark.requirement("IDN-10", "API-11")
+@pytest.mark.requirement("IDN-10", "API-11", "API-17")
 @pytest.mark.parametrize(("route", "method", "name"), NAMED)
 def test_another_tenants_id_is_no_id(scene: Scene, route: Route, method: str, name: str) -> None:
     home, foreign = scene.home, scene.foreign

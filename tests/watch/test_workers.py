@@ -221,7 +221,7 @@ def test_wants_a_sane_waiting_time_and_an_instance(base, house, worker):
     assert (unknown.status_code, unknown.json()["type"]) == (404, "/factory/problems/worker-not-registered")
 
 
-@pytest.mark.requirement("WAPI-04", "WAPI-10")
+@pytest.mark.requirement("WAPI-04", "WAPI-10", "APR-31")
 def test_a_worker_sees_the_decision_and_the_interrupt_on_the_watch(base, house, worker):
     run_id = house.run("gated")
     [work] = worker.poll(wait=0)
