@@ -39,7 +39,7 @@ class DecisionNote:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """`opened`: a new request was made (answered 201); else 200."""
+    """`opened`: a new request was made, and waits (answered 201); else 200."""
 
     effect: str
     opened: bool = False

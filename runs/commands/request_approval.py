@@ -192,7 +192,7 @@ def _answer(ctx: Context, held: Held, view: ApprovalView, opened: bool, park: Pa
             parked = True
     return ApprovalAnswer(
         effect="require-approval",
-        opened=opened,
+        opened=opened and view.is_pending,
         approval_id=view.id,
         version=view.version,
         expires_at=view.expires_at,

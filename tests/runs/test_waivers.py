@@ -60,12 +60,12 @@ def machine(house: House, owner: Context, slug: str) -> Context:
     return context_of(made, house.tenant, house.world.project)
 
 
-def asked(house: House, run_id: UUID) -> tuple[Any, Any, Any, Any]:
+def asked(house: House, run_id: UUID, *, park: bool = False) -> tuple[Any, Any, Any, Any]:
     """The worker of a run asks before its write; with its assignment and the request."""
     hand = house.hand(f"w{run_id.hex[-6:]}", slots=9)
     [work] = [one for one in hand.poll() if one.run_id == run_id]
     hand.acquire(work)
-    answer = hand.ask(work)
+    answer = hand.ask(work, park=park)
     [view] = [one for one in house.approvals(run_id) if one.id == answer.approval_id]
     return hand, work, answer, view
 
@@ -75,9 +75,9 @@ def test_a_run_under_a_waiver_is_approved_at_once_and_names_it(house: House) -> 
     w, kind = house.world, template(house)
     given = waiver(house, kind)
     run_id = run_from(house, kind)
-    hand, work, answer, view = asked(house, run_id)
+    hand, work, answer, view = asked(house, run_id, park=True)
     assert answer.decision is not None
-    assert (answer.decision.decision, answer.parked) == ("approve", False)
+    assert (answer.decision.decision, answer.opened, answer.parked) == ("approve", False, False)
     assert (answer.decision.waiver_id, answer.decision.decided_by) == (given, f"waiver:{given}")
     assert house.state(run_id) == "Running"
     assert (view.state, view.decided_person) == ("Approved", w.reviewer.actor.person)
