@@ -216,14 +216,14 @@ class Way:
 
 def _way(ctx: Context, event_id: UUID, kind: str, webhook_id: UUID | None, reason: str) -> Way:
     """Raises `InvalidInput`, `NotFound`, and `NotSetAside` for what no person has to decide about."""
+    event = lock(OutboxEvent, event_id, missing=_missing())
+    if ctx.project_id is not None and event.project_id != ctx.project_id:
+        raise _missing()
     faults = [] if reason.strip() else [FieldError("/reason", "A reason is needed.")]
     if kind not in KINDS:
         faults.append(FieldError("/kind", f"One of {', '.join(KINDS)}."))
     if faults:
         raise InvalidInput("Say for which consumer, and why.", errors=faults)
-    event = lock(OutboxEvent, event_id, missing=_missing())
-    if ctx.project_id is not None and event.project_id != ctx.project_id:
-        raise _missing()
     row: OutboxEvent | WebhookDelivery | None = event
     table, prefix, done = "factory_outboxevent", f"{PREFIXES.get(kind)}_", DONE.get(kind, "")
     if kind == WEBHOOK:
