@@ -299,11 +299,12 @@ def test_a_front_end_submits_reads_decides_and_cancels_with_its_peoples_tokens(h
     assert (stopped.status_code, stopped.json()["state"]) == (202, "Cancelled")
 
 
-@pytest.mark.requirement("API-18", "IDN-14", "REG-14")
+@pytest.mark.requirement("API-18", "GAP-88", "IDN-14", "REG-14")
 def test_without_a_part_that_it_needs_a_submission_is_refused_at_once_and_leaves_nothing(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api, before = Api.as_(house.world.requester), counts(house.system)
+    api, open_ones = Api.as_(house.world.requester), [house.accept(), house.run()]
+    before = counts(house.system)
 
     def away(*args: Any, **kwargs: Any) -> Any:
         raise OperationalError("server closed the connection unexpectedly")
@@ -314,10 +315,14 @@ def test_without_a_part_that_it_needs_a_submission_is_refused_at_once_and_leaves
         assert counts(house.system) == before
 
     submitting = sys.modules["runs.commands.submit_run"]
-    for module, part in ((submitting.registry, "resolve"), (submitting, "current_policy")):
+    parts = ((submitting.registry, "resolve"), (submitting, "current_policy"))
+    for run_id, (module, part) in zip(open_ones, parts, strict=True):
         with monkeypatch.context() as broken:
             broken.setattr(module, part, away)
             refused(part)
+            stop = api.post(f"{RUNS}/{run_id}/cancel", {"reason": "enough"})
+            assert stop.status_code == 202, "Stopping needs none of it."
+        before = counts(house.system)
     with monkeypatch.context() as broken:
         nobody = RemoteKeys("http://127.0.0.1:1/jwks")
         broken.setitem(verifier()._sources, identity_settings().embedded_issuer, nobody)  # type: ignore[arg-type]
