@@ -169,6 +169,13 @@ class WaiverOver(Conflict):
     title = "The waiver has ended"
 
 
+class WaiverNeverServes(Unprocessable):
+    """In some of the environments it could answer no question; `errors` points at each and says why."""
+
+    code = "waiver-never-serves"
+    title = "The waiver would never be used"
+
+
 class WaiverNotAsked(Gone):
     """The question has lost its object: it was withdrawn, or its time would be over."""
 

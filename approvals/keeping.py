@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from approvals.models import ApprovalRequest, PolicyRevision, Waiver
+from approvals.selectors import approval_view, deciders_of, requests
+from approvals.states import ApprovalState, WaiverState
+from factory.models import JournalEntry, OutboxEvent
 from factory.recovery import Recorded, repairs
 
 
@@ -25,22 +28,40 @@ repairs("approvals", ApprovalRequest, _request)
 
 
 def _waiver(row: Waiver, said: Recorded) -> Mapping[str, Any]:
-    """In force only with the names of those who gave it, which stand in the event; else a CHECK refuses."""
-    data, given = said.data, said.state == "Active"
-    deciders = list(data.get("deciders") or row.deciders)
-    ended = said.state in ("Refused", "Revoked", "Expired")
-    by = data.get("changedBy", "")
+    """Who ended it stands in the last event, who gave it may stand further back; else a CHECK refuses."""
+    data, ended = said.data, said.state in ("Refused", "Revoked", "Expired")
+    approval_id = data.get("approvalId") or row.approval_id
     return {
-        "approval_id": data.get("approvalId") or row.approval_id,
-        "deciders": deciders,
-        "decided_at": row.decided_at or (said.at if given or deciders else None),
-        "decided_by": row.decided_by or (by if given else ""),
-        "decided_person": row.decided_person or (by if given else ""),
+        "approval_id": approval_id,
+        **(_given(row, approval_id) if row.decided_at is None else {}),
         "ended_at": said.at if ended else None,
-        "ended_by": by if ended else "",
-        "end_reason": (data.get("reason") or row.end_reason) if ended else "",
+        "ended_by": data.get("changedBy", "") if ended else "",
+        "end_reason": _end_reason(row, said) if ended else "",
         "version": row.version + 1,
     }
+
+
+def _end_reason(row: Waiver, said: Recorded) -> str:
+    """The event of an end that has no reason of its own tells why the waiver was asked for."""
+    told = said.data.get("reason") or ""
+    return told if said.state == WaiverState.REVOKED or told != row.reason else ""
+
+
+def _given(row: Waiver, approval_id: Any) -> Mapping[str, Any]:
+    """Who gave it, where the journal says that it was given: as its request says, or as was told then."""
+    moved = JournalEntry.objects.filter(entity_id=row.id, to_state=WaiverState.ACTIVE)
+    entry = moved.order_by("sequence").first()
+    if entry is None:
+        return {}
+    signed = requests().filter(pk=approval_id, subject_id=row.id, state=ApprovalState.APPROVED).first()
+    if signed is not None:
+        view = approval_view(signed)
+        names = {name: getattr(view, name) for name in ("decided_at", "decided_by", "decided_person")}
+        return {**names, "deciders": sorted(deciders_of(view))}
+    told = OutboxEvent.objects.filter(id__in=[event["id"] for event in entry.events]).first()
+    by = told.payload.get("changedBy", "") if told else ""
+    deciders = told.payload.get("deciders", []) if told else []
+    return {"decided_at": entry.occurred_at, "decided_by": by, "decided_person": by, "deciders": deciders}
 
 
 repairs("approvals", PolicyRevision)

@@ -5,7 +5,7 @@ from uuid import UUID
 from approvals.errors import WaiverNotAsked, WaiverNotFound
 from approvals.models import Waiver
 from approvals.operations.waiving import waiver_changed
-from approvals.selectors import ApprovalView, votes_of
+from approvals.selectors import ApprovalView, deciders_of
 from approvals.states import ApprovalState, SubjectType, WaiverState
 from approvals.subjects import Story, register
 from factory.clock import now
@@ -59,14 +59,6 @@ class AdvanceApproval:
     def story(self, ctx: Context, view: ApprovalView) -> Story | None:
         """The proposal says all that there is."""
         return None
-
-
-def deciders_of(view: ApprovalView) -> set[str]:
-    """Everybody whose yes it is: who decided or voted, and in whose place; accounts and people."""
-    named = {view.decided_by, view.decided_person, view.decided_for}
-    for vote in votes_of(view.id):
-        named |= {vote.voter, vote.person, vote.acting_for}
-    return named - {""}
 
 
 def _locked(waiver_id: UUID) -> Waiver:

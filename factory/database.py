@@ -59,13 +59,22 @@ class TenantWalls(_Statements):
     """Forced row-level security, composite references, and the grants of a tenant's table.
 
     `scan` names the columns that `factory_scan` may read across tenants (ids and due times, never
-    content). `deletable` lets the application delete rows; evidence and entities never are.
+    content). `deletable` lets the application delete rows; evidence and entities never are. `later` names
+    the references to tables whose walls do not stand yet: each follows as a `TenantReference`.
     """
 
-    def __init__(self, model_name: str, *, scan: Sequence[str] = (), deletable: bool = False) -> None:
+    def __init__(
+        self,
+        model_name: str,
+        *,
+        scan: Sequence[str] = (),
+        deletable: bool = False,
+        later: Sequence[str] = (),
+    ) -> None:
         super().__init__(model_name)
         self.scan = tuple(scan)
         self.deletable = deletable
+        self.later = tuple(later)
 
     def statements(self, model: Any) -> Iterable[str]:
         table, pk = model._meta.db_table, model._meta.pk.column
@@ -87,16 +96,29 @@ class TenantWalls(_Statements):
         yield from self._references(model)
 
     def _references(self, model: Any) -> Iterable[str]:
-        table = model._meta.db_table
         for field in model._meta.concrete_fields:
-            if not isinstance(field, _TenantForeignKey):
-                continue
-            target = field.remote_field.model._meta
-            yield (
-                f'ALTER TABLE "{table}" ADD CONSTRAINT "{table}_{field.column}_tenant_fk" '
-                f'FOREIGN KEY (tenant_id, "{field.column}") '
-                f'REFERENCES "{target.db_table}" (tenant_id, "{target.pk.column}")'
-            )
+            if isinstance(field, _TenantForeignKey) and field.name not in self.later:
+                yield _reference(model, field)
+
+
+class TenantReference(_Statements):
+    """The composite reference of one field, where two tables name each other and neither can be first."""
+
+    def __init__(self, model_name: str, field_name: str) -> None:
+        super().__init__(model_name)
+        self.field_name = field_name
+
+    def statements(self, model: Any) -> Iterable[str]:
+        yield _reference(model, model._meta.get_field(self.field_name))
+
+
+def _reference(model: Any, field: Any) -> str:
+    table, target = model._meta.db_table, field.remote_field.model._meta
+    return (
+        f'ALTER TABLE "{table}" ADD CONSTRAINT "{table}_{field.column}_tenant_fk" '
+        f'FOREIGN KEY (tenant_id, "{field.column}") '
+        f'REFERENCES "{target.db_table}" (tenant_id, "{target.pk.column}")'
+    )
 
 
 class AppendOnly(_Statements):

@@ -131,8 +131,8 @@ def _lead(view: ApprovalView) -> str:
         return "If you approve, this run may cost up to so much, and begins. Nothing has been spent yet."
     if view.subject_type == "waiver":
         return (
-            "If you approve, nobody is asked any more about the writes that are named below, until its end. "
-            "It serves neither who asks for it nor you."
+            "If you approve, people are not asked about the writes that are named below, until its end, "
+            "except runs of who asked for or decided it, and where the rule asks for more."
         )
     if view.subject_type == "run" and view.consumed_by_its_decision:
         return "The run asks a person and waits. It goes on with your answer, and not without one."
@@ -153,7 +153,8 @@ def _consequence(view: ApprovalView) -> dict[str, str]:
         }
     if view.subject_type == "waiver":
         return {
-            "approve": "Each such write is approved at once and names this waiver. It can be revoked.",
+            "approve": "Such a write is approved at once and names this waiver, except runs of who asked for "
+            "or decided it, and where the rule asks for more. It can be revoked.",
             "reject": "Nothing is allowed in advance: people are asked about each write.",
             "request_changes": "It is refused with your words, and can be asked for again.",
         }

@@ -71,7 +71,6 @@ class Migration(migrations.Migration):
                 ('expires_at', models.DateTimeField()),
                 ('state', django_fsm.FSMField(choices=[('Requested', 'Requested'), ('Active', 'Active'), ('Refused', 'Refused'), ('Expired', 'Expired'), ('Revoked', 'Revoked')], default='Requested', editable=False, max_length=50, protected=True)),
                 ('version', models.BigIntegerField(default=0)),
-                ('approval_id', models.UUIDField()),
                 ('decided_by', models.CharField(blank=True, max_length=255)),
                 ('decided_person', models.CharField(blank=True, max_length=255)),
                 ('decided_at', models.DateTimeField(null=True)),
@@ -169,6 +168,11 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('approval', 'voter'), name='vote_once'), models.CheckConstraint(condition=models.Q(models.Q(('acting_for', ''), ('delegation_id__isnull', True)), models.Q(models.Q(('acting_for', ''), _negated=True), ('delegation_id__isnull', False)), _connector='OR'), name='vote_delegated_by_somebody')],
             },
+        ),
+        migrations.AddField(
+            model_name='waiver',
+            name='approval',
+            field=factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.approvalrequest'),
         ),
         migrations.AddIndex(
             model_name='waiver',

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from factory.database import AppendOnly, JournalRequired, MutableColumns, TenantWalls
+from factory.database import AppendOnly, JournalRequired, MutableColumns, TenantReference, TenantWalls
 
 PROPOSALS = "approvals_proposal"
 
@@ -24,7 +24,9 @@ class Migration(migrations.Migration):
             f"ALTER TABLE {PROPOSALS} DROP CONSTRAINT proposal_hash_is_of_content; "
             f"ALTER TABLE {PROPOSALS} DROP CONSTRAINT proposal_size_is_of_content",
         ),
-        TenantWalls("Waiver", scan=("id", "tenant_id", "state", "version", "expires_at")),
+        TenantWalls(
+            "Waiver", scan=("id", "tenant_id", "state", "version", "expires_at"), later=("approval",)
+        ),
         MutableColumns(
             "Waiver",
             columns=(
@@ -42,6 +44,7 @@ class Migration(migrations.Migration):
         ),
         JournalRequired("Waiver"),
         TenantWalls("ApprovalRequest", scan=("id", "tenant_id", "state", "version", "expires_at")),
+        TenantReference("Waiver", "approval"),
         MutableColumns(
             "ApprovalRequest",
             columns=(

@@ -47,7 +47,7 @@ class Waiver(Journaled):
 
     state = FSMField(default=S.REQUESTED, choices=S.choices, protected=True, editable=False)
     version = models.BigIntegerField(default=0)
-    approval_id = models.UUIDField()
+    approval = TenantForeignKey("approvals.ApprovalRequest", related_name="+")
     decided_by = models.CharField(max_length=255, blank=True)
     decided_person = models.CharField(max_length=255, blank=True)
     decided_at = models.DateTimeField(null=True)

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from approvals.errors import WaiverNeverServes
 from approvals.models import LONGEST_WAIVER, MAX_REASON, Waiver
 from approvals.operations.asking import open_request
-from approvals.operations.waiving import waiver_changed
-from approvals.selectors import PolicyView
-from approvals.states import WAIVABLE, ActionClass, SubjectType
+from approvals.operations.waiving import is_enough, waiver_changed
+from approvals.selectors import PolicyView, Verdict, evaluate
+from approvals.states import WAIVABLE, ActionClass, Effect, SubjectType
 from factory import clock
 from factory.commanding import operation
 from factory.context import Context
@@ -55,13 +56,15 @@ def request_waiver(
     """Ask for the approval, of class publication, of a waiver; `WaiverChanged`, `ApprovalRequested`.
 
     Neither who asks nor the template's author can decide it. Raises `InvalidInput` (environments that are
-    not the project's, an end that is not near, no reason), and what `open_request` raises.
+    not the project's, an end that is not near, no reason), `WaiverNeverServes` (environments where it could
+    answer no question), and what `open_request` raises.
     """
     if ctx.project_id is None:
         raise NotFound("There is no such project here.")
     at = clock.now()
     places = _places(ctx.project_id, environment_ids)
     _check(expires_at, at, reason)
+    _check_serves(policy, terms, places, environment_ids)
     row = Waiver(
         id=uuid7(),
         project_id=ctx.project_id,
@@ -129,6 +132,38 @@ def _check(expires_at: datetime, at: datetime, reason: str) -> None:
         raise InvalidInput("A waiver has an end that is near, and a reason.", errors=faults)
 
 
+def _check_serves(
+    policy: PolicyView, terms: Terms, places: Sequence[EnvironmentView], wanted: Sequence[UUID]
+) -> None:
+    """Where nothing could ever be answered by it, people are not bothered with it."""
+    signed = evaluate(policy, ActionClass.PUBLICATION, None)
+    if signed.effect is Effect.DENY:
+        return  # no waiver at all: that is refused where it is asked for
+    faults = [
+        FieldError(f"/environmentIds/{list(wanted).index(place.id)}", f"{place.slug}: {problem}")
+        for place in places
+        if (problem := _why_never(signed, evaluate(policy, WAIVABLE, place.slug), terms))
+    ]
+    if faults:
+        raise WaiverNeverServes(
+            f"Under policy {policy.revision} it would answer no question there: leave these out.",
+            errors=faults,
+        )
+
+
+def _why_never(signed: Verdict, there: Verdict, terms: Terms) -> str:
+    """Why no step could be served in a place by a yes under the publication's words; empty if one could."""
+    if there.effect is Effect.DENY:
+        return f"the policy denies {WAIVABLE} ({there.rule})."
+    if there.effect is Effect.ALLOW:
+        return f"the policy allows {WAIVABLE} without asking ({there.rule})."
+    narrowed = [there.narrowed(step.get("gate")) for step in terms.steps]
+    if any(is_enough(signed.roles, signed.quorum, one) for one in narrowed):
+        return ""
+    asked = "; or ".join(dict.fromkeys(one.approver_rule for one in narrowed))
+    return f"asked are {asked}; a waiver is decided by {signed.approver_rule}."
+
+
 def _proposal(row: Waiver, terms: Terms, places: Sequence[EnvironmentView]) -> dict[str, Any]:
     """What the reviewer signs: who may do what, where, until when, and with exactly which release."""
     told: dict[str, Any] = wire(
@@ -141,7 +176,7 @@ def _proposal(row: Waiver, terms: Terms, places: Sequence[EnvironmentView]) -> d
             "environments": ", ".join(place.slug for place in places),
             "until": row.expires_at,
             "reason": row.reason,
-            "neverFor": "runs of who asks for this or decides it",
+            "neverFor": "runs of who asks for this or decides it, and where a rule asks for more",
             "manifest": {
                 "template": {"templateId": row.template_id, **terms.template},
                 "release": {"releaseId": row.release_id, **terms.release},
@@ -156,7 +191,7 @@ def _proposal(row: Waiver, terms: Terms, places: Sequence[EnvironmentView]) -> d
 def _summary(row: Waiver, places: Sequence[EnvironmentView]) -> str:
     where = ", ".join(place.slug for place in places)
     told = (
-        f"approve every shared write of {row.template_name} with {row.release_name} on {where} "
+        f"approve shared writes of {row.template_name} with {row.release_name} on {where} "
         f"until {row.expires_at:%Y-%m-%d %H:%M} UTC"
     )
     return told if len(told) <= 500 else told[:499] + "…"

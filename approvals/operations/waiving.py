@@ -4,15 +4,15 @@ A waiver is locked below everything that a run has, and above the request: share
 on it, alone by whoever ends it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from approvals.events import WaiverChanged
 from approvals.models import ApprovalRequest, Waiver
 from approvals.operations.closing import cancel_pending
 from approvals.operations.question import Question
-from approvals.selectors import Verdict, approval, genuine
-from approvals.states import WAIVABLE, Effect, SubjectType, WaiverState
+from approvals.selectors import Verdict, genuine
+from approvals.states import WAIVABLE, ApprovalState, Effect, SubjectType, WaiverState
 from factory import clock
 from factory.commanding import operation
 from factory.context import Context
@@ -38,11 +38,9 @@ def serving(ctx: Context, question: Question, verdict: Verdict) -> Waiver | None
         environment_ids__contains=[question.environment_id],
         state=WaiverState.ACTIVE,
     )
-    for waiver_id in found.order_by("-expires_at", "id").values_list("id", flat=True):
-        waiver = lock(Waiver, waiver_id, shared=True)
-        if _serves(waiver, question, verdict):
-            return waiver
-    return None
+    locked = [lock(Waiver, one, shared=True) for one in found.order_by("id").values_list("id", flat=True)]
+    lasting = sorted(locked, key=lambda waiver: waiver.expires_at, reverse=True)
+    return next((waiver for waiver in lasting if _serves(waiver, question, verdict)), None)
 
 
 def _may_be_waived(question: Question, verdict: Verdict) -> bool:
@@ -60,12 +58,23 @@ def _may_be_waived(question: Question, verdict: Verdict) -> bool:
 def _serves(waiver: Waiver, question: Question, verdict: Verdict) -> bool:
     if not waiver.in_force(clock.now()):
         return False
-    given = approval(waiver.approval_id)
-    row = ApprovalRequest.objects.select_related("proposal").get(pk=given.id)
-    genuine(row.proposal, row.proposal_hash)
-    wide_enough = set(given.approver_roles) <= set(verdict.roles) and given.quorum >= verdict.quorum
+    given = ApprovalRequest.objects.select_related("proposal").get(pk=waiver.approval_id)
+    if (given.subject_type, given.subject_id, given.state) != (
+        SubjectType.WAIVER,
+        waiver.id,
+        ApprovalState.APPROVED,
+    ):
+        return False
+    genuine(given.proposal, given.proposal_hash)
     asking = _people({question.requested_by, question.requester_person})
-    return wide_enough and asking.isdisjoint(_people(waiver.never_for))
+    return is_enough(given.approver_roles, given.quorum, verdict) and asking.isdisjoint(
+        _people(waiver.never_for)
+    )
+
+
+def is_enough(roles: Collection[str], quorum: int, verdict: Verdict) -> bool:
+    """Whether a yes under these words is one under the verdict's: no role beside its, no fewer people."""
+    return bool(roles) and set(roles) <= set(verdict.roles) and quorum >= verdict.quorum
 
 
 def _people(subjects: Iterable[str]) -> set[str]:

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from approvals.commands import revoke_waiver
 from approvals.models import MAX_REASON
-from approvals.selectors import view_of_waiver, waiver_view, waivers, with_uses
+from approvals.selectors import viewing_waivers, waiver_view, waivers, with_uses
 from approvals.states import ActionClass, WaiverState
 from factory.rest.pages import page
 from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
@@ -68,7 +68,8 @@ class WaiverList(HouseView):
         wanted = WaiverFilter.parse_query(request)
         with self.reading():
             rows = with_uses(waivers(self.ctx).filter(**wanted))
-            render = lambda row: WaiverBody(view_of_waiver(row)).data  # noqa: E731
+            view = viewing_waivers()
+            render = lambda row: WaiverBody(view(row)).data  # noqa: E731
             return Response(page(rows, request, key=("requested_at", "id"), render=render))
 
 

@@ -57,7 +57,9 @@ from approvals.selectors.views import (
 from approvals.selectors.visibility import may_see_proposal, mine, reachable, reads_payloads, visible
 from approvals.selectors.waivers import (
     WaiverView,
+    deciders_of,
     view_of_waiver,
+    viewing_waivers,
     waiver_view,
     waivers,
     waivers_of_template,
@@ -88,6 +90,7 @@ __all__ = [
     "candidates",
     "counted_votes",
     "current_policy",
+    "deciders_of",
     "eligible_people",
     "evaluate",
     "everybody_who_may",
@@ -115,6 +118,7 @@ __all__ = [
     "unused_approved",
     "valid_until",
     "view_of_waiver",
+    "viewing_waivers",
     "visible",
     "votes_judged",
     "votes_of",

@@ -1,13 +1,18 @@
 """Reads of waivers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from approvals.errors import WaiverNotFound
-from approvals.models import Waiver
+from approvals.models import ApprovalRequest, Waiver
+from approvals.selectors.requests import votes_of
+from approvals.selectors.views import ApprovalView
 from approvals.states import WaiverState
 from factory import clock
 from factory.context import Context
@@ -71,22 +76,47 @@ def waiver_view(ctx: Context, waiver_id: UUID) -> WaiverView:
 
 
 def with_uses(rows: QuerySet[Waiver]) -> QuerySet[Waiver]:
-    """The same rows, each with how many requests were approved under it."""
-    return rows.annotate(uses=Count("requests"))
+    """The same rows, each with how many requests were approved under it, counted for a page alone."""
+    under = ApprovalRequest.objects.filter(waiver_id=OuterRef("pk")).order_by().values("waiver_id")
+    counted = Subquery(under.annotate(number=Count("pk")).values("number"), output_field=IntegerField())
+    return rows.annotate(uses=Coalesce(counted, 0))
 
 
 def waivers_of_template(template_id: UUID) -> list[WaiverView]:
     """All that were ever asked for about a template, newest first."""
     rows = with_uses(Waiver.objects.filter(template_id=template_id))
-    return [view_of_waiver(row) for row in rows.order_by("-requested_at", "-id")[:100]]
+    view = viewing_waivers()
+    return [view(row) for row in rows.order_by("-requested_at", "-id")[:100]]
 
 
 def view_of_waiver(row: Waiver) -> WaiverView:
     """The view of a row that carries `uses`."""
-    places = {place.id: place.slug for place in projects.environments(row.project_id)}
+    return viewing_waivers()(row)
+
+
+def viewing_waivers() -> Callable[[Waiver], WaiverView]:
+    """What makes the views of many rows that carry `uses`; time and places are read once."""
+    at = clock.now()
+
+    @cache
+    def places(project_id: UUID) -> dict[UUID, str]:
+        return {place.id: place.slug for place in projects.environments(project_id)}
+
+    return lambda row: _view(row, places(row.project_id), at)
+
+
+def deciders_of(view: ApprovalView) -> set[str]:
+    """Everybody whose yes it is: who decided or voted, and in whose place; accounts and people."""
+    named = {view.decided_by, view.decided_person, view.decided_for}
+    for vote in votes_of(view.id):
+        named |= {vote.voter, vote.person, vote.acting_for}
+    return named - {""}
+
+
+def _view(row: Waiver, places: dict[UUID, str], at: datetime) -> WaiverView:
     same = ("uses", "environments", "environment_ids", "deciders", "state")
     told = {name: getattr(row, name) for name in WaiverView.__slots__ if name not in same}
-    over = row.state == WaiverState.ACTIVE and not row.in_force(clock.now())
+    over = row.state == WaiverState.ACTIVE and not row.in_force(at)
     return WaiverView(
         **told,
         state=str(WaiverState.EXPIRED.value) if over else str(row.state),

@@ -27,8 +27,8 @@ from factory.tenancy import reading
 from projects.selectors import environments
 from registry.selectors import pinnable
 from runs.commands import create_run_template, request_waiver, retire_run_template, submit
-from runs.models import Run, RunTemplate
-from runs.selectors import template, templates
+from runs.models import RunTemplate
+from runs.selectors import newest_of_template, template, templates
 from runs.states import TemplateState
 
 Made = Callable[[], tuple[str, str]]
@@ -87,7 +87,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
             "row": row,
             "acts": self.acts(request, row),
             "waivers": waivers_of_template(row.pk),
-            "runs": list(Run.objects.filter(template_id=row.pk).order_by("-created_at", "-id")[:20]),
+            "runs": list(newest_of_template(row.pk)[:20]),
         }
         return self._shown(request, "runs/template.html", f"Run template {row.name}", context)
 

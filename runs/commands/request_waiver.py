@@ -1,4 +1,4 @@
-"""RequestWaiver: somebody asks that the shared writes of a template's runs be approved in advance."""
+"""RequestWaiver: somebody asks that shared writes of a template's runs be approved in advance."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -32,11 +32,13 @@ def request_waiver(
 ) -> dict[str, str]:
     """Ask for the approval, of class publication, that runs of a template may do shared writes by themselves.
 
-    It is about one Published release that holds the template's workflow, named environments of the project,
-    and a time of at most 30 days; classes above shared-write are never in it. Opens the request; who asks
-    and the template's author cannot decide it. Emits `WaiverChanged`, `ApprovalRequested`. Errors:
+    Runs of who asks for it or decides it are excepted, and where the rule asks for more. It is about one
+    Published release that holds the template's workflow, named environments of the project, and a time of at
+    most 30 days; classes above shared-write are never in it. Opens the request; who asks and the template's
+    author cannot decide it. Emits `WaiverChanged`, `ApprovalRequested`. Errors:
     `TemplateNotFound`, `TemplateRetired`, `ProjectNotActive`, `ReleaseNotPublished`, `UnknownWorkflow`,
-    `NothingToWaive` (422), `InvalidInput`, `PolicyDenied`.
+    `NothingToWaive` (422), `InvalidInput`, `PolicyDenied`, `WaiverNeverServes` (422: in a named environment
+    the policy denies such writes, allows them, or asks for other roles or more people than decide this).
     """
     template = _template(ctx, template_id)
     release = registry.resolve(template.workflow_id, release_id=release_id)
@@ -81,7 +83,7 @@ def _terms(template: RunTemplate, release: ReleaseView) -> approvals.Terms:
 
 
 def _steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
-    """The steps that would not be asked about: agents' ones of exactly that class, as they are declared."""
+    """The steps that it is about: agents' ones of exactly that class, as they are declared."""
     return [
         {name: node[name] for name in ("key", "agentId", "skillId", "gate") if name in node}
         for node in workflow["nodes"]

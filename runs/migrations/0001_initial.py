@@ -352,6 +352,10 @@ class Migration(migrations.Migration):
             model_name='run',
             index=models.Index(condition=models.Q(('previous_run__isnull', False)), fields=['previous_run'], name='run_again_of'),
         ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(condition=models.Q(('template__isnull', False)), fields=['template', '-created_at', '-id'], name='run_newest_of_template'),
+        ),
         migrations.AddConstraint(
             model_name='run',
             constraint=models.UniqueConstraint(models.F('tenant_id'), models.F('project'), models.F('idempotency_key'), name='run_key_once'),

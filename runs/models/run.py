@@ -106,6 +106,11 @@ class Run(Journaled):
             models.Index(
                 fields=["previous_run"], condition=Q(previous_run__isnull=False), name="run_again_of"
             ),
+            models.Index(
+                fields=["template", "-created_at", "-id"],
+                condition=Q(template__isnull=False),
+                name="run_newest_of_template",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from runs.selectors.runs import (
     runs,
     summaries,
 )
-from runs.selectors.templates import template, templates
+from runs.selectors.templates import newest_of_template, template, templates
 
 __all__ = [
     "assignment",
@@ -24,6 +24,7 @@ __all__ = [
     "journal",
     "leases_of_attempt",
     "may_see_payloads",
+    "newest_of_template",
     "offered_assignment",
     "run_view",
     "runs",

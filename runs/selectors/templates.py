@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from factory.context import Context
 from runs.errors import TemplateNotFound
-from runs.models import RunTemplate
+from runs.models import Run, RunTemplate
 
 
 def templates(ctx: Context) -> QuerySet[RunTemplate]:
@@ -21,3 +21,9 @@ def template(ctx: Context, template_id: UUID) -> RunTemplate:
     if row is None:
         raise TemplateNotFound("There is no such run template here.")
     return row
+
+
+def newest_of_template(template_id: UUID) -> QuerySet[Run]:
+    """The runs of a template, newest first; for a page of them, which `run_newest_of_template` answers."""
+    rows: QuerySet[Run] = Run.objects.filter(template_id=template_id)
+    return rows.order_by("-created_at", "-id")

@@ -51,7 +51,7 @@ def test_from_a_template_to_a_write_that_nobody_was_asked_about(house: House) ->
     given = made(admin, "runs_request_waiver", kind, **form, reason="the same every night")
     approval_id = shown(house, given).approval_id
     decision = text(reviewer.get(reverse("admin:approvals_approvalrequest_change", args=[approval_id])))
-    assert "nobody is asked any more" in decision
+    assert "except runs of who asked for or decided it, and where the rule asks for more" in decision
     house.decide(approval_id)
 
     requester = signed_in(w.requester)

@@ -10,6 +10,9 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
+from approvals.commands import revoke_waiver
+from approvals.models import Waiver
+from approvals.reconcilers import WaiverExpiryReconciler
 from factory import recovery
 from factory.auditing import audit_all
 from factory.clock import now
@@ -20,6 +23,7 @@ from runs.models import Run
 from tests.kernel.damage import admin_url
 from tests.support.evidence import audits, journal, violations
 from tests.support.running import Hand, House
+from tests.support.waivers import ask_waiver, end_now, shown, template, waiver
 
 
 @pytest.fixture(autouse=True)
@@ -187,6 +191,32 @@ def test_a_row_that_lags_is_brought_up_to_the_journal(house: House) -> None:
         "Accepted",
     ]
     assert violations(house.tenant) == []
+
+
+@pytest.mark.requirement("JRN-06", "LTR-03")
+def test_a_waiver_that_lags_by_more_than_a_step_knows_again_who_gave_it(house: House) -> None:
+    """Asked for in the backup; given and ended in the journal: its yes is taken from its request."""
+    kind = template(house)
+    ended, over, given = (waiver(house, kind) for _ in range(3))
+    withdrawn = ask_waiver(house, kind)["waiver"]
+    revoke_waiver(house.world.operator, waiver_id=ended, reason="the report has changed")
+    revoke_waiver(house.world.workspace_admin, waiver_id=withdrawn, reason="not needed")
+    end_now(over)
+    WaiverExpiryReconciler().run_once(house.tenant)
+    kept = {one: shown(house, one) for one in (ended, over, given, withdrawn)}
+    back = "state = 'Requested', decided_at = NULL, decided_by = '', decided_person = '', deciders = '{}', "
+    with psycopg.connect(admin_url()) as db:
+        db.execute("ALTER TABLE approvals_waiver DISABLE TRIGGER USER")
+        db.execute(f"UPDATE approvals_waiver SET {back} ended_at = NULL, ended_by = '', end_reason = ''")
+        db.execute("ALTER TABLE approvals_waiver ENABLE ALWAYS TRIGGER pinned_columns")
+        db.execute("ALTER TABLE approvals_waiver ENABLE ALWAYS TRIGGER journal_required")
+    assert "by hand" not in recovered_but_for()
+    assert lagging(Waiver) == []
+    for one, was in kept.items():
+        found = shown(house, one)
+        for name in ("state", "decided_at", "decided_by", "deciders", "ended_by", "end_reason"):
+            assert getattr(found, name) == getattr(was, name), (was.state, name)
+    assert {found.code for found in violations(house.tenant)} == {"D10b"}, "the end that was moved by hand"
 
 
 def test_stages_are_refused_out_of_order() -> None:

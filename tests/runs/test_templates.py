@@ -4,7 +4,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 
+from factory.context import system
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
 from registry.errors import UnknownWorkflow
@@ -17,6 +19,7 @@ from runs.errors import (
     TemplateRetired,
     TemplateUnknown,
 )
+from runs.selectors import newest_of_template
 from runs.selectors.reruns import again
 from tests.support.evidence import journal, outbox
 from tests.support.running import PROFILE, House
@@ -105,3 +108,14 @@ def test_what_no_run_could_begin_from_is_no_template(house: House) -> None:
         with pytest.raises(refusal) as no:
             create_run_template(by, content=whole | changes)
         assert [fault.pointer for fault in no.value.errors] == places
+
+
+@pytest.mark.requirement("LTR-03")
+def test_the_newest_runs_of_a_template_are_read_from_an_index(own_database: str) -> None:
+    """However many runs there are, none is sorted: the page of a template reads its twenty."""
+    with reading(system("t", "Recovery")), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+        newest = newest_of_template(uuid4())[:20].explain()
+    assert "run_newest_of_template" in newest
+    assert "Sort" not in newest

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import IntegrityError
 
 from approvals.commands import decide_approval, publish_policy_revision, revoke_waiver
 from approvals.errors import (
@@ -13,20 +14,24 @@ from approvals.errors import (
     NotEligible,
     PolicyDenied,
     SeparationOfDuties,
+    WaiverNeverServes,
     WaiverOver,
 )
+from approvals.models import Waiver
 from approvals.reconcilers import WaiverExpiryReconciler
-from approvals.selectors import approval, current_policy
+from approvals.selectors import approval, current_policy, waivers, with_uses
 from factory.context import Context
 from factory.errors import InsufficientRole, InvalidInput
-from factory.tenancy import reading
+from factory.tenancy import bound, reading
 from projects.commands import add_member, change_member, register_service_account
 from projects.inputs import NewMember
 from registry.errors import ReleaseNotPublished
 from runs.commands import retire_run_template
 from runs.errors import NothingToWaive, TemplateNotFound, TemplateRetired
+from tests.support.api import Api
 from tests.support.evidence import details, journal, outbox, violations
-from tests.support.running import MANIFEST, OTHER_DIFF, House
+from tests.support.queries import within_budget
+from tests.support.running import MANIFEST, OTHER_DIFF, House, node, workflow
 from tests.support.waivers import ask_waiver, end_now, run_from, shown, template, waiver
 from tests.support.world import context_of, subject_of
 
@@ -210,10 +215,10 @@ def test_it_never_reaches_further_than_who_gave_it_could(house: House) -> None:
     """A node or a policy that asks for more people, or for others, is not served; deny denies."""
     w = house.world
     narrow = template(house, "narrow")
-    waiver(house, narrow)
-    assert waits(house, run_from(house, narrow)), "the node asks two WorkspaceAdmins"
+    waiver(house, narrow, release_id=(twice := _a_plain_one_beside(house)))
+    assert waits(house, run_from(house, narrow, releaseId=str(twice))), "the node asks two WorkspaceAdmins"
     kind = template(house)
-    waiver(house, kind)
+    waiver(house, kind, release_id=twice)
     words = [{"effect": "require-approval", "quorum": 2}, {"effect": "deny"}]
     with reading(w.tenant_admin):
         document = current_policy(w.tenant_admin).document
@@ -226,6 +231,78 @@ def test_it_never_reaches_further_than_who_gave_it_could(house: House) -> None:
                 asked(house, run_id)
         else:
             assert waits(house, run_id)
+
+
+def _a_plain_one_beside(house: House) -> UUID:
+    """A release whose narrow step is followed by one that asks for no more than the policy."""
+    [narrow] = [one for one in MANIFEST["workflows"] if one["workflowId"] == "narrow"]
+    both = workflow("narrow", *narrow["nodes"], node("later", "publish", side_effect_class="shared-write"))
+    others = [one for one in MANIFEST["workflows"] if one is not narrow]
+    return house.publish(MANIFEST | {"version": "1.1.0", "workflows": [*others, both]}, commit="b" * 40)
+
+
+@pytest.mark.requirement("LTR-03", "POL-06")
+def test_nobody_is_asked_for_a_waiver_that_could_answer_nothing(house: House) -> None:
+    """Each place where the policy or every step's node leaves it nothing to do is named, with the rule."""
+    w, kind = house.world, template(house)
+    narrow = template(house, "narrow")
+    with pytest.raises(WaiverNeverServes, match="would answer no question") as refused:
+        ask_waiver(house, narrow)
+    [fault] = refused.value.errors
+    assert (fault.pointer, "2 people, each WorkspaceAdmin" in fault.detail) == ("/environmentIds/0", True)
+    with reading(w.tenant_admin):
+        document = current_policy(w.tenant_admin).document
+    both = [w.environment, w.environments["production"]]
+    for rule, words in (
+        ({"effect": "deny"}, "staging: the policy denies shared-write (rule 1"),
+        ({"effect": "require-approval", "quorum": 2}, "staging: asked are 2 people"),
+        ({"effect": "require-approval", "roles": ["WorkspaceAdmin"]}, "staging: asked are WorkspaceAdmin of"),
+    ):
+        rules = [{"actionClass": "shared-write", "environment": "stag*", **rule}]
+        publish_policy_revision(w.tenant_admin, document={**document, "rules": rules})
+        with pytest.raises(WaiverNeverServes) as refused:
+            ask_waiver(house, kind, environment_ids=both[::-1])
+        assert [(one.pointer, words in one.detail) for one in refused.value.errors] == [
+            ("/environmentIds/1", True)
+        ]
+    ask_waiver(house, kind, environment_ids=both[1:])
+    signed = {"actionClass": "publication", "effect": "require-approval", "quorum": 2}
+    publish_policy_revision(w.tenant_admin, document={**document, "rules": [signed]})
+    ask_waiver(house, kind, environment_ids=both)
+
+
+@pytest.mark.requirement("LTR-03", "APR-09")
+def test_a_waiver_serves_by_the_yes_to_its_own_request_alone(house: House) -> None:
+    """Also where, by damage, it names another request that was approved; the lasting one of two serves."""
+    kind = template(house)
+    short, long = waiver(house, kind, hours=1), waiver(house, kind, hours=9)
+    run_id = run_from(house, kind)
+    assert asked(house, run_id)[3].waiver_id == long
+    other = shown(house, waiver(house, template(house, name="other"))).approval_id
+    with bound(house.system):
+        Waiver.objects.filter(pk__in=(short, long)).update(approval_id=other)
+    assert waits(house, run_from(house, kind)), "that yes was about another"
+    with pytest.raises(IntegrityError, match="approval_id_tenant_fk"), bound(house.system):
+        Waiver.objects.filter(pk=short).update(approval_id=uuid4())
+
+
+@pytest.mark.requirement("LTR-03")
+def test_a_page_of_waivers_costs_the_same_however_long_it_is(house: House) -> None:
+    """Places are read once, and uses are counted for the rows of the page without joining all requests."""
+    kind = template(house)
+    waiver(house, kind)
+    asked(house, run_from(house, kind))
+    for _ in range(2):
+        ask_waiver(house, kind)
+    waiver(house, kind)
+    api = Api.as_(house.world.operator)
+    api.get("/factory/waivers")  # keys and caches are warm
+    with within_budget("GET /waivers, 4 of one project"):
+        listed = api.get("/factory/waivers").json()["items"]
+    assert [one["uses"] for one in listed] == [0, 0, 0, 1]
+    assert {tuple(one["environments"]) for one in listed} == {("staging",)}
+    with reading(house.system):
+        assert "JOIN" not in str(with_uses(waivers(house.system)).query), "counted after the limit"
 
 
 @pytest.mark.requirement("LTR-03", "APR-14")
