@@ -19,6 +19,7 @@ from factory.commanding import AlreadyDone
 from factory.context import Context, system
 from factory.errors import DomainError
 from factory.tenancy import scanning
+from factory.timelimits import TimeIsUp
 
 log = structlog.get_logger("factory.reconciling")
 
@@ -54,7 +55,7 @@ class Reconciler(ABC):
     """The schedule, as a cron line."""
     batch: ClassVar[int] = 200
     seconds: ClassVar[float] = 50.0
-    """How long one round may take; the rest is for the next one."""
+    """No item is begun later than that in a round; the rest is for the next one."""
 
     def __init_subclass__(cls) -> None:
         _reconcilers[cls.name] = cls()
@@ -102,7 +103,10 @@ class Reconciler(ABC):
         end, last = time.monotonic() + seconds, None
         while time.monotonic() < end:
             batch = self.find(last, tenant_id)
-            yield from batch
+            for due in batch:
+                if time.monotonic() >= end:
+                    return
+                yield due
             if len(batch) < self.batch:
                 return
             last = batch[-1]
@@ -116,6 +120,8 @@ class Reconciler(ABC):
         except DomainError as refusal:
             counts.refused += 1
             log.info("reconcile_refused", reconciler=self.name, id=str(due.id), code=refusal.code)
+        except TimeIsUp:  # the job's own end: the rest is for the next round
+            raise
         except Exception:
             counts.failed += 1
             log.exception("reconcile_failed", reconciler=self.name, id=str(due.id), tenant=due.tenant_id)

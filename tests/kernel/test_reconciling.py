@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from uuid import UUID
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.core.management import call_command
 from django.db import OperationalError
 
@@ -71,6 +73,25 @@ def test_one_faulty_row_stops_no_other(ctx: Context, reconciler: OpensDoors) -> 
     OpensDoors.broken = doors[1]
     counts = reconciler.run_once(ctx.tenant_id)
     assert (counts.found, counts.repaired, counts.failed) == (5, 4, 1)
+
+
+def test_no_item_is_begun_after_a_rounds_time_or_after_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    at, begun = [0.0], []
+
+    def repair(self: OpensDoors, ctx: Context, due: Due) -> None:
+        begun.append(due)
+        at[0] += 10
+        if len(begun) > 3:
+            raise SoftTimeLimitExceeded
+
+    dues = [Due(datetime.now(UTC), uuid4(), "t") for _ in range(OpensDoors.batch)]
+    monkeypatch.setattr(OpensDoors, "find", lambda *_: dues)
+    monkeypatch.setattr(OpensDoors, "repair", repair)
+    monkeypatch.setattr("factory.reconciling.time.monotonic", lambda: at[0])
+    assert OpensDoors().run_once(seconds=15).repaired == len(begun) == 2
+    with pytest.raises(SoftTimeLimitExceeded):
+        OpensDoors().run_once()
+    assert len(begun) == 4
 
 
 def test_works_each_item_in_its_own_tenant(ctx: Context, reconciler: OpensDoors) -> None:
