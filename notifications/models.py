@@ -157,6 +157,11 @@ class Notification(TenantModel):
                 condition=Q(sent_at__isnull=True, set_aside_at__isnull=True, dropped_at__isnull=True),
                 name="notification_unsent",
             ),
+            models.Index(
+                fields=["tenant_id", "-set_aside_at"],
+                condition=Q(set_aside_at__isnull=False),
+                name="notification_set_aside",
+            ),
         ]
 
     def __str__(self) -> str:

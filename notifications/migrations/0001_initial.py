@@ -106,6 +106,10 @@ class Migration(migrations.Migration):
             model_name='notification',
             index=models.Index(condition=models.Q(('dropped_at__isnull', True), ('sent_at__isnull', True), ('set_aside_at__isnull', True)), fields=['created_at'], name='notification_unsent'),
         ),
+        migrations.AddIndex(
+            model_name='notification',
+            index=models.Index(condition=models.Q(('set_aside_at__isnull', False)), fields=['tenant_id', '-set_aside_at'], name='notification_set_aside'),
+        ),
         migrations.AddConstraint(
             model_name='notification',
             constraint=models.UniqueConstraint(fields=('notice', 'subject', 'channel'), name='notification_once', nulls_distinct=False),
