@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core import mail
 
 from factory.context import Context
+from factory.timelimits import TimeIsUp
 from notifications.commands import Parcel, claim, settle
 from notifications.errors import AddressRefused
 from notifications.services import NotAccepted
@@ -47,6 +48,8 @@ def _handed_over(parcel: Parcel) -> tuple[str, bool]:
         return str(refused), False
     except AddressRefused as refused:
         return refused.detail, True
+    except TimeIsUp:  # nobody knows whether it arrived: the claim lapses, and the try counts
+        raise
     except Exception as fault:
         # A try that is not counted would be made again for ever, and never be set aside.
         if not isinstance(fault, smtplib.SMTPException | OSError):

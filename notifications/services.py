@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from factory.timelimits import TimeIsUp
 from notifications.errors import AddressRefused
 
 LONGEST = 1024
@@ -65,12 +66,15 @@ def checked(url: str, trusted: Collection[str]) -> str:
 
 
 def send(url: str, title: str, body: str) -> None:
-    """Hand a message to the service behind an address. Raises `NotAccepted` or `AddressRefused`."""
+    """Hand a message to the service behind an address. Raises `NotAccepted` or `AddressRefused`, and lets
+    the end of the job's time (`TimeIsUp`) through."""
     target = _opened(url, settings.FACTORY_NOTIFICATIONS_TRUSTED_HOSTS)
     heard = _Heard()
     target.logger = heard.logger  # the library's own would write topics, tokens and messages into our log
     try:
         accepted = target.notify(body=body, title=title)
+    except TimeIsUp:
+        raise
     except Exception as fault:
         raise NotAccepted(f"The message could not be sent ({type(fault).__name__}).") from None
     if not accepted:
@@ -89,6 +93,10 @@ def _opened(url: str, trusted: Collection[str]) -> Any:
     if "?" in url or "%" in url:
         raise AddressRefused("The address may hold no options (?) and no escapes (%).")
     target = _made(service, url)
+    if len(target) > 1:  # each takes its own time, and what one of them refuses would be repeated to all
+        raise AddressRefused(
+            f"An address leads to one place, and this one to {len(target)}: add a channel for each."
+        )
     _require_known_host(service, target, trusted)
     return target
 
@@ -100,6 +108,8 @@ def _made(service: Service, url: str) -> Any:
         if not parts:
             raise ValueError("it was not understood")
         return cls(**{**parts, "asset": asset})
+    except TimeIsUp:
+        raise
     except Exception:  # whatever the library says about it would repeat the secret
         raise AddressRefused(f"{service.name} is not addressed so. It is like {service.example}.") from None
 

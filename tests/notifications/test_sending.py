@@ -6,11 +6,14 @@ from uuid import uuid4
 
 import pytest
 import redis
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from factory.context import system
 from factory.errors import Forbidden, InvalidInput, NotFound
 from factory.reconciling import reconcilers
 from factory.relay import jobs
@@ -35,6 +38,7 @@ from notifications.errors import (
     TooManyChannels,
 )
 from notifications.models import Channel
+from notifications.selectors import set_aside
 from notifications.sending import send_one
 from notifications.states import SEND
 from projects.commands import add_member
@@ -43,6 +47,7 @@ from tests.faults.rounds import rounds
 from tests.notifications.post import post_office
 from tests.notifications.support import EVERY, gotify, handle, make_due, rows, send
 from tests.registry.test_hints import waiting
+from tests.support.approvals import asking
 from tests.support.evidence import audits, violations
 from tests.support.races import race, refusals
 
@@ -179,6 +184,40 @@ def test_a_sender_that_dies_leaves_its_claim_to_lapse_and_the_same_message_is_se
     assert claim(asker.house, notification_id=other.id) is None
 
 
+def test_a_try_that_the_end_of_the_job_cuts_off_counts_and_is_made_again(asker, chat, monkeypatch):
+    def cut_off(*_: object, **__: object) -> bool:
+        raise SoftTimeLimitExceeded
+
+    w = asker.world
+    only_services(asker)
+    for member in (w.reviewer, w.reviewer2):
+        gotify(member, chat)
+    asker.ask()
+    handle(w.tenant)
+    for tried, place in enumerate(("send", "parse_url"), start=1):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"apprise.plugins.gotify.NotifyGotify.{place}", cut_off)
+            with pytest.raises(SoftTimeLimitExceeded):
+                send(w.tenant)
+        assert sum(row.attempts for row in rows(asker.house)) == tried, "it is not begun with the next one"
+    assert {(row.fate, row.attempts, row.error) for row in rows(asker.house)} == {("Waiting", 1, "")}
+    make_due(asker.house)
+    assert send(w.tenant).repaired == len(chat.messages) == 2
+
+
+def test_what_was_set_aside_is_found_by_its_index(own_database, tenant_id):
+    for ctx in (asking(tenant_id).world.operator, system(tenant_id, "test")):
+        with reading(ctx), connection.cursor() as cursor:
+            with CaptureQueriesContext(connection) as seen:
+                set_aside(ctx, 5)
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_sort = off")
+            cursor.execute("EXPLAIN " + seen.captured_queries[-1]["sql"])
+            plan = " ".join(line for (line,) in cursor.fetchall())
+        assert "notification_set_aside" in plan
+        assert "Sort" not in plan
+
+
 def test_two_senders_at_once_send_each_message_once(asker, mails):
     w = asker.world
     sender = reconcilers()["NotificationSender"]
@@ -248,6 +287,10 @@ def test_a_channel_is_its_owners_alone_and_there_are_not_too_many(asker, chat):
     assert refusals(outcomes) == ["ChannelNameTaken"]
 
 
+SEVERAL = [
+    "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/c1/c2", "ntfys://topic,other",
+    "tgram://123456789:abcdefg_hijklmnop/12345/12346", "ntfy://trusted.test:80/topic/other",
+]  # fmt: skip
 REFUSED = [
     "json://example.com/x", "mailto://a:b@example.com", "file:///etc/passwd", "dbus://", "syslog://",
     "https://hooks.slack.com/services/T1/B1/x", "slack://", "slack", "",
@@ -256,6 +299,7 @@ REFUSED = [
     "gotify://trusted.test:80@evil.test/SecretOfMine", "gotify://evil.test#@trusted.test:80/SecretOfMine",
     "discord://123456789/abcdefghijkl?template=/etc/passwd", "ntfys://topic?mode=private", "ntfys://a%62",
     "workflows://evil.test/" + "a" * 32 + "/" + "b" * 43, "workflows://x.logic.azure.com.evil.test/a/b",
+    *SEVERAL,
     "gotify://trusted.test:80/Secret OfMine", "gotify://trusted.test:80/Sec\r\nret", "ntfys://" + "x" * 1100,
 ]  # fmt: skip
 TAKEN = {
@@ -274,6 +318,9 @@ def test_only_addresses_that_lead_where_the_product_may_go_are_taken(asker, monk
         with pytest.raises(AddressRefused) as refused:
             services.checked(url, ["trusted.test:80"])
         assert "SecretOfMine" not in str(refused.value), url
+    for url in SEVERAL:
+        with pytest.raises(AddressRefused, match="leads to one place, and this one to 2"):
+            services.checked(url, ["trusted.test:80"])
     for url, service in TAKEN.items():
         assert services.checked(url, ["trusted.test:80"]) == service, url
     with pytest.raises(AddressRefused) as told:
