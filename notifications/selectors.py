@@ -12,7 +12,7 @@ from approvals.states import ApprovalState
 from factory.context import Context
 from notifications.models import Channel, Notification, Preference
 from notifications.states import CHOOSABLE, Fate, Kind, Medium
-from projects.selectors import members, memberships_of
+from projects.selectors import members, memberships_among
 from projects.states import Role, SubjectKind
 
 
@@ -38,22 +38,31 @@ def people_to_tell(kind: Kind, view: ApprovalView, passed_over: Collection[str] 
         return sorted({one.subject for one in operators if one.kind == SubjectKind.PERSON})
     if kind == Kind.BREAK_GLASS:
         return sorted(set(passed_over) - {view.decided_by})
-    if view.waiver_id is not None:
-        return []  # it was decided when the waiver was, and a message for each write would be none
     if not view.decision and view.state != ApprovalState.EXPIRED:
         return []  # cancelled or replaced: whoever asked did that, or sees the newer request
     return sorted({view.requester_person, view.author_person} - {"", view.decided_by})
 
 
+def emails_of(subjects: Iterable[str], project_id: UUID | None) -> dict[str, str]:
+    """The address of each who is a member there at this moment, in one query; empty for who has none.
+
+    Who is no member, or no person, is not among them.
+    """
+    found: dict[str, str] = {}
+    for one in memberships_among(subjects, project_id):
+        if one.kind == SubjectKind.PERSON:
+            found[one.subject] = found.get(one.subject) or one.email
+    return found
+
+
 def email_of(subject: str, project_id: UUID | None) -> str | None:
     """The address of somebody who is a member there at this moment; None for who is none any more."""
-    found = [one for one in memberships_of(subject, project_id) if one.kind == SubjectKind.PERSON]
-    return next((one.email for one in found if one.email), "") if found else None
+    return emails_of([subject], project_id).get(subject)
 
 
 def ways_of(kind: Kind, subjects: Iterable[str], project_id: UUID | None) -> list[Way]:
     """The ways by which these people want to be told of such a thing."""
-    present = {who: email for who in subjects if (email := email_of(who, project_id)) is not None}
+    present = emails_of(subjects, project_id)
     if not present:
         return []
     ways: list[Way] = []

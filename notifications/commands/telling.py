@@ -59,6 +59,8 @@ def remind_of_expiry(ctx: Context, *, notice_id: UUID) -> int:
 
 
 def _tell(ctx: Context, kind: Kind, view: ApprovalView, passed_over: Sequence[str], at: datetime) -> int:
+    if view.waiver_id is not None:
+        return 0  # it was decided when the waiver was: nobody is asked, and each write tells nobody
     if Notice.objects.filter(approval_id=view.id, kind=kind).exists():
         return 0
     ends = view.expires_at if kind == Kind.REQUESTED and view.is_pending else None

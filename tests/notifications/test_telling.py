@@ -7,12 +7,14 @@ from factory.errors import Forbidden, InvalidInput, VersionMismatch
 from factory.reconciling import reconcilers
 from notifications import words
 from notifications.commands import change_preference, tell_of_approval
-from projects.commands import remove_member
+from projects.commands import add_member, remove_member
+from projects.inputs import NewMember
 from tests.approvals.test_decisions import decide
 from tests.notifications.support import bring, handle, notices, remind, rows, send, time_passes, told
 from tests.support.approvals import Asking
 from tests.support.delegations import lend
 from tests.support.evidence import violations
+from tests.support.queries import within_budget
 from tests.support.running import said
 
 
@@ -150,6 +152,19 @@ def test_each_chooses_in_each_tenant_what_to_be_told_by_mail(asker, monkeypatch)
     assert rows(asker.house, notice__approval_id=other.id) == [], "an installation that sends no e-mail"
     with pytest.raises(Forbidden):
         change_preference(w.service, kinds=[], version=0)
+
+
+def test_telling_many_takes_as_many_statements_as_telling_few(asker):
+    w, view = asker.world, asker.ask()
+    with within_budget("tell_of_approval"):
+        assert tell_of_approval(asker.house, kind="requested", approval_id=view.id) == 4
+    for number in range(4):
+        who = f"new{number}@{w.tenant}.test"
+        member = NewMember(who, ("Reviewer",), (), email="" if number == 3 else who)
+        add_member(asker.house, project_id=w.project, member=member)
+    other = asker.again().ask()
+    with within_budget("tell_of_approval"):
+        assert tell_of_approval(asker.house, kind="requested", approval_id=other.id) == 7
 
 
 def test_who_has_left_is_sent_nothing(asker, mails):

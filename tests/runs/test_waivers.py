@@ -28,6 +28,7 @@ from projects.inputs import NewMember
 from registry.errors import ReleaseNotPublished
 from runs.commands import retire_run_template
 from runs.errors import NothingToWaive, TemplateNotFound, TemplateRetired
+from tests.notifications.support import handle, notices
 from tests.support.api import Api
 from tests.support.evidence import details, journal, outbox, violations
 from tests.support.queries import within_budget
@@ -79,8 +80,12 @@ def asked(house: House, run_id: UUID, *, park: bool = False) -> tuple[Any, Any, 
 def test_a_run_under_a_waiver_is_approved_at_once_and_names_it(house: House) -> None:
     w, kind = house.world, template(house)
     given = waiver(house, kind)
+    handle(house.tenant)
+    before = notices(house.system)
     run_id = run_from(house, kind)
     hand, work, answer, view = asked(house, run_id, park=True)
+    handle(house.tenant)
+    assert notices(house.system) == before, "nobody is asked, and no write is news to anybody"
     assert answer.decision is not None
     assert (answer.decision.decision, answer.opened, answer.parked) == ("approve", False, False)
     assert (answer.decision.waiver_id, answer.decision.decided_by) == (given, f"waiver:{given}")
