@@ -90,9 +90,9 @@ def older(tenant_id: str, days: int) -> None:
     """A tenant's messages are so much older than they were."""
     with _as_owner("notifications_notification") as cursor:
         cursor.execute(
-            "UPDATE notifications_notification SET created_at = created_at - make_interval(days => %s) "
-            "WHERE tenant_id = %s",
-            [days, tenant_id],
+            "UPDATE notifications_notification SET created_at = created_at - make_interval(days => %s), "
+            "set_aside_at = set_aside_at - make_interval(days => %s) WHERE tenant_id = %s",
+            [days, days, tenant_id],
         )
 
 
