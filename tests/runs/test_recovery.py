@@ -197,26 +197,40 @@ def test_a_row_that_lags_is_brought_up_to_the_journal(house: House) -> None:
 def test_a_waiver_that_lags_by_more_than_a_step_knows_again_who_gave_it(house: House) -> None:
     """Asked for in the backup; given and ended in the journal: its yes is taken from its request."""
     kind = template(house)
-    ended, over, given = (waiver(house, kind) for _ in range(3))
+    ended, over, given, alone = (waiver(house, kind) for _ in range(4))
     withdrawn = ask_waiver(house, kind)["waiver"]
     revoke_waiver(house.world.operator, waiver_id=ended, reason="the report has changed")
     revoke_waiver(house.world.workspace_admin, waiver_id=withdrawn, reason="not needed")
     end_now(over)
     WaiverExpiryReconciler().run_once(house.tenant)
-    kept = {one: shown(house, one) for one in (ended, over, given, withdrawn)}
+    kept = {one: shown(house, one) for one in (ended, over, given, alone, withdrawn)}
     back = "state = 'Requested', decided_at = NULL, decided_by = '', decided_person = '', deciders = '{}', "
     with psycopg.connect(admin_url()) as db:
         db.execute("ALTER TABLE approvals_waiver DISABLE TRIGGER USER")
         db.execute(f"UPDATE approvals_waiver SET {back} ended_at = NULL, ended_by = '', end_reason = ''")
         db.execute("ALTER TABLE approvals_waiver ENABLE ALWAYS TRIGGER pinned_columns")
         db.execute("ALTER TABLE approvals_waiver ENABLE ALWAYS TRIGGER journal_required")
-    assert "by hand" not in recovered_but_for()
+    with psycopg.connect(admin_url()) as db:
+        db.execute("ALTER TABLE approvals_approvalrequest DISABLE TRIGGER USER")
+        db.execute(
+            "UPDATE approvals_approvalrequest SET state = 'Pending', decision = '', decided_by = '', "
+            "decided_person = '', decided_at = NULL, closed_at = NULL, valid_until = NULL, reason = '' "
+            "WHERE subject_id = %s",
+            [alone],
+        )
+        db.execute("ALTER TABLE approvals_approvalrequest ENABLE ALWAYS TRIGGER pinned_columns")
+        db.execute("ALTER TABLE approvals_approvalrequest ENABLE ALWAYS TRIGGER journal_required")
+    by_hand = [line for line in recovered_but_for().splitlines() if "by hand" in line]
+    assert [line.split(" should ")[0].strip() for line in by_hand] == [
+        f"by hand: approval:{kept[alone].approval_id}"
+    ], "a request that lags too is a person's, and the waiver knows its yes from the event"
     assert lagging(Waiver) == []
     for one, was in kept.items():
         found = shown(house, one)
-        for name in ("state", "decided_at", "decided_by", "deciders", "ended_by", "end_reason"):
+        for name in ("state", "decided_by", "deciders", "ended_by", "end_reason"):
             assert getattr(found, name) == getattr(was, name), (was.state, name)
-    assert {found.code for found in violations(house.tenant)} == {"D10b"}, "the end that was moved by hand"
+        assert (found.decided_at == was.decided_at) == (one != alone)
+    assert {found.code for found in violations(house.tenant)} == {"A1", "D10b"}
 
 
 def test_stages_are_refused_out_of_order() -> None:

@@ -5,7 +5,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
 
 from approvals.commands import decide_approval, publish_policy_revision, revoke_waiver
 from approvals.errors import (
@@ -282,7 +283,11 @@ def test_a_waiver_serves_by_the_yes_to_its_own_request_alone(house: House) -> No
     kind = template(house)
     short, long = waiver(house, kind, hours=1), waiver(house, kind, hours=9)
     run_id = run_from(house, kind)
-    assert asked(house, run_id)[3].waiver_id == long
+    with CaptureQueriesContext(connection) as seen:
+        assert asked(house, run_id)[3].waiver_id == long
+    sent = [query["sql"] for query in seen.captured_queries]
+    held = [sql for sql in sent if "approvals_waiver" in sql and "FOR SHARE" in sql]
+    assert [one.hex in sql for one, sql in zip((short, long), held, strict=True)] == [True, True], "by id"
     other = shown(house, waiver(house, template(house, name="other"))).approval_id
     with bound(house.system):
         Waiver.objects.filter(pk__in=(short, long)).update(approval_id=other)
