@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
@@ -64,7 +65,7 @@ class Session:
 
     def redis_of(self, worker: str | None) -> str:
         index = self.slot * PER_SESSION + (int(worker.removeprefix("gw")) + 1 if worker else 0)
-        return f"{self.redis_url.rpartition('/')[0]}/{index % self.redis_databases}"
+        return urlsplit(self.redis_url)._replace(path=f"/{index % self.redis_databases}").geturl()
 
     def for_workers(self) -> dict[str, str]:
         """What a parallel worker of this run needs to make its own environment."""

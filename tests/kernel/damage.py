@@ -11,13 +11,14 @@ from typing import Any
 import psycopg
 
 from factory.auditing import Violation, invariants
+from factory.embedded.provision import with_database
 
 
 def admin_url() -> str:
     """The administrator's URL of this process's own test database."""
     base = os.environ.get("FACTORY_TEST_ADMIN_URL", "")
     database = os.environ["DATABASE_URL"].rpartition("/")[2].partition("?")[0]
-    return base.rpartition("/")[0] + "/" + database
+    return with_database(base, database)
 
 
 def corrupt(code: str, statements: Sequence[tuple[str, Sequence[Any]]], *, tenant_id: str) -> list[Violation]:

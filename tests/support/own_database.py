@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from django.db import connections
 
-from factory.embedded.provision import connect, make_database
+from factory.embedded.provision import connect, make_database, with_database
 from tests.databases import PREFIX, home, template
 
 
@@ -22,7 +22,7 @@ def leading_to(name: str) -> Iterator[None]:
     url = os.environ["DATABASE_URL"]
     try:
         _lead(dict.fromkeys(before, name))
-        os.environ["DATABASE_URL"] = url.rpartition("/")[0] + "/" + name
+        os.environ["DATABASE_URL"] = with_database(url, name)
         yield
     finally:
         os.environ["DATABASE_URL"] = url
