@@ -11,6 +11,7 @@ from unidiff.patch import PatchSet
 
 from approvals.errors import ProposalNotReadable
 from factory.errors import FieldError
+from factory.words import is_blank
 
 UNIFIED_DIFF: Final = "unified-diff"
 TOOL_CALL: Final = "tool-call"
@@ -52,7 +53,7 @@ def _files(diff: str) -> int:
 
 def _tool_call(proposal: Mapping[str, Any]) -> Iterator[FieldError]:
     tool = proposal.get("tool")
-    if not isinstance(tool, str) or not tool.strip() or len(tool) > MOST_NAME:
+    if not isinstance(tool, str) or is_blank(tool) or len(tool) > MOST_NAME:
         yield FieldError("/proposal/tool", f"The tool's name, of 1 to {MOST_NAME} characters.")
     if not isinstance(proposal.get("arguments"), Mapping):
         yield FieldError("/proposal/arguments", "An object with the arguments, which may be empty.")
@@ -72,13 +73,13 @@ def _spend(proposal: Mapping[str, Any]) -> Iterator[FieldError]:
 
 def _text(proposal: Mapping[str, Any]) -> Iterator[FieldError]:
     text = proposal.get("text")
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or is_blank(text):
         yield FieldError("/proposal/text", "The text, which may not be empty.")
 
 
 def _question(proposal: Mapping[str, Any]) -> Iterator[FieldError]:
     question = proposal.get("question")
-    if not isinstance(question, str) or not question.strip():
+    if not isinstance(question, str) or is_blank(question):
         yield FieldError("/proposal/question", "The question in words, which may not be empty.")
 
 

@@ -19,6 +19,7 @@ from factory.locking import lock
 from factory.models import OutboxEvent, WebhookDelivery, WebhookSubscription
 from factory.recording import audit
 from factory.webhooks.errors import NotSetAside
+from factory.words import is_blank
 
 HANDLERS, STREAMS, WEBHOOK, NOT_SUBSCRIBED = "handlers", "streams", "webhook", "not-subscribed"
 PLATFORM = "PlatformAdmin"
@@ -219,7 +220,7 @@ def _way(ctx: Context, event_id: UUID, kind: str, webhook_id: UUID | None, reaso
     event = lock(OutboxEvent, event_id, missing=_missing())
     if ctx.project_id is not None and event.project_id != ctx.project_id:
         raise _missing()
-    faults = [] if reason.strip() else [FieldError("/reason", "A reason is needed.")]
+    faults = [FieldError("/reason", "A reason is needed.")] if is_blank(reason) else []
     if kind not in KINDS:
         faults.append(FieldError("/kind", f"One of {', '.join(KINDS)}."))
     if faults:

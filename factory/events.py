@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from inspect import cleandoc
 from typing import (
     Annotated,
     Any,
@@ -148,7 +149,7 @@ def schema(cls: type[Event]) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": cls.__name__,
-        "description": (cls.__doc__ or "").strip(),
+        "description": cleandoc(cls.__doc__ or ""),  # Python 3.13 takes the indentation away itself
         "x-topic": cls.topic,
         "x-schema-version": cls.schema_version,
         **({"x-consumers": list(cls.consumers)} if cls.consumers else {}),

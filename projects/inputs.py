@@ -1,10 +1,12 @@
 """What may be asked for, and where a fault of it is: every refusal points at the member at fault."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from factory.errors import FieldError, InvalidInput
+from factory.words import is_blank
 from projects.models import SLUG, SLUG_WORDS
 from projects.states import GRANTS, ROLES, Role
 
@@ -41,9 +43,16 @@ def slug_faults(slug: str, pointer: str) -> list[FieldError]:
 
 
 def text_faults(text: str, pointer: str, *, limit: int) -> list[FieldError]:
-    if not text.strip():
+    if is_blank(text):
         return [FieldError(pointer, "It may not be empty.")]
     return [FieldError(pointer, f"At most {limit} characters.")] if len(text) > limit else []
+
+
+def name_faults(name: str, pointer: str, *, limit: int) -> list[FieldError]:
+    """As of any text; a name is one line besides: it stands in lists, titles and mails."""
+    if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in name):
+        return [FieldError(pointer, "A name is one line, without control characters.")]
+    return text_faults(name, pointer, limit=limit)
 
 
 def repeated(values: Sequence[str], pointer: Callable[[int], str]) -> list[FieldError]:
@@ -81,6 +90,8 @@ def scope_faults(roles: Sequence[str], *, tenant_wide: bool, pointer: str) -> li
 
 def member_faults(member: NewMember, *, tenant_wide: bool, pointer: str) -> list[FieldError]:
     faults = text_faults(member.subject, f"{pointer}/subject", limit=255)
+    for field, text, limit in (("displayName", member.display_name, 200), ("email", member.email, 254)):
+        faults += name_faults(text, f"{pointer}/{field}", limit=limit) if text else []
     faults += standing_faults(member.roles, member.grants, pointer)
     return faults + scope_faults(member.roles, tenant_wide=tenant_wide, pointer=pointer)
 

@@ -36,6 +36,7 @@ from factory.context import Context, system
 from factory.errors import DomainError, FieldError, InvalidInput
 from factory.locking import lock
 from factory.recording import audit
+from factory.words import is_blank
 from projects.operations import loan_holds
 
 PROPOSED_AGAIN = frozenset({SubjectType.PUBLICATION, SubjectType.WAIVER})
@@ -179,10 +180,10 @@ def _answer(decision: str, reason: str, break_glass: bool) -> Decision:
     except ValueError as fault:
         errors = [FieldError("/decision", f"One of {', '.join(Decision.values)}.")]
         raise InvalidInput("There is no such decision.", errors=errors) from fault
-    if answer is Decision.REQUEST_CHANGES and not reason.strip():
+    if answer is Decision.REQUEST_CHANGES and is_blank(reason):
         errors = [FieldError("/reason", "Say what should change: it is what the worker gets.")]
         raise ReasonMissing("Requesting changes needs a reason.", errors=errors)
-    if break_glass and not reason.strip():
+    if break_glass and is_blank(reason):
         errors = [FieldError("/reason", "Say why it could not wait: those who were passed over read it.")]
         raise ReasonMissing("Break-glass needs a reason.", errors=errors)
     if len(reason) > MAX_REASON:

@@ -13,6 +13,7 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput, VersionMismatch
 from factory.locking import lock
 from factory.recording import audit, record
+from factory.words import is_blank
 
 OPEN = (WaiverState.REQUESTED, WaiverState.ACTIVE)
 
@@ -25,7 +26,7 @@ def revoke_waiver(ctx: Context, *, waiver_id: UUID, reason: str) -> None:
     people are asked instead. Guards: Requested or Active, a reason. Emits `WaiverChanged`. Errors:
     `InvalidInput`, `WaiverNotFound`, `WaiverOver` (409).
     """
-    if not reason.strip() or len(reason) > MAX_REASON:
+    if is_blank(reason) or len(reason) > MAX_REASON:
         fault = FieldError("/reason", f"From 1 to {MAX_REASON} characters.")
         raise InvalidInput("Revoking a waiver needs a reason.", errors=[fault])
     missing = WaiverNotFound("There is no such waiver here.")

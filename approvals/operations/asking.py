@@ -34,6 +34,7 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput, TooLarge, Unprocessable
 from factory.hashing import canonical, digest_bytes
 from factory.recording import audit, record, save
+from factory.words import is_blank
 from projects import selectors as projects
 
 log = structlog.get_logger("approvals")
@@ -117,7 +118,7 @@ def _bounded(proposal: Any, claimed: str | None) -> bytes:
 
 
 def _worded(summary: str) -> str:
-    if not summary.strip() or len(summary) > MAX_SUMMARY:
+    if is_blank(summary) or len(summary) > MAX_SUMMARY:
         errors = [FieldError("/summary", f"From 1 to {MAX_SUMMARY} characters.")]
         raise InvalidInput("The summary says in one sentence what will happen.", errors=errors)
     return summary

@@ -19,6 +19,7 @@ from factory.errors import FieldError, InvalidInput, NotFound
 from factory.events import wire
 from factory.ids import uuid7
 from factory.recording import record
+from factory.words import is_blank
 from projects import selectors as projects
 from projects.selectors import EnvironmentView
 
@@ -126,7 +127,7 @@ def _check(expires_at: datetime, at: datetime, reason: str) -> None:
     faults = []
     if expires_at.tzinfo is None or not at < expires_at <= at + LONGEST_WAIVER:
         faults.append(FieldError("/expiresAt", f"After now, and within {LONGEST_WAIVER.days} days."))
-    if not reason.strip() or len(reason) > MAX_REASON:
+    if is_blank(reason) or len(reason) > MAX_REASON:
         faults.append(FieldError("/reason", f"From 1 to {MAX_REASON} characters."))
     if faults:
         raise InvalidInput("A waiver has an end that is near, and a reason.", errors=faults)

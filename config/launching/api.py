@@ -48,7 +48,7 @@ class Api:
                 if not left:
                     raise
             else:
-                if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE or not left:
+                if not answer.is_server_error or not left:  # the same key: what was done is not done again
                     return _read(answer)
             time.sleep(PAUSE_SECONDS)
         raise AssertionError("the last try returns or raises")
@@ -63,5 +63,7 @@ def _read(answer: httpx.Response) -> dict[str, Any]:
     except ValueError:
         problem = {"detail": answer.text[:300]}
     faults = [f"  {fault['pointer']}: {fault['detail']}" for fault in problem.get("errors", ())]
+    if answer.is_server_error and problem.get("traceId"):
+        faults.append(f"  traceId {problem['traceId']}")
     said = problem.get("detail") or problem.get("title") or "no reason given"
     raise Refused("\n".join([f"{answer.status_code} {said}", *faults]))

@@ -58,6 +58,8 @@ GENERAL: dict[str, tuple[int, str, str]] = {
 
 # 55P03 lock_not_available, 57014 query_canceled, 40001 and 40P01: somebody else was in the way.
 CONTENTION = frozenset({"55P03", "57014", "40001", "40P01"})
+# 25P03: the database ended a transaction that stood still for too long, and all of it is undone.
+GONE = frozenset({"25P03"})
 
 
 FOR_THE_AUDIT_LOG = frozenset({"subject", "stream", "evidence"})
@@ -99,7 +101,7 @@ def _database(fault: Any) -> Problem:
 
 
 def _database_defect(fault: Any) -> Problem:
-    if sqlstate(fault) in CONTENTION:
+    if sqlstate(fault) in CONTENTION | GONE:
         return _database(fault)
     log.exception("database_defect", exc_info=fault, sqlstate=sqlstate(fault))
     return _general("internal-error")

@@ -17,6 +17,7 @@ from factory.locking import lock
 from factory.recording import audit, save
 from factory.relay.jobs import hint
 from factory.webhooks.signing import SecretUnreadable, opened
+from factory.words import is_blank
 from notifications.errors import NotificationNotSetAside
 from notifications.models import Notification
 from notifications.selectors import email_of
@@ -103,7 +104,7 @@ def retry_notification(ctx: Context, *, notification_id: UUID, reason: str) -> s
     row = _locked(notification_id)
     if ctx.project_id is not None and row.project_id != ctx.project_id:
         raise _missing()
-    if not reason.strip():
+    if is_blank(reason):
         raise InvalidInput("Say why.", errors=[FieldError("/reason", "A reason is needed.")])
     if row.set_aside_at is None:
         raise NotificationNotSetAside("It is on its way, or has arrived. There is nothing to send again.")

@@ -19,10 +19,10 @@ from projects.inputs import (
     NewEnvironment,
     NewMember,
     member_faults,
+    name_faults,
     refuse,
     repeated,
     slug_faults,
-    text_faults,
 )
 from projects.models import Environment, Project, Tenant
 
@@ -43,7 +43,7 @@ def onboard_tenant(ctx: Context, *, name: str) -> str:
     Emits: nothing. Errors: `InvalidInput`, `TenantExists`.
     """
     slug = ctx.tenant_id
-    refuse(slug_faults(slug, "/id") + text_faults(name, "/name", limit=200), "The tenant is not valid.")
+    refuse(slug_faults(slug, "/id") + name_faults(name, "/name", limit=200), "The tenant is not valid.")
     taken = TenantExists(f"There is a tenant {slug} already.", errors=[FieldError("/id", "It is taken.")])
     if Tenant.objects.filter(pk=slug).exists():
         raise taken
@@ -92,7 +92,7 @@ def onboard_project(
 def _check(
     slug: str, name: str, environments: Sequence[NewEnvironment], members: Sequence[NewMember]
 ) -> None:
-    faults = slug_faults(slug, "/slug") + text_faults(name, "/name", limit=200)
+    faults = slug_faults(slug, "/slug") + name_faults(name, "/name", limit=200)
     for index, one in enumerate(environments):
         faults += slug_faults(one.slug, f"/environments/{index}/slug")
     faults += repeated([one.slug for one in environments], lambda index: f"/environments/{index}/slug")

@@ -8,6 +8,7 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, VersionMismatch
 from factory.recording import audit, save
+from factory.words import is_blank
 from runs.errors import NothingToClose, RunNotFound
 from runs.models import Attempt, Receipt, Resolution, Run, Step
 from runs.models.evidence import ACKNOWLEDGED
@@ -26,7 +27,7 @@ def close_attention(ctx: Context, *, run_id: UUID, step_id: UUID, reason: str, v
     is settled by `resolve_step` and not closed. Audited. Errors: `RunNotFound`, `InvalidInput`,
     `NothingToClose`, `VersionMismatch` (409).
     """
-    if not reason.strip() or len(reason) > MOST_REASON:
+    if is_blank(reason) or len(reason) > MOST_REASON:
         fault = FieldError("/reason", f"What was found, in 1 to {MOST_REASON} characters.")
         raise InvalidInput("Closing it needs a reason.", errors=[fault])
     run = lock_run(ctx, run_id)

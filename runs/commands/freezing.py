@@ -9,6 +9,7 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.hashing import digest
 from factory.recording import audit, save
+from factory.words import is_blank
 from runs.errors import NotFrozen
 from runs.models import Freeze
 from runs.operations.holding import lock_run
@@ -56,7 +57,7 @@ def _told(findings: Sequence[str]) -> list[str]:
 def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
     """Let a frozen run go on. Guards: a PlatformAdmin, with a reason. Errors: `RunNotFound`, `InvalidInput`,
     `NotFrozen`."""
-    if not reason.strip() or len(reason) > MOST_REASON:
+    if is_blank(reason) or len(reason) > MOST_REASON:
         fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
         raise InvalidInput("Lifting a freeze needs a reason.", errors=[fault])
     run = lock_run(ctx, run_id)

@@ -9,6 +9,7 @@ from factory.errors import FieldError, InvalidInput
 from factory.hints import WORK, wake
 from factory.locking import lock
 from factory.recording import audit, save
+from factory.words import is_blank
 from runs.models import TenantQuota, WorkerPool
 
 MOST_REASON = 1000
@@ -92,7 +93,7 @@ def _check_quota(open_attempts: int | None, reason: str) -> None:
     faults = []
     if open_attempts is not None and not 0 <= open_attempts <= MOST_OPEN_ATTEMPTS:
         faults.append(FieldError("/openAttempts", f"From 0 to {MOST_OPEN_ATTEMPTS}, or none."))
-    if not reason.strip() or len(reason) > MOST_REASON:
+    if is_blank(reason) or len(reason) > MOST_REASON:
         faults.append(FieldError("/reason", f"From 1 to {MOST_REASON} characters."))
     if faults:
         raise InvalidInput("The quota cannot be changed so.", errors=faults)

@@ -10,6 +10,7 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput, VersionMismatch
 from factory.hints import WORK, wake
 from factory.recording import audit, record, save
+from factory.words import is_blank
 from runs.errors import NothingToSettle, RunNotFound
 from runs.models import Attempt, Resolution, Run, Step
 from runs.models.evidence import RESOLUTIONS
@@ -62,7 +63,7 @@ def _check(resolution: str, evidence: str) -> None:
     faults = []
     if resolution not in RESOLUTIONS:
         faults.append(FieldError("/resolution", f"One of {', '.join(RESOLUTIONS)}."))
-    if not evidence.strip() or len(evidence) > MOST_EVIDENCE:
+    if is_blank(evidence) or len(evidence) > MOST_EVIDENCE:
         faults.append(FieldError("/evidence", f"What was found out, in 1 to {MOST_EVIDENCE} characters."))
     if faults:
         raise InvalidInput("The resolution is not valid.", errors=faults)

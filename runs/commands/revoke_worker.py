@@ -8,6 +8,7 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.models import RevokedToken
 from factory.recording import audit
+from factory.words import is_blank
 from runs.errors import PoolShared, WorkerNotFound
 from runs.models import Worker
 
@@ -23,7 +24,7 @@ def revoke_worker(ctx: Context, *, worker_id: UUID, reason: str) -> str:
     pool serves this tenant and no other (of a shared pool only the house itself may say so); a reason.
     Errors: `WorkerNotFound`, `PoolShared` (403), `InvalidInput`.
     """
-    if not reason.strip() or len(reason) > MOST_REASON:
+    if is_blank(reason) or len(reason) > MOST_REASON:
         fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
         raise InvalidInput("Revoking a credential needs a reason.", errors=[fault])
     rows = Worker.objects.select_related("pool").select_for_update(no_key=True, of=("self",))

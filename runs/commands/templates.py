@@ -14,6 +14,7 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.locking import lock
 from factory.recording import audit, record
+from factory.words import is_blank
 from projects.operations import lock_active_project, lock_project
 from runs.errors import ModelProfileNotApproved, TemplateEnded, TemplateNameTaken, TemplateNotFound
 from runs.events import RunTemplateChanged
@@ -65,7 +66,7 @@ def retire_run_template(ctx: Context, *, template_id: UUID, reason: str) -> None
     Guards: Active, a reason. Emits `RunTemplateChanged`, and `WaiverChanged` for each waiver. Errors:
     `InvalidInput`, `TemplateNotFound`, `TemplateEnded` (409).
     """
-    if not reason.strip() or len(reason) > MOST_REASON:
+    if is_blank(reason) or len(reason) > MOST_REASON:
         fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
         raise InvalidInput("Retiring a run template needs a reason.", errors=[fault])
     row = _locked(ctx, template_id)

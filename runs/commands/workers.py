@@ -14,6 +14,7 @@ from factory.errors import FieldError, InvalidInput
 from factory.hints import WORK, wake
 from factory.ids import uuid7
 from factory.recording import audit
+from factory.words import is_blank
 from runs.errors import PoolUnknown, WorkerElsewhere, WorkerNotRegistered, WorkerSuperseded
 from runs.models import Worker, WorkerPool
 from runs.selectors.waiting import last_served
@@ -120,7 +121,7 @@ def undrain(ctx: Context, *, worker_id: UUID, reason: str) -> None:
 
 def _served(ctx: Context, worker_id: UUID, reason: str) -> Worker:
     """A worker of a pool that serves the caller's tenant, locked."""
-    if not reason.strip() or len(reason) > MOST_REASON:
+    if is_blank(reason) or len(reason) > MOST_REASON:
         fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
         raise InvalidInput("Draining a worker, or ending it, needs a reason.", errors=[fault])
     worker = (

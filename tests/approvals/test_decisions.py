@@ -112,7 +112,7 @@ def test_every_end_of_a_request_is_told_once(asker):
     ]
 
 
-@pytest.mark.parametrize("reason", ["", "   "])
+@pytest.mark.parametrize("reason", ["", "   ", "\u200b\u2060"], ids=["none", "spaces", "nothing visible"])
 def test_requesting_changes_needs_a_reason(asker, reason):
     with pytest.raises(ReasonMissing):
         decide(asker.world.reviewer, asker.ask(), "request_changes", reason=reason)

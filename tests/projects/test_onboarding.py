@@ -106,6 +106,17 @@ def test_makes_project_environments_and_members_in_one_step(w):
     assert evidence.violations(w.tenant) == []
 
 
+def test_a_name_is_one_line(w):
+    with pytest.raises(InvalidInput) as refusal:
+        onboard(
+            w.tenant_admin,
+            name="Evil\nBcc: a@b",
+            members=[NewMember("a@b.test", ("Reviewer",), display_name="A\r\nB", email="a@b.test\n")],
+        )
+    found = [fault.pointer for fault in refusal.value.errors]
+    assert found == ["/name", "/members/0/displayName", "/members/0/email"]
+
+
 def test_points_at_every_duplicate_and_every_fault(w):
     with pytest.raises(InvalidInput) as refusal:
         onboard(

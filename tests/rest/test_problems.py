@@ -83,7 +83,12 @@ def test_tells_each_refusal_in_one_form(requester, home):
 
 
 @pytest.mark.parametrize(
-    ("kind", "slug", "wait"), [("away", "database-unavailable", "5"), ("locked", "busy", "1")]
+    ("kind", "slug", "wait"),
+    [
+        ("away", "database-unavailable", "5"),
+        ("locked", "busy", "1"),
+        ("stood-still", "database-unavailable", "5"),
+    ],
 )
 def test_answers_503_and_when_to_come_back(requester, kind, slug, wait):
     response = requester.get(f"/factory/test/faults/{kind}")

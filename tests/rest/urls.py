@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from django.db import OperationalError
+from django.db import DatabaseError, InternalError, OperationalError
 from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -88,8 +88,8 @@ class _Cause(Exception):
         self.sqlstate = sqlstate
 
 
-def _operational(sqlstate: str | None) -> OperationalError:
-    fault = OperationalError("SELECT secret FROM somewhere")
+def _operational(sqlstate: str | None, kind: type[DatabaseError] = OperationalError) -> DatabaseError:
+    fault = kind("SELECT secret FROM somewhere")
     fault.__cause__ = _Cause(sqlstate)
     return fault
 
@@ -100,6 +100,7 @@ FAULTS: dict[str, Exception] = {
     ),
     "away": _operational(None),
     "locked": _operational("55P03"),
+    "stood-still": _operational("25P03", InternalError),
     "defect": RuntimeError("password=hunter2"),
 }
 

@@ -386,6 +386,7 @@ def test_who_asks_is_told_every_fault(house: House) -> None:
         ({"hours": 24 * 31}, "/expiresAt"),
         ({"hours": -1}, "/expiresAt"),
         ({"reason": " "}, "/reason"),
+        ({"reason": "\u200b \u2060"}, "/reason"),
     ):
         with pytest.raises(InvalidInput) as refused:
             ask_waiver(house, kind, **changes)
