@@ -52,7 +52,12 @@ class Command(BaseCommand):
             getattr(self, f"_{options['act']}")(ctx, options)
         except DomainError as refusal:
             faults = "".join(f"\n  {one.pointer or '/'}: {seen(one.detail)}" for one in refusal.errors)
-            raise CommandError(f"{refusal.title}. {refusal.detail}{faults}") from refusal
+            told = (
+                refusal.detail
+                if refusal.detail.startswith(refusal.title)
+                else f"{refusal.title}. {refusal.detail}"
+            )
+            raise CommandError(f"{told}{faults}") from refusal
 
     def _show(self, ctx: Context, options: dict[str, Any]) -> None:
         authorize(ctx, "ReadPolicyRevision")

@@ -1,0 +1,14 @@
+"""A reason that nobody can see is none."""
+
+from factory.words import is_blank
+
+BLANK = (
+    "",
+    " \t\n", "\u00a0\u3000", "\u200b\u2060", "\u202e\u2066\ufeff", "\x00\x1b", "\u2800\u3164\uffa0", "\ud800",
+)  # fmt: skip
+SEEN = ("x", " .", "\u200b\u05d0", "\u662f", "\U0001f44d", "0", "\u202etxt")
+
+
+def test_what_shows_nothing_is_blank_and_what_shows_is_not() -> None:
+    assert [text for text in BLANK if not is_blank(text)] == []
+    assert [text for text in SEEN if is_blank(text)] == []
