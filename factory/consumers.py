@@ -166,7 +166,7 @@ def retry_delivery(
     Guards: an operator of the event's project; a reason. Emits: nothing. Errors: `NotFound`,
     `InvalidInput`, `NotSetAside`.
     """
-    way = _way(ctx, event_id, kind, webhook_id, reason)
+    way = _way(ctx, _event_here(ctx, event_id), kind, webhook_id, reason)
     with connection.cursor() as cursor:
         cursor.execute(_AGAIN.format(table=way.table, prefix=way.prefix), [way.key])
     _note(ctx, "RetryDelivery", way, reason)
@@ -190,9 +190,10 @@ def skip_delivery(
     everybody's; a reason. There is no way back. Emits:
     nothing. Errors: `NotFound`, `InvalidInput`, `NotSetAside`, `InsufficientRole`.
     """
+    event = _event_here(ctx, event_id)
     if kind in INSIDE and ctx.actor.kind != "system" and PLATFORM not in ctx.actor.roles:
         raise InsufficientRole(f"{INSIDE[kind]}: only a PlatformAdmin says so.")
-    way = _way(ctx, event_id, kind, webhook_id, reason)
+    way = _way(ctx, event, kind, webhook_id, reason)
     with connection.cursor() as cursor:
         cursor.execute(_PAST.format(table=way.table, done=way.done), [way.key])
     _note(ctx, "SkipDelivery", way, reason)
@@ -215,11 +216,16 @@ class Way:
     fault: str
 
 
-def _way(ctx: Context, event_id: UUID, kind: str, webhook_id: UUID | None, reason: str) -> Way:
-    """Raises `InvalidInput`, `NotFound`, and `NotSetAside` for what no person has to decide about."""
+def _event_here(ctx: Context, event_id: UUID) -> OutboxEvent:
+    """The event, locked. Of another project there is none, whoever asks and whatever was sent about it."""
     event = lock(OutboxEvent, event_id, missing=_missing())
     if ctx.project_id is not None and event.project_id != ctx.project_id:
         raise _missing()
+    return event
+
+
+def _way(ctx: Context, event: OutboxEvent, kind: str, webhook_id: UUID | None, reason: str) -> Way:
+    """Raises `InvalidInput`, `NotFound`, and `NotSetAside` for what no person has to decide about."""
     faults = [FieldError("/reason", "A reason is needed.")] if is_blank(reason) else []
     if kind not in KINDS:
         faults.append(FieldError("/kind", f"One of {', '.join(KINDS)}."))

