@@ -6,6 +6,8 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.core import mail
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 
 from factory.context import Context
 from factory.timelimits import TimeIsUp
@@ -40,7 +42,7 @@ def _handed_over(parcel: Parcel) -> tuple[str, bool]:
     except smtplib.SMTPRecipientsRefused as refused:
         codes = [code for code, _ in refused.recipients.values()]
         return f"The mail server refused the recipient ({codes[0]}).", all(code >= 500 for code in codes)
-    except mail.BadHeaderError:
+    except (mail.BadHeaderError, ValidationError):
         return "The person's e-mail address is none.", True
     except smtplib.SMTPResponseException as answered:
         return f"The mail server answered {answered.smtp_code} ({type(answered).__name__}).", False
@@ -60,6 +62,7 @@ def _handed_over(parcel: Parcel) -> tuple[str, bool]:
 
 def _send_mail(parcel: Parcel) -> None:
     """Plain text, under an id that a repeat shares: a mail program that has it shows it once."""
+    validate_email(parcel.address)  # a list of them is none: a message goes to one person
     host = settings.DEFAULT_FROM_EMAIL.rsplit("@", 1)[-1].strip("> ")
     made = mail.EmailMessage(
         parcel.message.title,

@@ -114,10 +114,12 @@ def test_a_mail_travels_whole_and_what_the_server_says_is_minded(asker, monkeypa
     assert violations(w.tenant) == []
 
 
-def test_an_address_with_a_line_break_is_no_address(asker, mails):
+def test_what_is_no_address_is_sent_nothing(asker, mails):
     w, who = asker.world, f"new@{asker.world.tenant}.test"
-    email = "a@x.test\r\nBcc: all@x.test"
-    add_member(asker.house, project_id=w.project, member=NewMember(who, ("Reviewer",), (), email=email))
+    member = NewMember(
+        who, ("Reviewer",), (), email="a@x.test, all@x.test"
+    )  # one with a line break is refused
+    add_member(asker.house, project_id=w.project, member=member)
     asker.ask()
     handle(w.tenant)
     send(w.tenant)
