@@ -21,42 +21,16 @@ SLOW_ROOMS = {
     "watch",
     "webhooks",
 }
-SLOW_FILES = {
-    *("test_conformance.py", "test_invariants.py", "test_races.py", "test_walls.py"),
-    *("test_rest.py", "test_every_path.py", "test_publishing.py", "test_relay_faults.py", "test_process.py"),
-    *("test_recovery.py", "test_retention.py", "test_freezing.py"),
-    *("test_corners.py", "test_cancelling.py", "test_limits.py", "test_capacity.py", "test_decrees.py"),
-    *("test_spend.py", "test_late_words.py", "test_kill_switch.py", "test_resolving.py"),
-    *("test_second_chances.py", "test_reruns.py", "test_pools.py", "test_reloading.py", "test_doubts.py"),
-    "test_contract.py",
-    *("test_aliases_and_ends.py", "test_closure.py", "test_money_of_runs.py", "test_queries.py"),
-    *("test_reserving.py", "test_auditing.py", "test_anchors.py", "test_expiry.py", "test_quorum.py"),
-    *(
-        "test_commands.py",
-        "test_delegations.py",
-        "test_break_glass.py",
-        "test_requests.py",
-        "test_publication.py",
-        "test_receipts.py",
-        "test_outcomes.py",
-        "test_members.py",
-        "test_authorizations.py",
-        "test_delegated.py",
-        "test_runtime.py",
-        "test_problems.py",
-        "test_suspension.py",
-        "test_credentials.py",
-    ),
-}
-"""Sweeps, whole surfaces and rarer corners: one question for every route, role, table, corruption or pair of
-callers. `make test` asks them all; `make check`, run before every commit, keeps the main rules."""
+"""Sweeps and whole surfaces: one question for every route, role, page or pair of callers. `make test` asks
+them all; `make check`, run before every commit, keeps the main rules. A file of rarer corners says so itself,
+by its `pytestmark`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks that follow from where a test stands: sweeps are slow, and tests/browser needs a browser."""
     missing = pytest.mark.skip(reason="NO BROWSER: install chromium (as root: apt-get install chromium)")
     for item in items:
-        if SLOW_ROOMS & set(item.path.parts) or item.path.name in SLOW_FILES:
+        if SLOW_ROOMS & set(item.path.parts):
             item.add_marker(pytest.mark.slow)
         if "browser" in item.path.parts:
             item.add_marker(pytest.mark.browser)

@@ -23,6 +23,8 @@ from tests.support.approvals import Asking
 from tests.support.clocks import watch
 from tests.support.evidence import counts, details, journal, violations
 
+pytestmark = pytest.mark.slow
+
 
 def approved(asker: Asking, **other: Any) -> ApprovalView:
     return decide(asker.world.reviewer, asker.ask(**other))

@@ -7,6 +7,8 @@ from tests.approvals.test_decisions import decide
 from tests.support.evidence import audits, counts, journal, outbox, violations
 from tests.support.world import context_of
 
+pytestmark = pytest.mark.slow
+
 BROKEN = "run-control.approvals.v1.approval-break-glass"
 
 

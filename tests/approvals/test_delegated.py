@@ -16,6 +16,8 @@ from tests.support.delegations import end_now, lend
 from tests.support.evidence import audits, counts, details, outbox, violations
 from tests.support.world import context_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def loan(asker):

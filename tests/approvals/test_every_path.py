@@ -15,6 +15,8 @@ from tests.support.delegations import lend
 from tests.support.evidence import audits, counts, violations
 from tests.support.world import context_of
 
+pytestmark = pytest.mark.slow
+
 DECISIONS = "/factory/approvals/decisions"
 
 

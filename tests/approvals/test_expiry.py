@@ -17,6 +17,8 @@ from tests.support.approvals import let_expire
 from tests.support.evidence import counts, journal, outbox, violations
 from tests.support.world import second_world
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.requirement("APR-05", "APR-25")
 def test_the_reconciler_expires_what_nobody_answered(asker, stage, soon, settings):

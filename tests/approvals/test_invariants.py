@@ -25,6 +25,8 @@ from tests.support.evidence import violations
 from tests.support.superuser import tampering, without_walls
 from tests.support.world import context_of
 
+pytestmark = pytest.mark.slow
+
 REQUEST, PROPOSAL = "approvals_approvalrequest", "approvals_proposal"
 USE, POLICY = "approvals_authorization", "approvals_policyrevision"
 USE_COLUMNS = (

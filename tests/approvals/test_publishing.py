@@ -20,6 +20,8 @@ from tests.approvals.test_policy import rule, with_rules
 from tests.support.evidence import audits, counts, outbox, violations
 from tests.support.world import ctx, second_world, world
 
+pytestmark = pytest.mark.slow
+
 
 def revisions(house) -> list[str]:
     with reading(house):

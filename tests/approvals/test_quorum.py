@@ -15,6 +15,8 @@ from tests.support.delegations import lend
 from tests.support.evidence import audits, journal, outbox, violations
 from tests.support.world import context_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def two(asker):

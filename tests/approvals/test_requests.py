@@ -17,6 +17,8 @@ from tests.support.approvals import supersede
 from tests.support.evidence import audits, counts, journal, outbox, violations
 from tests.support.running import DIFF, OTHER_DIFF
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.requirement("APR-01", "APR-17", "APR-29", "EVT-25")
 def test_everything_is_fixed_when_it_is_asked(asker):

@@ -17,6 +17,8 @@ from tests.support.evidence import audits, counts, violations
 from tests.support.queries import within_budget
 from tests.support.world import ALL, second_world
 
+pytestmark = pytest.mark.slow
+
 LIST = "/factory/approvals"
 POLICIES = "/factory/policy-revisions"
 

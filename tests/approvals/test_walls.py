@@ -22,6 +22,8 @@ from tests.support.evidence import violations
 from tests.support.superuser import swapped_proposal, tampering
 from tests.support.world import second_world, world
 
+pytestmark = pytest.mark.slow
+
 PINNED = [
     "proposal_hash",
     "requested_by",

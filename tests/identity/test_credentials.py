@@ -22,6 +22,8 @@ from tests.support.evidence import audits, journal, violations
 from tests.support.running import House
 from tests.support.world import second_world
 
+pytestmark = pytest.mark.slow
+
 RUNS = "/factory/runs"
 
 

@@ -24,6 +24,8 @@ from factory.context import Context
 from .damage import corrupt
 from .doors.acts import build_door, paint_door, shut_and_open_door, shut_door
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path, settings: Any) -> Path:

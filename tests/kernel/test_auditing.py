@@ -20,6 +20,8 @@ from .conftest import operator
 from .damage import corrupt
 from .doors.acts import build_door, paint_door, shut_and_open_door, shut_door
 
+pytestmark = pytest.mark.slow
+
 APP = f"{settings.FACTORY_ROLE_PREFIX}_app"
 SCAN = f"{settings.FACTORY_ROLE_PREFIX}_scan"
 

@@ -34,6 +34,8 @@ from .doors.acts import build_door, shut_and_open_door, shut_door
 from .doors.models import DoorBuilt, DoorShut
 from .test_relay import make_due, remember
 
+pytestmark = pytest.mark.slow
+
 KILLED = """
 import os, signal, time, django
 django.setup()

@@ -9,6 +9,8 @@ from tests.notifications.support import gotify, handle, remind, time_passes
 from tests.support.corruption import found_by, walls_down
 from tests.support.evidence import violations
 
+pytestmark = pytest.mark.slow
+
 REQUEST, NOTICE = "approvals_approvalrequest", "notifications_notice"
 MESSAGE, CHANNEL = "notifications_notification", "notifications_channel"
 

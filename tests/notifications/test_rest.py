@@ -1,11 +1,15 @@
 """Notifications over HTTP: one's own ways, and what did not arrive."""
 
+import pytest
+
 from factory.tenancy import reading
 from notifications.models import Notification
 from tests.notifications.support import EVERY, handle, make_due, rows, send
 from tests.support.api import Api, problem
 from tests.support.evidence import violations
 from tests.support.world import second_world
+
+pytestmark = pytest.mark.slow
 
 HERE = "/factory/notifications"
 

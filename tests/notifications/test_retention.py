@@ -1,5 +1,6 @@
 """Messages go with the events; what waits for somebody stays a while, and the notice that they were told."""
 
+import pytest
 from django.db import connection
 
 from factory.retention import purge
@@ -7,6 +8,8 @@ from factory.tenancy import bound
 from tests.notifications.support import handle, notices, older, rows, send
 from tests.support.approvals import asking
 from tests.support.evidence import violations
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_was_told_a_month_ago_goes(own_database, tenant_id, mails):

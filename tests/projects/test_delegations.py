@@ -34,6 +34,8 @@ from tests.support.delegations import end_now, lend
 from tests.support.evidence import audits, journal, outbox, violations
 from tests.support.world import context_of, second_world, world
 
+pytestmark = pytest.mark.slow
+
 CHANGED = "projects.delegations.v1.delegation-changed"
 
 

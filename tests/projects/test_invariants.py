@@ -7,6 +7,8 @@ from tests.support.corruption import found_by, walls_down
 from tests.support.evidence import violations
 from tests.support.world import world
 
+pytestmark = pytest.mark.slow
+
 TABLES = ("projects_membership", "projects_serviceaccount", "projects_project", "projects_suspension")
 
 

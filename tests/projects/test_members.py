@@ -31,6 +31,8 @@ from projects.models import Membership, ServiceAccount
 from tests.support import evidence
 from tests.support.world import World, context_of, ctx, subject_of, world
 
+pytestmark = pytest.mark.slow
+
 ANN = NewMember("ann@example.org", ("Reviewer",), ("payloads",), email="Ann@Example.org", display_name="Ann")
 NOBODY_SPECIAL = ["requester", "reviewer", "operator", "finance", "auditor", "observer", "service"]
 

@@ -8,6 +8,8 @@ from tests.support.api import Api
 from tests.support.queries import within_budget
 from tests.support.world import World, world
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def w(tenant_id: str) -> World:

@@ -16,6 +16,8 @@ from tests.support.evidence import violations
 from tests.support.threads import at_once
 from tests.support.world import World, subject_of, world
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def w(tenant_id: str) -> World:

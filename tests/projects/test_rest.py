@@ -12,6 +12,8 @@ from tests.support import evidence
 from tests.support.api import Api, problem
 from tests.support.world import World, context_of, subject_of, world
 
+pytestmark = pytest.mark.slow
+
 BODY = {
     "slug": "second",
     "name": "The second",

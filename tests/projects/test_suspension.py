@@ -20,6 +20,8 @@ from projects.operations import lock_active_project, lock_project
 from tests.support import evidence
 from tests.support.world import World, context_of, ctx, subject_of, world
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "projects.projects.v1.project-state-changed"
 
 permit("TestTakeProject", scope=None, roles=None, kinds=("system", "person"))

@@ -23,6 +23,8 @@ from registry.errors import (
 )
 from tests.support.evidence import audits, journal, outbox, violations
 
+pytestmark = pytest.mark.slow
+
 
 def move(r, alias, release_id, version=0, by=None):
     return move_alias(

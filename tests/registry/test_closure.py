@@ -19,6 +19,8 @@ from registry.resolving import closure_of, due_candidate, resolve
 from tests.registry.support import Registry, manifest
 from tests.support.evidence import counts, journal, violations
 
+pytestmark = pytest.mark.slow
+
 
 def hash_of(r, release_id):
     return r.view(release_id).hash

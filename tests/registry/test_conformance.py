@@ -19,6 +19,8 @@ from tests.registry.support import Registry, manifest
 from tests.support.evidence import audits, counts, journal, outbox, violations
 from tests.support.world import ctx as with_scopes
 
+pytestmark = pytest.mark.slow
+
 RELEASES = "agent-registry.releases.v1.asset-release-"
 APPROVALS = "run-control.approvals.v1.approval-"
 ALIASES = "agent-registry.aliases.v1.alias-"

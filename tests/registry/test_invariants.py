@@ -5,6 +5,8 @@ import pytest
 from tests.support.corruption import found_by, walls_down
 from tests.support.evidence import violations
 
+pytestmark = pytest.mark.slow
+
 TABLES = (
     "registry_asset",
     "registry_release",

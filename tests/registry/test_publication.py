@@ -18,6 +18,8 @@ from registry.errors import (
 )
 from tests.support.evidence import journal, outbox, violations
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.requirement("REG-01", "REG-02", "REG-03", "REG-07", "REG-08")
 def test_a_commit_becomes_a_published_release(r):

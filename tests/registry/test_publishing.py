@@ -17,6 +17,8 @@ from registry.management.commands.publish_release import Command
 from tests.registry.support import FILES, manifest
 from tests.support.evidence import audits, journal, violations
 
+pytestmark = pytest.mark.slow
+
 
 def publish(r, capsys, commit, **changes):
     options = {

@@ -9,6 +9,8 @@ from tests.registry.support import Registry
 from tests.support.api import Api, problem
 from tests.support.queries import within_budget
 
+pytestmark = pytest.mark.slow
+
 
 def submit(r, key="k-1", ctx=None, **changes):
     body = {

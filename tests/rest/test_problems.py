@@ -8,6 +8,8 @@ from factory.tenancy import reading
 from tests.support.api import Api, problem
 from tests.support.world import World, second_world, world
 
+pytestmark = pytest.mark.slow
+
 THINGS = "/factory/test/things"
 
 

@@ -15,6 +15,8 @@ from tests.support.evidence import journal, outbox, violations
 from tests.support.running import OTHER_DIFF, House, effect
 from usage.selectors import reservation_of
 
+pytestmark = pytest.mark.slow
+
 
 def cancel(house: House, run_id, ctx=None, reason: str = "enough") -> str:
     return cancel_run(ctx or house.world.operator, run_id=run_id, reason=reason)

@@ -21,6 +21,8 @@ from tests.support.races import race
 from tests.support.running import Hand, House, costing
 from tests.support.world import world
 
+pytestmark = pytest.mark.slow
+
 
 def waiting(house: House, run_id: UUID) -> str:
     with reading(house.system):

@@ -30,6 +30,8 @@ from tests.support.api import Api, problem
 from tests.support.evidence import audits, counts, outbox, violations
 from tests.support.running import House, effect, human, node, said, workflow
 
+pytestmark = pytest.mark.slow
+
 RUNS, APPROVALS = "/factory/runs", "/factory/approvals"
 SECRET = "only-those-who-work-at-it-read-this"
 

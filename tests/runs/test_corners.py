@@ -12,6 +12,8 @@ from runs.selectors import run_view
 from tests.support.evidence import audits, journal, violations
 from tests.support.running import OTHER_DIFF, Hand, House, costing, effect, said
 
+pytestmark = pytest.mark.slow
+
 OTHER = OTHER_DIFF
 
 

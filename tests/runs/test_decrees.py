@@ -13,6 +13,8 @@ from tests.support.acts import deliver, deprecate, needed, newer, revoke
 from tests.support.evidence import audits, journal, outbox, violations
 from tests.support.running import House
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.requirement("REG-09", "GAP-48")
 def test_block_fails_open_runs_at_once_and_the_news_does_it(house: House) -> None:

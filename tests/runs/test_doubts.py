@@ -8,6 +8,8 @@ from tests.console.test_pages import signed_in
 from tests.support.api import Api
 from tests.support.running import House, effect
 
+pytestmark = pytest.mark.slow
+
 PATH = "/factory/uncertain-attempts"
 
 

@@ -31,6 +31,8 @@ from tests.support.running import Hand, House, costing
 from tests.support.world import subject_of
 from usage.selectors import usage_of_run
 
+pytestmark = pytest.mark.slow
+
 
 def freeze(house: House, run_id: UUID, subject: str = "") -> bool:
     return freeze_run(house.system, run_id=run_id, findings=[f"A1 {subject or f'run:{run_id}'}"])

@@ -10,6 +10,8 @@ import pytest
 from tests.support.corruption import found_by, walls_down
 from tests.support.running import House, effect
 
+pytestmark = pytest.mark.slow
+
 Damage = Callable[[Any, House, dict[str, Any]], None]
 
 

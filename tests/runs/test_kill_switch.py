@@ -17,6 +17,8 @@ from tests.support.api import Api
 from tests.support.evidence import audits, journal, violations
 from tests.support.running import House
 
+pytestmark = pytest.mark.slow
+
 
 def kill(house: House, reason: str = "it goes wild") -> str:
     return kill_project(house.world.workspace_admin, project_id=house.world.project, reason=reason)

@@ -15,6 +15,8 @@ from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House, effect, receipt
 from usage.selectors import usage_of_run
 
+pytestmark = pytest.mark.slow
+
 HASH = "sha256:" + "ab" * 32
 
 

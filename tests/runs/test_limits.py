@@ -20,6 +20,8 @@ from tests.support.races import race, refusals
 from tests.support.running import Hand, House, costing
 from usage.selectors import ReservationView, reservation_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def house(tenant_id) -> House:

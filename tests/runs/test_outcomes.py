@@ -8,6 +8,8 @@ from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHash
 from tests.support.evidence import audits, counts, journal
 from tests.support.running import DIFF, House, effect, receipt
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.requirement("ATT-03", "WAPI-07")
 def test_the_same_report_again_gets_what_is_recorded(house: House) -> None:

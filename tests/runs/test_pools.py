@@ -12,6 +12,8 @@ from runs.dispatch import polling
 from tests.support.evidence import audits
 from tests.support.running import Hand, House
 
+pytestmark = pytest.mark.slow
+
 
 def pool(*arguments: str) -> str:
     out = StringIO()

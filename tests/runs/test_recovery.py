@@ -25,6 +25,8 @@ from tests.support.evidence import audits, journal, violations
 from tests.support.running import Hand, House
 from tests.support.waivers import ask_waiver, end_now, shown, template, waiver
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def folder(own_database: str, tmp_path: Path, settings: Any) -> Path:

@@ -13,6 +13,8 @@ from runs.commands import expire_lease
 from tests.support.evidence import audits
 from tests.support.running import House
 
+pytestmark = pytest.mark.slow
+
 LEASE, GRACE = "FACTORY_LEASES_DURATION_SECONDS", "FACTORY_LEASES_RENEWAL_GRACE_SECONDS"
 TRIES, EXPIRY = "FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS", "FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS"
 

@@ -20,6 +20,8 @@ from tests.support.api import Api
 from tests.support.running import House
 from tests.support.world import second_world
 
+pytestmark = pytest.mark.slow
+
 
 def ended(house: House) -> UUID:
     run_id = house.run()

@@ -9,6 +9,8 @@ from runs.models import Resolution
 from tests.support.api import Api, problem
 from tests.support.running import House
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def doubtful(house: House):

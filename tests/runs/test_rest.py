@@ -8,6 +8,8 @@ from tests.support.api import Api, problem
 from tests.support.running import House
 from tests.support.world import ALL
 
+pytestmark = pytest.mark.slow
+
 RUNS = "/factory/runs"
 
 

@@ -22,6 +22,8 @@ from tests.support.evidence import violations
 from tests.support.running import House
 from tests.support.threads import at_once
 
+pytestmark = pytest.mark.slow
+
 JOURNAL = 365
 
 

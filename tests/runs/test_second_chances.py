@@ -28,6 +28,8 @@ from tests.support.evidence import counts, outbox
 from tests.support.running import House
 from usage.selectors import reservation_of
 
+pytestmark = pytest.mark.slow
+
 SECOND_CHANCES = {
     states.STEP_READY: names.CREATE,
     states.WORKFLOW_RUN_COMPLETED: names.COMPLETE,

@@ -18,6 +18,8 @@ from tests.support.races import race, refusals
 from tests.support.running import House
 from usage.selectors import reservation_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def house(tenant_id) -> House:

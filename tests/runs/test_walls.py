@@ -8,6 +8,8 @@ from runs.models import Run
 from tests.support.running import House, receipt
 from tests.support.world import second_world
 
+pytestmark = pytest.mark.slow
+
 PINNED = {
     "runs_run": (
         "release_id",

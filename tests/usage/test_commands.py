@@ -44,6 +44,8 @@ from usage.commands import (
 from usage.errors import BudgetBelowCommitments, BudgetExists, NotOverMoney, PriceInThePast
 from usage.pricing import checked, default_document
 
+pytestmark = pytest.mark.slow
+
 TEN = Decimal(10)
 BY_PEOPLE = {"CreateBudget", "ChangeBudgetAmount", "PublishPricingRevision"}
 BY_THE_HOUSE = {"EstablishPricing", "ExpireReservation"}

@@ -19,6 +19,8 @@ from usage.errors import ReservationNotLive
 from usage.operations import reserving
 from usage.selectors import ReservationView
 
+pytestmark = pytest.mark.slow
+
 worker = reconcilers()["ReservationExpiryWorker"]
 
 

@@ -10,6 +10,8 @@ from factory.tenancy import bound
 from tests.support.corruption import found_by, walls_down
 from tests.usage.money_world import Money, costing, receipt
 
+pytestmark = pytest.mark.slow
+
 TABLES = [
     f"usage_{name}"
     for name in ("budget", "ledgerentry", "pricingrevision", "reservation", "reservationhold", "usagerecord")

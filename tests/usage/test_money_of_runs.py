@@ -22,6 +22,8 @@ from usage.operations import reserving
 from usage.periods import month_of
 from usage.selectors import ReservationView
 
+pytestmark = pytest.mark.slow
+
 
 def reservation(house: House, run_id: UUID) -> ReservationView:
     with reading(house.system):

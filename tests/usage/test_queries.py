@@ -8,6 +8,8 @@ from tests.support.queries import within_budget
 from tests.usage.money_world import Money, confirm_live, receipt, this_month
 from usage.periods import next_month
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("name", "path"),

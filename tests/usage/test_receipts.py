@@ -19,6 +19,8 @@ from usage import selectors
 from usage.commands import publish_pricing_revision
 from usage.models import UsageRecord
 
+pytestmark = pytest.mark.slow
+
 
 def records(m: Money, run_id: object) -> list[UsageRecord]:
     with reading(m.ctx):

@@ -18,6 +18,8 @@ from tests.usage.money_world import Money, this_month
 from usage.models import Reservation
 from usage.periods import next_month
 
+pytestmark = pytest.mark.slow
+
 
 def evidence(m: Money, run_id: UUID) -> tuple[list[tuple[str, ...]], list[tuple[str, dict[str, object]]]]:
     with reading(m.ctx):

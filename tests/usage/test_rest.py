@@ -10,6 +10,8 @@ from tests.support.world import World, context_of, second_world, subject_of
 from tests.usage.money_world import Money, costing, receipt, this_month
 from usage.periods import label
 
+pytestmark = pytest.mark.slow
+
 MONTH = label(this_month())
 TEN = {"amount": "10.000000", "currency": "USD"}
 NEW = {"scope": "project", "period": MONTH, "amount": TEN}

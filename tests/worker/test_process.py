@@ -13,6 +13,8 @@ import pytest
 
 from tests.worker.surface import Surface
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 HOUSE = {
     "factory",
