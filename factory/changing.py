@@ -6,10 +6,8 @@ from factory.commanding import after_commit, command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.models import Setting
+from factory.reasons import reason_faults
 from factory.recording import audit
-from factory.words import is_blank
-
-MOST_REASON = 1000
 
 
 @command("ChangeSetting", audited=False)
@@ -45,7 +43,6 @@ def _check(name: str, value: int | None, reason: str) -> None:
         faults.append(FieldError("/name", "Not a setting that changes without a restart."))
     elif value is not None and not within[0] <= value <= within[1]:
         faults.append(FieldError("/value", f"A whole number from {within[0]} to {within[1]}."))
-    if is_blank(reason) or len(reason) > MOST_REASON:
-        faults.append(FieldError("/reason", f"From 1 to {MOST_REASON} characters."))
+    faults += reason_faults(reason)
     if faults:
         raise InvalidInput("The setting cannot be changed so.", errors=faults)

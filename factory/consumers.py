@@ -17,9 +17,9 @@ from factory.events import known_consumers
 from factory.hints import OUTBOX, wake
 from factory.locking import lock
 from factory.models import OutboxEvent, WebhookDelivery, WebhookSubscription
+from factory.reasons import reason_faults
 from factory.recording import audit
 from factory.webhooks.errors import NotSetAside
-from factory.words import is_blank
 
 HANDLERS, STREAMS, WEBHOOK, NOT_SUBSCRIBED = "handlers", "streams", "webhook", "not-subscribed"
 PLATFORM = "PlatformAdmin"
@@ -226,7 +226,7 @@ def _event_here(ctx: Context, event_id: UUID) -> OutboxEvent:
 
 def _way(ctx: Context, event: OutboxEvent, kind: str, webhook_id: UUID | None, reason: str) -> Way:
     """Raises `InvalidInput`, `NotFound`, and `NotSetAside` for what no person has to decide about."""
-    faults = [FieldError("/reason", "A reason is needed.")] if is_blank(reason) else []
+    faults = reason_faults(reason)
     if kind not in KINDS:
         faults.append(FieldError("/kind", f"One of {', '.join(KINDS)}."))
     if faults:

@@ -34,11 +34,6 @@ def hash_faults(value: str, pointer: str) -> list[FieldError]:
     return [] if HASH.fullmatch(value) else [FieldError(pointer, "`sha256:` and 64 lower-case hex digits.")]
 
 
-def reason_faults(value: str, pointer: str = "/reason") -> list[FieldError]:
-    fine = len(value.strip()) > 0 and len(value) <= 1000
-    return [] if fine else [FieldError(pointer, "A reason of at most 1,000 characters.")]
-
-
 def score_faults(scores: Mapping[str, Any], pointer: str = "/scores") -> list[FieldError]:
     if len(scores) > MAX_SCORES:
         return [FieldError(pointer, f"At most {MAX_SCORES} scores.")]

@@ -10,10 +10,10 @@ from approvals.states import WaiverState
 from factory import clock
 from factory.commanding import command
 from factory.context import Context
-from factory.errors import FieldError, InvalidInput, VersionMismatch
+from factory.errors import VersionMismatch
 from factory.locking import lock
+from factory.reasons import reasoned
 from factory.recording import audit, record
-from factory.words import is_blank
 
 OPEN = (WaiverState.REQUESTED, WaiverState.ACTIVE)
 
@@ -26,16 +26,14 @@ def revoke_waiver(ctx: Context, *, waiver_id: UUID, reason: str) -> None:
     people are asked instead. Guards: Requested or Active, a reason. Emits `WaiverChanged`. Errors:
     `InvalidInput`, `WaiverNotFound`, `WaiverOver` (409).
     """
-    if is_blank(reason) or len(reason) > MAX_REASON:
-        fault = FieldError("/reason", f"From 1 to {MAX_REASON} characters.")
-        raise InvalidInput("Revoking a waiver needs a reason.", errors=[fault])
+    reason = reasoned(reason, "Revoking a waiver needs a reason.", most=MAX_REASON)
     missing = WaiverNotFound("There is no such waiver here.")
     if not waivers(ctx).filter(pk=waiver_id).exists():
         raise missing
     row = lock(Waiver, waiver_id, missing=missing)
     if row.state not in OPEN or (row.state == WaiverState.ACTIVE and not row.in_force(clock.now())):
         raise WaiverOver(f"The waiver has ended: it is over since {row.end.isoformat()}.")
-    end_waiver(ctx, row, "RevokeRequested", reason.strip())
+    end_waiver(ctx, row, "RevokeRequested", reason)
     audit(ctx, "RevokeWaiver", subject=f"waiver:{row.id}", reason=reason, stream=row.id)
 
 

@@ -18,8 +18,8 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput, NotFound
 from factory.events import wire
 from factory.ids import uuid7
+from factory.reasons import reason_faults
 from factory.recording import record
-from factory.words import is_blank
 from projects import selectors as projects
 from projects.selectors import EnvironmentView
 
@@ -127,8 +127,7 @@ def _check(expires_at: datetime, at: datetime, reason: str) -> None:
     faults = []
     if expires_at.tzinfo is None or not at < expires_at <= at + LONGEST_WAIVER:
         faults.append(FieldError("/expiresAt", f"After now, and within {LONGEST_WAIVER.days} days."))
-    if is_blank(reason) or len(reason) > MAX_REASON:
-        faults.append(FieldError("/reason", f"From 1 to {MAX_REASON} characters."))
+    faults += reason_faults(reason, most=MAX_REASON)
     if faults:
         raise InvalidInput("A waiver has an end that is near, and a reason.", errors=faults)
 

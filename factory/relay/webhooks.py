@@ -23,6 +23,7 @@ from factory.errors import DomainError
 from factory.hashing import storable
 from factory.models import OutboxEvent, WebhookDelivery, WebhookSubscription
 from factory.relay.destinations import envelope
+from factory.retries import delay_after
 from factory.tenancy import bound, scanning
 from factory.webhooks.commands import close_gone_webhook
 from factory.webhooks.sending import GONE, Answer, Parcel, Sender
@@ -35,8 +36,6 @@ IN_FLIGHT = 100
 PER_SUBSCRIPTION = 4
 CLAIM_SECONDS = 60
 """Longer than a request may take, so that nobody else sends what is being sent."""
-DELAYS = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 28800)
-"""Seconds before each further try: together about a day. After the last one the event is set aside."""
 LONGEST_ASKED = 3600
 WORRYING = 5
 """After so many failures in a row an endpoint is tried with one request at a time, and rests in between."""
@@ -215,16 +214,15 @@ WHERE id = %(webhook)s
 
 def _failed(cursor: Any, claim: Claim, answer: Answer) -> None:
     tries = claim.attempts + 1
-    aside = tries > len(DELAYS)
+    delay = delay_after(tries)
     jitter = random.uniform(0.8, 1.2)
-    planned = 0 if aside else DELAYS[tries - 1] * jitter
     values = {
         "id": claim.id,
         "webhook": claim.webhook_id,
         "status": answer.status,
         "error": storable(answer.error, 500),
-        "delay": max(planned, min(answer.retry_after, LONGEST_ASKED)),
-        "aside": aside and answer.status != GONE,
+        "delay": max((delay or 0) * jitter, min(answer.retry_after, LONGEST_ASKED)),
+        "aside": delay is None and answer.status != GONE,
         "blamed": 1 if answer.unreachable else 0,
         "jitter": jitter,
     }

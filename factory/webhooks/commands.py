@@ -15,11 +15,11 @@ from factory.events import topics as declared
 from factory.locking import lock
 from factory.models import WebhookSubscription
 from factory.models.webhook import WebhookState
+from factory.reasons import reasoned
 from factory.recording import audit, record
 from factory.webhooks.errors import TooManyWebhooks, WebhookDisabled
 from factory.webhooks.events import WebhookPinged
 from factory.webhooks.signing import sealed
-from factory.words import is_blank
 
 MOST = 100
 """A tenant's active webhooks: each event is offered to every one of them."""
@@ -90,9 +90,7 @@ def disable_webhook(ctx: Context, *, webhook_id: UUID, reason: str) -> str:
     `WebhookDisabled`.
     """
     _own(ctx, webhook_id)
-    if is_blank(reason):
-        raise InvalidInput("Say why.", errors=[FieldError("/reason", "A reason is needed.")])
-    _disable(ctx, webhook_id, "DisableRequested", reason.strip())
+    _disable(ctx, webhook_id, "DisableRequested", reasoned(reason, "Say why."))
     return str(webhook_id)
 
 

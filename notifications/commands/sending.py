@@ -11,13 +11,14 @@ from approvals.selectors import ApprovalView, approval
 from factory import clock
 from factory.commanding import after_commit, command
 from factory.context import Context
-from factory.errors import FieldError, InvalidInput, NotFound
+from factory.errors import NotFound
 from factory.hashing import storable
 from factory.locking import lock
+from factory.reasons import reasoned
 from factory.recording import audit, save
 from factory.relay.jobs import hint
+from factory.retries import delay_after
 from factory.webhooks.signing import SecretUnreadable, opened
-from factory.words import is_blank
 from notifications.errors import NotificationNotSetAside
 from notifications.models import Notification
 from notifications.selectors import email_of
@@ -26,8 +27,6 @@ from notifications.words import Message, message
 
 CLAIM: Final = timedelta(minutes=2)
 """Longer than a try may take, so that nobody else sends what is being sent."""
-DELAYS: Final = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 28800)
-"""Seconds before each further try, as for webhooks: about a day. Then it is set aside."""
 OPEN_QUESTIONS: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.TOO_FEW)
 """Kinds that are worth nothing once the request is closed."""
 
@@ -62,7 +61,7 @@ def claim(ctx: Context, *, notification_id: UUID) -> Parcel | None:
         row.drop(at=at, why=why)
         save(row)
         return None
-    if row.attempts > len(DELAYS):  # each try ended with its sender
+    if delay_after(row.attempts) is None:  # each try ended with its sender
         row.fail(at=at, error=row.error or "Whoever sent it never came back.", due_at=None)
         save(row)
         return None
@@ -88,8 +87,8 @@ def settle(
         row.set_aside_at = None
         row.arrive(at=at)
     else:
-        over = final or attempt > len(DELAYS)
-        due_at = None if over else at + timedelta(seconds=DELAYS[attempt - 1])
+        delay = None if final else delay_after(attempt)
+        due_at = None if delay is None else at + timedelta(seconds=delay)
         row.fail(at=at, error=storable(error, 500), due_at=due_at)
     save(row)
 
@@ -104,13 +103,12 @@ def retry_notification(ctx: Context, *, notification_id: UUID, reason: str) -> s
     row = _locked(notification_id)
     if ctx.project_id is not None and row.project_id != ctx.project_id:
         raise _missing()
-    if is_blank(reason):
-        raise InvalidInput("Say why.", errors=[FieldError("/reason", "A reason is needed.")])
+    reason = reasoned(reason, "Say why.")
     if row.set_aside_at is None:
         raise NotificationNotSetAside("It is on its way, or has arrived. There is nothing to send again.")
     row.offer_again()
     save(row)
-    audit(ctx, "RetryNotification", subject=f"notification:{row.id}", reason=reason.strip())
+    audit(ctx, "RetryNotification", subject=f"notification:{row.id}", reason=reason)
     after_commit(lambda: hint(SEND, tenant_id=ctx.tenant_id))
     return str(row.id)
 

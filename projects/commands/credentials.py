@@ -8,9 +8,10 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError
 from factory.models import RevokedToken
+from factory.reasons import reason_faults
 from factory.recording import audit
 from projects.commands.reach import require_tenant_wide_admin
-from projects.inputs import refuse, text_faults
+from projects.inputs import refuse
 
 JTI = re.compile(r"[!-~]{1,255}")
 SUBJECT = JTI
@@ -24,7 +25,7 @@ def revoke_token(ctx: Context, *, jti: str, reason: str, expires_at: datetime | 
     Guards: an admin of the tenant or project, a reason. Emits: nothing. Errors: `InvalidInput`.
     """
     faults = [] if JTI.fullmatch(jti) else [FieldError("/jti", "1 to 255 visible characters.")]
-    refuse([*faults, *text_faults(reason, "/reason", limit=1000)], "The revocation is not valid.")
+    refuse([*faults, *reason_faults(reason)], "The revocation is not valid.")
     RevokedToken.objects.bulk_create(
         [_row(ctx, reason, jti=jti, expires_at=expires_at)],
         ignore_conflicts=True,
@@ -42,7 +43,7 @@ def revoke_credential(ctx: Context, *, subject: str, reason: str) -> str:
     """
     require_tenant_wide_admin(ctx)
     faults = [] if SUBJECT.fullmatch(subject) else [FieldError("/subject", "The `sub` of the tokens.")]
-    refuse([*faults, *text_faults(reason, "/reason", limit=1000)], "The revocation is not valid.")
+    refuse([*faults, *reason_faults(reason)], "The revocation is not valid.")
     RevokedToken.objects.bulk_create([_row(ctx, reason, subject=subject)])
     audit(ctx, "RevokeCredential", subject=f"subject:{subject}", reason=reason.strip())
     return subject

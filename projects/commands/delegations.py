@@ -8,6 +8,7 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, NotFound
 from factory.locking import lock
+from factory.reasons import reason_faults
 from factory.recording import audit, record
 from projects.commands.reach import lock_own_project
 from projects.errors import (
@@ -97,7 +98,7 @@ def expire_delegation(ctx: Context, *, delegation_id: UUID, expires_at: datetime
 
 
 def _check_words(role: str, delegate: str, reason: str) -> None:
-    faults = text_faults(reason, "/reason", limit=MAX_REASON) + text_faults(delegate, "/delegate", limit=255)
+    faults = reason_faults(reason, most=MAX_REASON) + text_faults(delegate, "/delegate", limit=255)
     if role not in LENDABLE:
         faults.append(FieldError("/role", f"One of {', '.join(LENDABLE)}."))
     refuse(faults, "The delegation is not valid.")

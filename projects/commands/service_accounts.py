@@ -7,6 +7,7 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, NotFound
 from factory.locking import lock, lock_many
+from factory.reasons import reasoned
 from factory.recording import audit, record
 from projects.commands.joining import join
 from projects.commands.reach import (
@@ -17,7 +18,7 @@ from projects.commands.reach import (
     tenant_wide_roles,
 )
 from projects.errors import OwnerNotMember, ServiceAccountExists
-from projects.inputs import SERVICE_PREFIX, NewMember, member_faults, refuse, slug_faults, text_faults
+from projects.inputs import SERVICE_PREFIX, NewMember, member_faults, refuse, slug_faults
 from projects.models import Membership, ServiceAccount
 from projects.permissions import ADMINS
 from projects.selectors import reaches
@@ -60,7 +61,7 @@ def revoke_service_account(ctx: Context, *, account_id: UUID, reason: str) -> st
     the one project that the account is a member of; a reason. Emits: nothing. Errors: `NotFound`,
     `InvalidInput`, `RoleOutOfReach`, `TransitionRefused` when it is revoked already.
     """
-    refuse(text_faults(reason, "/reason", limit=1000), "Revoking an account needs a reason.")
+    reason = reasoned(reason, "Revoking an account needs a reason.")
     lock_tenant(ctx)
     missing = NotFound("There is no such service account here.")
     account = lock(ServiceAccount, account_id, missing=missing)
@@ -81,7 +82,7 @@ def revoke_service_account(ctx: Context, *, account_id: UUID, reason: str) -> st
         ctx,
         "RevokeServiceAccount",
         subject=f"service-account:{account.id}",
-        reason=reason.strip(),
+        reason=reason,
         stream=account.id,
     )
     return str(account.state)

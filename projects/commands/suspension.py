@@ -7,11 +7,11 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import TransitionRefused
 from factory.locking import lock_many
+from factory.reasons import reasoned
 from factory.recording import audit, record, save
 from projects.commands.reach import lock_own_project
 from projects.errors import KillSwitchInProgress
 from projects.events import ProjectStateChanged
-from projects.inputs import refuse, text_faults
 from projects.models import Project, Suspension
 from projects.states import ProjectState
 
@@ -24,10 +24,10 @@ def suspend_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
     alone, so that no submission is half-way when it returns. Guards: an admin of the project, a
     reason. Emits: `ProjectStateChanged`. Errors: `NotFound`, `InvalidInput`, `TransitionRefused`.
     """
-    refuse(text_faults(reason, "/reason", limit=2000), "Suspending a project needs a reason.")
+    reason = reasoned(reason, "Suspending a project needs a reason.", most=2000)
     project = _lock_in(ctx, project_id, ProjectState.ACTIVE, "suspended")
     at = now()
-    project.suspend(at=at, reason=reason.strip())
+    project.suspend(at=at, reason=reason)
     save(Suspension(project_id=project.id, suspended_at=at))
     _record(ctx, project, ProjectState.ACTIVE, "SuspendRequested", "SuspendProject", reason)
     return str(project.state)
@@ -40,7 +40,7 @@ def resume_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
     Guards: an admin of the project, a reason. Emits: `ProjectStateChanged`. Errors: `NotFound`,
     `InvalidInput`, `TransitionRefused`, `KillSwitchInProgress` while runs are still being cancelled.
     """
-    refuse(text_faults(reason, "/reason", limit=2000), "Resuming a project needs a reason.")
+    reason = reasoned(reason, "Resuming a project needs a reason.", most=2000)
     project = _lock_in(ctx, project_id, ProjectState.SUSPENDED, "resumed")
     if project.killing_since is not None:
         raise KillSwitchInProgress("Its open runs are being cancelled; resume it when that is done.")
@@ -63,12 +63,12 @@ def kill_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
     first reason stands. Guards: an admin of the project, a reason. Emits: `ProjectStateChanged`. Errors:
     `NotFound`, `InvalidInput`.
     """
-    refuse(text_faults(reason, "/reason", limit=2000), "The kill switch needs a reason.")
+    reason = reasoned(reason, "The kill switch needs a reason.", most=2000)
     project = lock_own_project(ctx, project_id)
     if project.killing_since is not None:
         return str(project.state)
     before, at = ProjectState(project.state), now()
-    project.kill(at=at, by=ctx.actor.subject, reason=reason.strip())
+    project.kill(at=at, by=ctx.actor.subject, reason=reason)
     if before == ProjectState.ACTIVE:
         save(Suspension(project_id=project.id, suspended_at=at))
     _record(ctx, project, before, "KillSwitchThrown", "KillProject", reason)
@@ -95,4 +95,4 @@ def _record(
         cause=cause,
     )
     record(ctx, project, cause, told)
-    audit(ctx, action, subject=f"project:{project.id}", reason=reason.strip(), stream=project.id)
+    audit(ctx, action, subject=f"project:{project.id}", reason=reason, stream=project.id)

@@ -7,10 +7,10 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError
+from factory.reasons import reasoned
 from factory.recording import audit, record
 from registry.errors import AliasInUse, InFlightNotOffered, ReleaseNotInState
 from registry.events import AssetReleaseDeprecated, AssetReleaseRevoked
-from registry.inputs import reason_faults, refuse
 from registry.models import Release
 from registry.operations import lock_release
 from registry.selectors import aliases_of
@@ -78,7 +78,7 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
 
 
 def _check(in_flight: str, reason: str) -> None:
-    refuse(reason_faults(reason), "Taking a release out of use needs a reason.")
+    reasoned(reason, "Taking a release out of use needs a reason.")
     if in_flight not in InFlight.values:
         problem = f"What becomes of runs in flight is one of {', '.join(InFlight.values)}."
         raise InFlightNotOffered(problem, errors=[FieldError("/inFlight", problem)])

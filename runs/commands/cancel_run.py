@@ -4,8 +4,8 @@ from uuid import UUID
 
 from factory.commanding import command
 from factory.context import Context
-from factory.errors import FieldError, InsufficientRole, InvalidInput
-from factory.words import is_blank
+from factory.errors import InsufficientRole
+from factory.reasons import reasoned
 from runs.errors import RunEnded
 from runs.models import Run
 from runs.operations.cancelling import cancel
@@ -44,7 +44,4 @@ def _require_may_cancel(ctx: Context, run: Run) -> None:
 
 
 def _reason(reason: str) -> str:
-    if is_blank(reason) or len(reason) > MOST_REASON:
-        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
-        raise InvalidInput("Cancelling a run needs a reason.", errors=[fault])
-    return reason.strip()
+    return reasoned(reason, "Cancelling a run needs a reason.", most=MOST_REASON)

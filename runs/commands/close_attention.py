@@ -6,9 +6,9 @@ from uuid import UUID
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
-from factory.errors import FieldError, InvalidInput, VersionMismatch
+from factory.errors import VersionMismatch
+from factory.reasons import reasoned
 from factory.recording import audit, save
-from factory.words import is_blank
 from runs.errors import NothingToClose, RunNotFound
 from runs.models import Attempt, Receipt, Resolution, Run, Step
 from runs.models.evidence import ACKNOWLEDGED
@@ -27,9 +27,7 @@ def close_attention(ctx: Context, *, run_id: UUID, step_id: UUID, reason: str, v
     is settled by `resolve_step` and not closed. Audited. Errors: `RunNotFound`, `InvalidInput`,
     `NothingToClose`, `VersionMismatch` (409).
     """
-    if is_blank(reason) or len(reason) > MOST_REASON:
-        fault = FieldError("/reason", f"What was found, in 1 to {MOST_REASON} characters.")
-        raise InvalidInput("Closing it needs a reason.", errors=[fault])
+    reason = reasoned(reason, "Closing it needs a reason.", most=MOST_REASON)
     run = lock_run(ctx, run_id)
     if not Step.objects.filter(pk=step_id, run_id=run.id).exists():
         raise RunNotFound(f"The run has no step {step_id}.")
@@ -42,7 +40,7 @@ def close_attention(ctx: Context, *, run_id: UUID, step_id: UUID, reason: str, v
         )
     if step.version != version:
         raise VersionMismatch(f"The step is at version {step.version}; look at it again.")
-    _close(ctx, run, step, reason.strip(), now())
+    _close(ctx, run, step, reason, now())
     return int(step.version)
 
 

@@ -6,10 +6,9 @@ from uuid import UUID
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
-from factory.errors import FieldError, InvalidInput
 from factory.hashing import digest
+from factory.reasons import reasoned
 from factory.recording import audit, save
-from factory.words import is_blank
 from runs.errors import NotFrozen
 from runs.models import Freeze
 from runs.operations.holding import lock_run
@@ -57,14 +56,12 @@ def _told(findings: Sequence[str]) -> list[str]:
 def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
     """Let a frozen run go on. Guards: a PlatformAdmin, with a reason. Errors: `RunNotFound`, `InvalidInput`,
     `NotFrozen`."""
-    if is_blank(reason) or len(reason) > MOST_REASON:
-        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
-        raise InvalidInput("Lifting a freeze needs a reason.", errors=[fault])
+    reason = reasoned(reason, "Lifting a freeze needs a reason.", most=MOST_REASON)
     run = lock_run(ctx, run_id)
     if run.frozen_at is None:
         raise NotFrozen("The run is not frozen: there is nothing to lift.")
     freeze = Freeze.objects.select_for_update(no_key=True).get(run_id=run.id, lifted_at__isnull=True)
-    freeze.lifted_at, freeze.lifted_by, freeze.lift_reason = now(), ctx.actor.subject, reason.strip()
+    freeze.lifted_at, freeze.lifted_by, freeze.lift_reason = now(), ctx.actor.subject, reason
     save(freeze)
     run.frozen_at = None
     save(run)
@@ -72,7 +69,7 @@ def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
         ctx,
         "LiftFreeze",
         subject=f"run:{run.id}",
-        reason=reason.strip(),
+        reason=reason,
         detail={"findings": freeze.findings},
         stream=run.id,
     )

@@ -8,11 +8,10 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.hints import WORK, wake
 from factory.locking import lock
+from factory.reasons import reason_faults
 from factory.recording import audit, save
-from factory.words import is_blank
 from runs.models import TenantQuota, WorkerPool
 
-MOST_REASON = 1000
 MOST_OPEN_ATTEMPTS = 1_000_000
 
 
@@ -93,7 +92,6 @@ def _check_quota(open_attempts: int | None, reason: str) -> None:
     faults = []
     if open_attempts is not None and not 0 <= open_attempts <= MOST_OPEN_ATTEMPTS:
         faults.append(FieldError("/openAttempts", f"From 0 to {MOST_OPEN_ATTEMPTS}, or none."))
-    if is_blank(reason) or len(reason) > MOST_REASON:
-        faults.append(FieldError("/reason", f"From 1 to {MOST_REASON} characters."))
+    faults += reason_faults(reason)
     if faults:
         raise InvalidInput("The quota cannot be changed so.", errors=faults)

@@ -5,14 +5,11 @@ from uuid import UUID
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
-from factory.errors import FieldError, InvalidInput
 from factory.models import RevokedToken
+from factory.reasons import reasoned
 from factory.recording import audit
-from factory.words import is_blank
 from runs.errors import PoolShared, WorkerNotFound
 from runs.models import Worker
-
-MOST_REASON = 1000
 
 
 @command("RevokeWorker")
@@ -24,9 +21,7 @@ def revoke_worker(ctx: Context, *, worker_id: UUID, reason: str) -> str:
     pool serves this tenant and no other (of a shared pool only the house itself may say so); a reason.
     Errors: `WorkerNotFound`, `PoolShared` (403), `InvalidInput`.
     """
-    if is_blank(reason) or len(reason) > MOST_REASON:
-        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
-        raise InvalidInput("Revoking a credential needs a reason.", errors=[fault])
+    reason = reasoned(reason, "Revoking a credential needs a reason.")
     rows = Worker.objects.select_related("pool").select_for_update(no_key=True, of=("self",))
     worker = rows.filter(pk=worker_id, pool__tenants__contains=[ctx.tenant_id]).first()
     if worker is None:
@@ -37,10 +32,10 @@ def revoke_worker(ctx: Context, *, worker_id: UUID, reason: str) -> str:
     RevokedToken.objects.create(
         subject=worker.subject,
         pool=worker.pool_id,
-        reason=reason.strip(),
+        reason=reason,
         revoked_by=ctx.actor.subject,
         revoked_at=at,
     )
     Worker.objects.filter(pk=worker.pk, draining_at=None).update(draining_at=at)
-    audit(ctx, "RevokeWorker", subject=f"worker:{worker.pool_id}/{worker.name}", reason=reason.strip())
+    audit(ctx, "RevokeWorker", subject=f"worker:{worker.pool_id}/{worker.name}", reason=reason)
     return worker.subject

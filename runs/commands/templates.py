@@ -13,16 +13,14 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.locking import lock
+from factory.reasons import reasoned
 from factory.recording import audit, record
-from factory.words import is_blank
 from projects.operations import lock_active_project, lock_project
 from runs.errors import ModelProfileNotApproved, TemplateEnded, TemplateNameTaken, TemplateNotFound
 from runs.events import RunTemplateChanged
 from runs.inputs import NewTemplate, parse_template
 from runs.models import RunTemplate
 from runs.states import TemplateState
-
-MOST_REASON = 1000
 
 
 @command("CreateRunTemplate")
@@ -66,16 +64,14 @@ def retire_run_template(ctx: Context, *, template_id: UUID, reason: str) -> None
     Guards: Active, a reason. Emits `RunTemplateChanged`, and `WaiverChanged` for each waiver. Errors:
     `InvalidInput`, `TemplateNotFound`, `TemplateEnded` (409).
     """
-    if is_blank(reason) or len(reason) > MOST_REASON:
-        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
-        raise InvalidInput("Retiring a run template needs a reason.", errors=[fault])
+    reason = reasoned(reason, "Retiring a run template needs a reason.")
     row = _locked(ctx, template_id)
     if row.state != TemplateState.ACTIVE:
         raise TemplateEnded(f"It was retired by {row.retired_by}: {row.retire_reason}")
-    row.retire(at=now(), by=ctx.actor.subject, reason=reason.strip())
+    row.retire(at=now(), by=ctx.actor.subject, reason=reason)
     record(ctx, row, "RetireRequested", _changed(ctx, row))
     audit(ctx, "RetireRunTemplate", subject=f"run-template:{row.id}", reason=reason, stream=row.id)
-    approvals.end_waivers_of(ctx, template_id=row.id, reason=f"The template was retired: {reason.strip()}")
+    approvals.end_waivers_of(ctx, template_id=row.id, reason=f"The template was retired: {reason}")
 
 
 def _one_at_a_time(ctx: Context, name: str) -> None:

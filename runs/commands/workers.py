@@ -13,8 +13,8 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.hints import WORK, wake
 from factory.ids import uuid7
+from factory.reasons import reasoned
 from factory.recording import audit
-from factory.words import is_blank
 from runs.errors import PoolUnknown, WorkerElsewhere, WorkerNotRegistered, WorkerSuperseded
 from runs.models import Worker, WorkerPool
 from runs.selectors.waiting import last_served
@@ -23,7 +23,6 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 CAPABILITY = re.compile(r"[a-z0-9*][a-z0-9*.-]{0,63}/[a-z0-9*.-]{0,64}")
 MOST_CAPABILITIES = 100
 MOST_AT_ONCE = 1000
-MOST_REASON = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +120,7 @@ def undrain(ctx: Context, *, worker_id: UUID, reason: str) -> None:
 
 def _served(ctx: Context, worker_id: UUID, reason: str) -> Worker:
     """A worker of a pool that serves the caller's tenant, locked."""
-    if is_blank(reason) or len(reason) > MOST_REASON:
-        fault = FieldError("/reason", f"From 1 to {MOST_REASON} characters.")
-        raise InvalidInput("Draining a worker, or ending it, needs a reason.", errors=[fault])
+    reasoned(reason, "Draining a worker, or ending it, needs a reason.")
     worker = (
         Worker.objects.select_related("pool")
         .select_for_update(no_key=True, of=("self",))

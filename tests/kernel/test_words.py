@@ -1,5 +1,9 @@
 """A reason that nobody can see is none."""
 
+import pytest
+
+from factory.errors import InvalidInput
+from factory.reasons import reasoned
 from factory.words import is_blank
 
 BLANK = (
@@ -12,3 +16,10 @@ SEEN = ("x", " .", "\u200b\u05d0", "\u662f", "\U0001f44d", "0", "\u202etxt")
 def test_what_shows_nothing_is_blank_and_what_shows_is_not() -> None:
     assert [text for text in BLANK if not is_blank(text)] == []
     assert [text for text in SEEN if is_blank(text)] == []
+
+
+def test_a_reason_can_be_seen_and_is_no_longer_than_is_kept() -> None:
+    assert reasoned("  because\n", "Why?") == "because"
+    for wrong in ("\u200b \u2060", "x" * 1001):
+        with pytest.raises(InvalidInput, match="Why"):
+            reasoned(wrong, "Why?")

@@ -17,6 +17,7 @@ from factory.context import system
 from factory.errors import Forbidden, InvalidInput, NotFound
 from factory.reconciling import reconcilers
 from factory.relay import jobs
+from factory.retries import DELAYS
 from factory.tenancy import reading
 from factory.webhooks.signing import opened
 from notifications import services, tasks
@@ -30,7 +31,6 @@ from notifications.commands import (
     send_test,
     settle,
 )
-from notifications.commands.sending import DELAYS
 from notifications.errors import (
     AddressRefused,
     ChannelNameTaken,

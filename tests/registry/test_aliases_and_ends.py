@@ -175,7 +175,7 @@ def test_refuses_an_in_flight_policy_that_is_not_offered(r, act):
         with pytest.raises(InFlightNotOffered):
             act(r.w.operator, release_id=release_id, in_flight=word, reason="old")
     with pytest.raises(DomainError, match="needs a reason"):
-        act(r.w.operator, release_id=release_id, in_flight="drain", reason=" ")
+        act(r.w.operator, release_id=release_id, in_flight="drain", reason="\u200b")
 
 
 def test_refuses_to_end_a_draft(r):

@@ -13,7 +13,8 @@ from factory.context import Context
 from factory.models import OutboxEvent, WebhookDelivery, WebhookSubscription
 from factory.relay import webhooks as relay
 from factory.relay.destinations import envelope
-from factory.relay.webhooks import DELAYS, Courier, deliver_all
+from factory.relay.webhooks import Courier, deliver_all
+from factory.retries import DELAYS
 from factory.tenancy import bound, reading
 from factory.webhooks import sending
 from factory.webhooks.commands import disable_webhook, enable_webhook, ping_webhook, rotate_secret
