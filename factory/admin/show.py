@@ -38,13 +38,13 @@ TONES = {
         "Parked",
         "Pending",
         "Cancelling",
-        "Uncertain",
         "Suspended",
         "Stale",
         "Draft",
         "noted",
         "Waiting",
     },
+    "doubt": {"Uncertain"},
     "bad": {
         "Failed",
         "Rejected",
@@ -58,7 +58,7 @@ TONES = {
         "Refused",
     },
 }
-MARKS = {"good": "✓", "busy": "▸", "wait": "⋯", "bad": "✕", "plain": "○"}
+MARKS = {"good": "✓", "busy": "▸", "wait": "⋯", "doubt": "?", "bad": "✕", "plain": "○"}
 
 
 def tone(state: str) -> str:

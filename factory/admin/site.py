@@ -13,7 +13,7 @@ from factory.admin.scope import places_of, switch_place
 from factory.context import Context
 from factory.tenancy import reading
 
-Tone = Literal["plain", "good", "busy", "wait", "bad"]
+Tone = Literal["plain", "good", "busy", "wait", "doubt", "bad"]
 
 
 @dataclass(frozen=True, slots=True)
