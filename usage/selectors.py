@@ -147,6 +147,26 @@ def usage_of_runs(run_ids: Iterable[UUID]) -> dict[UUID, UsageView]:
     return {r["run_id"]: UsageView(r["known"] or ZERO, r["uncertain"], r["records"]) for r in rows}
 
 
+def usage_of_attempts(run_id: UUID) -> dict[UUID, UsageView]:
+    """What each attempt of a run has used, in one query; one without usage is not in it."""
+    rows = (
+        UsageRecord.objects.filter(run_id=run_id)
+        .values("attempt_id")
+        .annotate(
+            known=Sum("cost"),
+            records=Count("id"),
+            uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN)),
+        )
+    )
+    return {r["attempt_id"]: UsageView(r["known"] or ZERO, r["uncertain"], r["records"]) for r in rows}
+
+
+def records_of_run(run_id: UUID, most: int) -> list[UsageRecord]:
+    """The newest priced receipts of a run, with the prices that were used."""
+    rows = UsageRecord.objects.filter(run_id=run_id).select_related("pricing_revision")
+    return list(rows.order_by("-occurred_at", "-id")[:most])
+
+
 def in_scope(project_id: UUID, month: date) -> QuerySet[Budget]:
     """The budgets that a run of this project draws on in this month: its project's and the tenant's."""
     rows: QuerySet[Budget] = Budget.objects.filter(

@@ -26,7 +26,7 @@ from factory.embedded.system import EmbeddedError
 READY_SECONDS = 60.0
 TICK_SECONDS = 0.1
 SLOW_SECONDS = 3.0
-TABLES_TAKE_A_WHILE = "The tables are being made, which takes up to a minute the first time."
+TABLES_TAKE_A_WHILE = "The tables are being brought up to date, which takes up to a minute the first time."
 
 Tour = Callable[["Installation"], int]
 """What is done once all is up; runs in a thread of its own, and returns the exit code."""

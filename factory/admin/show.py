@@ -98,6 +98,11 @@ def badge(state: str) -> SafeString:
     )
 
 
+def mark(state: str) -> str:
+    """The sign of a state, for where its word stands beside it already."""
+    return MARKS[tone(state)]
+
+
 def outline(word: str) -> SafeString:
     """A word of the house's vocabulary, such as an action class."""
     return format_html('<span class="fc-badge fc-outline">{}</span>', word)
@@ -119,6 +124,22 @@ def when(at: datetime | None) -> SafeString:
     return format_html(
         '<time datetime="{}">{} UTC</time>', moment.isoformat(), moment.strftime("%d %b %Y %H:%M:%S")
     )
+
+
+def clock(at: datetime | None) -> SafeString:
+    """A time in UTC on two short lines, the time of day first."""
+    if at is None:
+        return SafeString("<span>–</span>")
+    moment = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}">{}<br><span class="fc-soft">{}</span></time>',
+        moment.isoformat(), moment.strftime("%H:%M:%S"), moment.strftime("%d %b %Y"),
+    )  # fmt: skip
+
+
+def brief(seconds: float) -> str:
+    """A duration as `span` says it; below ten seconds with a tenth."""
+    return f"{seconds:.1f} s" if abs(seconds) < 10 else span(seconds)
 
 
 def span(seconds: float) -> str:
@@ -145,5 +166,10 @@ def usd(amount: Decimal | None) -> str:
     """An amount for reading: two places, or more when that would hide it."""
     if amount is None:
         return "not known"
+    return f"{number(amount)} USD"
+
+
+def number(amount: Decimal) -> str:
+    """The same without its currency, for a column that names it."""
     places = 2 if amount == 0 or abs(amount) >= Decimal("0.01") else 6
-    return f"{amount:.{places}f} USD"
+    return f"{amount:.{places}f}"

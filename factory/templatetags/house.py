@@ -1,4 +1,4 @@
-"""`{% load house %}`: badge, short, when, span, usd, tone, pretty."""
+"""`{% load house %}`: the renderings of `factory.admin.show` as filters, and what a page offers."""
 
 from typing import Any
 
@@ -7,7 +7,11 @@ from django import template
 from factory.admin import show
 
 register = template.Library()
-for name in ("badge", "outline", "short", "when", "span", "usd", "tone", "pretty", "seen"):
+FILTERS = (
+    "badge", "brief", "clock", "mark", "number", "outline", "pretty", "seen", "short", "span", "tone", "usd",
+    "when",
+)  # fmt: skip
+for name in FILTERS:
     register.filter(name, getattr(show, name))
 
 

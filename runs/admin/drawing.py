@@ -1,22 +1,30 @@
-"""The workflow's graph and the run's timeline as plain shapes for inline SVG. Pure: no query, no HTML."""
+"""The workflow's graph as plain shapes for inline SVG. Pure: no query, no HTML."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-WIDTH, HEIGHT, GAP_X, GAP_Y = 190, 92, 36, 18
+WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 176, 84, 34, 22, 14
+CORNER = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How a node stands: its state, and what is remarkable about it, in few words."""
+
+    state: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node of the graph at its place."""
+    """A node of the graph at its place, and the keys of what it comes after."""
 
     key: str
-    side_effect_class: str
-    marks: str
+    kind: str
     state: str
     note: str
+    after: tuple[str, ...]
     x: int
     y: int
 
@@ -30,42 +38,50 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The whole drawing and its size."""
+    """The whole drawing and its size; `boxes` stand in an order in which each comes after its causes."""
 
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
     width: int
     height: int
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is scrolled rather than made smaller: nobody reads a shrunken box."""
+        return self.width > 7 * (WIDTH + GAP_X)
 
-def draw_graph(nodes: Sequence[Mapping[str, Any]], states: Mapping[str, tuple[str, str]]) -> Graph:
-    """Nodes in columns by their depth; `states` gives each key its state and a note."""
+
+def draw_graph(nodes: Sequence[Mapping[str, Any]], told: Mapping[str, Told]) -> Graph:
+    """Nodes in columns by their depth; `told` gives each key how it stands."""
     depth = _depths(nodes)
     columns: dict[int, list[Mapping[str, Any]]] = {}
     for node in nodes:
         columns.setdefault(depth[node["key"]], []).append(node)
     tallest = max((len(column) for column in columns.values()), default=0)
     places: dict[str, Box] = {}
-    for level, column in columns.items():
+    for level, column in sorted(columns.items()):
         top = (tallest - len(column)) * (HEIGHT + GAP_Y) // 2
         for row, node in enumerate(column):
-            state, note = states.get(node["key"], ("Not begun", ""))
-            x, y = level * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y)
-            reach = str(node.get("sideEffectClass", ""))
-            places[node["key"]] = Box(node["key"], reach, _marks(node), state, note, x + 2, y + 2)
+            x, y = level * (WIDTH + GAP_X) + 2, top + row * (HEIGHT + GAP_Y) + MARGIN
+            places[node["key"]] = _box(node, told.get(node["key"], Told("Not begun")), x, y)
     arrows = tuple(
-        Arrow(_path(places[before], places[node["key"]]))
+        Arrow(_path(places[before], places[node["key"]], places.values()))
         for node in nodes
         for before in node.get("dependsOn", ())
     )
     width = max(len(columns) * (WIDTH + GAP_X) - GAP_X, 0) + 6
-    return Graph(tuple(places.values()), arrows, width, max(tallest * (HEIGHT + GAP_Y) - GAP_Y, 0) + 6)
+    height = max(tallest * (HEIGHT + GAP_Y) - GAP_Y, 0) + 2 * MARGIN
+    return Graph(tuple(places.values()), arrows, width, height)
 
 
-def _marks(node: Mapping[str, Any]) -> str:
-    """The third line of a box, which all of it fits into: what is special about the node."""
-    marks = ["a person answers" if node.get("kind") == "human" else ""]
-    marks += ["for each" if "forEach" in node else "", "conditional" if "when" in node else ""]
+def _box(node: Mapping[str, Any], told: Told, x: int, y: int) -> Box:
+    return Box(node["key"], _kind(node), told.state, told.note, tuple(node.get("dependsOn", ())), x, y)
+
+
+def _kind(node: Mapping[str, Any]) -> str:
+    """The second line of a box, which all of it fits into: how far it reaches and what is special."""
+    reach = "a person answers" if node.get("kind") == "human" else str(node.get("sideEffectClass", ""))
+    marks = [reach, "for each" if "forEach" in node else "", "conditional" if "when" in node else ""]
     return " · ".join(mark for mark in marks if mark)
 
 
@@ -81,74 +97,26 @@ def _depths(nodes: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return depth
 
 
-def _path(start: Box, end: Box) -> str:
-    x1, y1 = start.x + WIDTH, start.y + HEIGHT // 2
-    x2, y2 = end.x, end.y + HEIGHT // 2
-    middle = x2 - GAP_X // 2
-    return f"M{x1} {y1} H{middle} V{y2} H{x2 - 2}"
+def _path(start: Box, end: Box, boxes: Iterable[Box]) -> str:
+    """Straight where that is free; else through the nearest gap between the rows, never over a box."""
+    x1, y1, x2, y2 = start.x + WIDTH, start.y + HEIGHT // 2, end.x - 3, end.y + HEIGHT // 2
+    between = [box for box in boxes if x1 < box.x + WIDTH and box.x < end.x]
+    if not any(_covers(box, y1) for box in between):
+        return f"M{x1} {y1}{_turn(end.x - GAP_X // 2, y1, y2)}H{x2}"
+    gaps = [edge for box in between for edge in (box.y - GAP_Y // 2, box.y + HEIGHT + GAP_Y // 2)]
+    free = [y for y in gaps if y > 0 and not any(_covers(box, y) for box in between)]
+    lane = min(free, key=lambda y: abs(y - (y1 + y2) / 2))
+    return f"M{x1} {y1}{_turn(x1 + GAP_X // 2, y1, lane)}{_turn(end.x - GAP_X // 2, lane, y2)}H{x2}"
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Something that lasted: a state of the run, an attempt, a lease, a question."""
-
-    label: str
-    state: str
-    start: datetime
-    end: datetime | None
-    kind: str = "bar"
+def _covers(box: Box, y: int) -> bool:
+    return box.y - 4 < y < box.y + HEIGHT + 4
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A span in per cent of the axis."""
-
-    label: str
-    state: str
-    kind: str
-    left: float
-    width: float
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the timeline."""
-
-    title: str
-    state: str
-    bars: tuple[Bar, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """Rows on one axis, and the axis' marks as (per cent, words)."""
-
-    rows: tuple[Row, ...]
-    marks: tuple[tuple[float, str], ...]
-
-
-def draw_timeline(
-    lines: Iterable[tuple[str, str, Sequence[Span]]], start: datetime, end: datetime
-) -> Timeline:
-    """All lines on the axis from `start` to `end`; what has not ended reaches to its end."""
-    whole = max((end - start).total_seconds(), 0.001)
-
-    def bar(span: Span) -> Bar:
-        until = min(span.end or end, end)
-        left = 100 * (span.start - start).total_seconds() / whole
-        width = 100 * (until - span.start).total_seconds() / whole
-        times = f"{clock_words(span.start)} to {clock_words(span.end) if span.end else 'now'}"
-        return Bar(
-            span.label, span.state, span.kind, round(max(left, 0), 2), round(max(width, 0.6), 2),
-            f"{span.label}: {span.state}, {times}",
-        )  # fmt: skip
-
-    rows = tuple(Row(title, state, tuple(bar(s) for s in spans)) for title, state, spans in lines)
-    marks = tuple((25.0 * n, clock_words(start + timedelta(seconds=whole * n / 4))) for n in range(5))
-    return Timeline(rows, marks)
-
-
-def clock_words(at: datetime) -> str:
-    """A time of day in UTC."""
-    return at.astimezone(UTC).strftime("%H:%M:%S")
+def _turn(x: int, y1: int, y2: int) -> str:
+    """Along to `x`, and there up or down to `y2`, with rounded corners."""
+    if y1 == y2:
+        return f"H{x}"
+    r = min(CORNER, abs(y2 - y1) // 2)
+    way = r if y2 > y1 else -r
+    return f"H{x - r}q{r} 0 {r} {way}V{y2 - way}q0 {way} {r} {way}"

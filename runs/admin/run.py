@@ -134,7 +134,7 @@ class RunAdmin(OwnPageAdmin[Run]):
                 raise Http404
             context = {
                 **self.admin_site.each_context(request),
-                **run_page(ctx, run),
+                **run_page(ctx, run, request.GET.get("tab", "")),
                 "title": run.workflow_id,
                 "opts": None,
                 "refusal": refusal,

@@ -1,15 +1,18 @@
 """The run's page: it says where the run stands, and its acts are the commands."""
 
+import re
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 from django.urls import reverse
 
-from runs.admin.drawing import draw_graph
+from runs.admin.drawing import HEIGHT, WIDTH, Told, draw_graph
+from runs.admin.lanes import Span, draw_timeline
 from tests.console.test_pages import signed_in
 from tests.support.api import Api
 from tests.support.evidence import audits
-from tests.support.running import House
+from tests.support.running import House, receipt
 from tests.support.world import second_world
 
 
@@ -66,7 +69,7 @@ def test_shows_fan_outs_skipped_branches_and_people(house: House) -> None:
     worker.report(one, output=1)
     client = signed_in(house.world.operator)
     said = {run: client.get(page_of(run)).content.decode() for run in (many, branch, asked)}
-    for words in ("1 of 2 have succeeded", "module[1]", "for each", "2 of 4 steps"):
+    for words in ("1 of 2 have succeeded", "module[1]", "for each", "2 of 4 steps", "1 of 2 done"):
         assert words in said[many]
     for words in ("Its condition is false.", "All that it depends on was skipped.", "2 were skipped"):
         assert words in said[branch]
@@ -128,7 +131,7 @@ def test_draws_every_node_once_and_after_what_it_depends_on() -> None:
         {"key": "c", "dependsOn": ["a"]},
         {"key": "d", "dependsOn": ["b", "c"]},
     ]
-    graph = draw_graph(nodes, {"a": ("Succeeded", "")})
+    graph = draw_graph(nodes, {"a": Told("Succeeded")})
     places = {box.key: box for box in graph.boxes}
     assert [places[k].x for k in "abcd"] == sorted(places[k].x for k in "abcd")
     assert places["b"].x == places["c"].x
@@ -157,3 +160,81 @@ def test_a_question_shows_what_was_done_before_it_and_nothing_where_that_is_noth
     for words in ("What was done before", "scan", "&lt;b&gt;two&lt;/b&gt; leaks"):
         assert words in later
     assert "predecessors" not in later
+
+
+def test_no_arrow_runs_over_a_box() -> None:
+    nodes = [
+        {"key": "a"},
+        *({"key": f"b{n}", "dependsOn": ["a"]} for n in range(3)),
+        {"key": "c", "dependsOn": ["b1"]},
+        {"key": "d", "dependsOn": ["a", "c", "b0", "b2"]},
+    ]
+    graph = draw_graph(nodes, {})
+    assert len(graph.arrows) == 8
+    for arrow in graph.arrows:
+        for x, y in points(arrow.path):
+            inside = [b.key for b in graph.boxes if b.x < x < b.x + WIDTH and b.y < y < b.y + HEIGHT]
+            assert inside == [], arrow.path
+            assert 0 < y < graph.height, arrow.path
+
+
+def points(path: str) -> list[tuple[float, float]]:
+    """Points along the straight parts of a path, close enough to one another to meet every box."""
+    found: list[tuple[float, float]] = []
+    x = y = 0.0
+    for command, numbers in re.findall(r"([MHVq])([^MHVq]*)", path):
+        values = [float(number) for number in numbers.split()]
+        if command == "q":
+            x1, y1 = x + values[2], y + values[3]
+        else:
+            x1, y1 = values[0] if command in "MH" else x, values[-1] if command in "MV" else y
+        if command in "HV":
+            found += [(x + (x1 - x) * n / 40, y + (y1 - y) * n / 40) for n in range(41)]
+        x, y = x1, y1
+    return found
+
+
+def test_the_axis_has_round_times_and_every_sign_is_explained() -> None:
+    start = datetime(2026, 11, 30, 9, 31, 2, tzinfo=UTC)
+    minutes = timedelta(minutes=1)
+    spans = [
+        Span("attempt 1", "Running", start, start + 3 * minutes),
+        Span("attempt 1", "Parked", start + 3 * minutes, None, "parked"),
+        Span("question", "Pending", start + 3 * minutes, None, "question"),
+    ]
+    drawn = draw_timeline([("commit", "Waits for approval", spans)], start, start + 60 * minutes)
+    assert [words for _, words in drawn.marks] == ["09:40", "09:50", "10:00", "10:10", "10:20", "10:30"]
+    assert [(sign.kind, sign.tone) for sign in drawn.signs] == [
+        ("bar", "busy"),
+        ("parked", "wait"),
+        ("question", "wait"),
+    ]
+    [row] = drawn.rows
+    assert [(bar.left, bar.width) for bar in row.bars] == [(0.0, 5.0), (5.0, 95.0), (5.0, 95.0)]
+    assert row.bars[0].words == "attempt 1: Running, 09:31:02 to 09:34:02"
+
+
+def test_what_lies_behind_a_run_has_tabs_and_its_chains_are_recomputed(house: House) -> None:
+    run_id = house.run("single")
+    worker = house.hand()
+    worker.report(worker.take(), output={"found": 1}, receipts=[receipt()])
+    operator = signed_in(house.world.operator)
+
+    def tab(key: str) -> str:
+        return str(operator.get(page_of(run_id), {"tab": key}).content.decode())
+
+    assert "Intact" in tab("journal")
+    assert "Submitted" in tab("journal")
+    assert "run-control.runs.v1.run-accepted" in tab("events")
+    assert "factory-tools/git-log" in tab("usage")
+    assert "SubmitRun" in tab("audit")
+    assert "Questions to people" in tab("none of them")
+
+
+def test_steps_that_wait_for_the_same_are_told_as_one(house: House) -> None:
+    run_id = house.run("modules")
+    worker = house.hand()
+    worker.report(worker.take(), output={"modules": list(range(5)), "severity": "low"})
+    text = signed_in(house.world.operator).get(page_of(run_id)).content.decode()
+    assert "module[0], module[1], module[2] and 2 more wait for a worker" in text
+    assert "Next: end." in text

@@ -1,0 +1,97 @@
+"""The rows of one run, read once in one transaction, as its page needs them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from approvals.selectors import ApprovalView, approvals_of_run
+from factory.models import JournalEntry
+from runs.models import Artifact, Attempt, Lease, Receipt, Run, Step
+from runs.selectors.standing import Standing, standings
+from usage.selectors import UsageView, usage_of_attempts, usage_of_run
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """An attempt with its leases and receipts, and what it has cost."""
+
+    step: Step
+    attempt: Attempt
+    leases: Sequence[Lease]
+    receipts: Sequence[Receipt]
+    artifacts: Sequence[Artifact]
+    usage: UsageView | None
+
+    @property
+    def took(self) -> float | None:
+        """Seconds from its dispatch to its outcome."""
+        settled = self.attempt.settled_at
+        return (settled - self.attempt.dispatched_at).total_seconds() if settled else None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The rows of one run; of its journal, only the run's own moves."""
+
+    run: Run
+    steps: list[Step]
+    attempts: list[Attempt]
+    leases: list[Lease]
+    receipts: list[Receipt]
+    artifacts: list[Artifact]
+    approvals: list[ApprovalView]
+    moves: list[JournalEntry]
+    usage: UsageView
+    costs: dict[UUID, UsageView]
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """The nodes, each with its steps."""
+        return standings(self.run.snapshot.content["workflow"], self.steps)
+
+    @cached_property
+    def _tries(self) -> dict[UUID, list[Try]]:
+        leases, receipts = _grouped(self.leases), _grouped(self.receipts)
+        made = _grouped(self.artifacts)
+        steps = {step.id: step for step in self.steps}
+        found: dict[UUID, list[Try]] = {}
+        for each in self.attempts:
+            one = Try(
+                steps[each.step_id],
+                each,
+                leases=leases.get(each.id, ()),
+                receipts=receipts.get(each.id, ()),
+                artifacts=made.get(each.id, ()),
+                usage=self.costs.get(each.id),
+            )
+            found.setdefault(each.step_id, []).append(one)
+        return found
+
+    def tries(self, step: Step) -> list[Try]:
+        """The attempts at a step, oldest first."""
+        return self._tries.get(step.id, [])
+
+
+def _grouped(rows: Sequence[Any]) -> dict[UUID, list[Any]]:
+    found: dict[UUID, list[Any]] = {}
+    for row in rows:
+        found.setdefault(row.attempt_id, []).append(row)
+    return found
+
+
+def read(run: Run) -> Facts:
+    """Everything about a run that its page shows first."""
+    return Facts(
+        run=run,
+        steps=list(Step.objects.filter(run_id=run.id).order_by("ordinal")),
+        attempts=list(Attempt.objects.filter(run_id=run.id).order_by("number", "id")),
+        leases=list(Lease.objects.filter(run_id=run.id).order_by("fencing_token")),
+        receipts=list(Receipt.objects.filter(run_id=run.id).order_by("occurred_at", "id")),
+        artifacts=list(Artifact.objects.filter(run_id=run.id).order_by("id")),
+        approvals=approvals_of_run(run.id),
+        moves=list(JournalEntry.objects.filter(stream_id=run.id, entity_id=run.id).order_by("sequence")),
+        usage=usage_of_run(run.id),
+        costs=usage_of_attempts(run.id),
+    )

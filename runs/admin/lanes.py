@@ -1,0 +1,144 @@
+"""The run's timeline as plain shapes, all on one axis of time. Pure: no query, no HTML."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from factory.admin.show import tone
+
+MOST_MARKS = 6
+THINNEST = 0.5
+"""Per cent of the axis: what was very short is still seen."""
+_STEPS = tuple(
+    timedelta(seconds=seconds)
+    for seconds in (
+        *(1, 2, 5, 10, 15, 30),
+        *(60 * m for m in (1, 2, 5, 10, 15, 30)),
+        *(3600 * h for h in (1, 2, 3, 6, 12)),
+        *(86_400 * d for d in (1, 2, 7, 14, 30)),
+    )
+)
+DRAWN = {
+    "bar": {
+        "good": "succeeded",
+        "busy": "running",
+        "wait": "waiting or stopping",
+        "doubt": "uncertain",
+        "bad": "failed or timed out",
+        "plain": "cancelled or not begun",
+    },
+    "parked": {"": "parked: no worker is held"},
+    "tail": {"": "until an Operator settles it"},
+    "lease": {"": "a worker's lease"},
+    "question": {"": "a question to people, from asked to closed"},
+    "use": {"": "an approval was used"},
+}
+"""What a legend says of each kind of mark, by its tone where the tone says something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that lasted: a state, an attempt, a lease, a question. Without an end it goes on."""
+
+    label: str
+    state: str
+    start: datetime
+    end: datetime | None
+    kind: str = "bar"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A span in per cent of the axis."""
+
+    kind: str
+    tone: str
+    left: float
+    width: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the timeline."""
+
+    title: str
+    state: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A line of the legend."""
+
+    kind: str
+    tone: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Rows on one axis, the axis' marks as (per cent, words), and what its signs mean."""
+
+    rows: tuple[Row, ...]
+    marks: tuple[tuple[float, str], ...]
+    signs: tuple[Sign, ...]
+
+
+def draw_timeline(
+    lines: Iterable[tuple[str, str, Sequence[Span]]], start: datetime, end: datetime
+) -> Timeline:
+    """All lines on the axis from `start` to `end`; what has not ended reaches to its end."""
+    whole = max((end - start).total_seconds(), 0.001)
+
+    def bar(span: Span) -> Bar:
+        until = min(span.end or end, end)
+        left = 100 * (span.start - start).total_seconds() / whole
+        width = 100 * (until - span.start).total_seconds() / whole
+        words = f"{span.label}: {span.state}, {_times(span)}"
+        left = min(max(left, 0), 100 - THINNEST)
+        return Bar(span.kind, tone(span.state), round(left, 2), round(max(width, THINNEST), 2), words)
+
+    rows = tuple(Row(title, state, tuple(bar(s) for s in spans)) for title, state, spans in lines)
+    return Timeline(rows, tuple(_marks(start, end)), _signs(rows))
+
+
+def _times(span: Span) -> str:
+    if span.kind == "use":
+        return clock_words(span.start)
+    return f"{clock_words(span.start)} to {clock_words(span.end) if span.end else 'now'}"
+
+
+def _marks(start: datetime, end: datetime) -> Iterable[tuple[float, str]]:
+    """Round times within the axis, as many as have room."""
+    whole = max(end - start, timedelta(milliseconds=1))
+    step = next((s for s in _STEPS if whole / s <= MOST_MARKS), whole / MOST_MARKS)
+    origin = datetime(2000, 1, 1, tzinfo=UTC)
+    at = origin + -(-(start - origin) // step) * step
+    while at <= end:
+        yield round(100 * ((at - start) / whole), 2), _mark_words(at, step, whole)
+        at += step
+
+
+def _mark_words(at: datetime, step: timedelta, whole: timedelta) -> str:
+    if step >= timedelta(days=1):
+        return at.strftime("%d %b")
+    if whole > timedelta(days=1):
+        return at.strftime("%d %b %H:%M")
+    return at.strftime("%H:%M:%S" if step < timedelta(minutes=1) else "%H:%M")
+
+
+def _signs(rows: Iterable[Row]) -> tuple[Sign, ...]:
+    used = {(bar.kind, bar.tone if bar.kind == "bar" else "") for row in rows for bar in row.bars}
+    tones = {bar.kind: bar.tone for row in rows for bar in row.bars}
+    return tuple(
+        Sign(kind, named or tones[kind], words)
+        for kind, meanings in DRAWN.items()
+        for named, words in meanings.items()
+        if (kind, named) in used
+    )
+
+
+def clock_words(at: datetime) -> str:
+    """A time of day in UTC."""
+    return at.astimezone(UTC).strftime("%H:%M:%S")

@@ -1,0 +1,148 @@
+"""What a run is doing and what it waits for, each in words, with who puts it right and when it ends."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from approvals.selectors import ApprovalView
+from factory.admin.show import span
+from runs.admin.facts import Facts
+from runs.models import Lease, Step
+from runs.operations.timing import grace
+from runs.selectors.reasons import Reasons
+from runs.selectors.runs import attempts_of
+from runs.states import RUN_ACTIVE, Attention, LeaseState, RunState, StepState
+
+MOST_AT_WORK = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Something that the run waits for: what, in words, and where it is put right."""
+
+    state: str
+    title: str
+    detail: str
+    url: str = ""
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Works:
+    """A step that somebody works at: who, since when, and until when they have it."""
+
+    step: str
+    worker: str
+    detail: str
+
+
+def waits(facts: Facts, at: datetime) -> list[Waits]:
+    """What has to happen before the run goes on, and who makes it happen."""
+    run = facts.run
+    if run.state not in RUN_ACTIVE:
+        return []
+    found = [_question(facts, view, at) for view in facts.approvals if view.is_pending]
+    found += [_doubt(step) for step in facts.steps if step.attention == Attention.UNCERTAIN]
+    if run.state == RunState.CANCELLING:
+        found += [_interruption(lease, at) for lease in facts.leases if lease.is_current]
+    if not found:
+        found += _idle(facts, at)
+    return found
+
+
+def at_work(facts: Facts, at: datetime) -> list[Works]:
+    """The steps that a worker holds now, the longest held first."""
+    if facts.run.state not in RUN_ACTIVE or facts.run.state == RunState.CANCELLING:
+        return []
+    steps = {step.id: step for step in facts.steps}
+    held = [lease for lease in facts.leases if lease.state == LeaseState.HELD]
+    return [_works(steps[lease.step_id], lease, at) for lease in held[:MOST_AT_WORK]]
+
+
+def _works(step: Step, lease: Lease, at: datetime) -> Works:
+    since = span((at - (lease.acquired_at or lease.offered_at)).total_seconds())
+    left = (lease.expires_at - at).total_seconds()
+    until = (
+        f"its lease ends in {span(left)} unless it renews it"
+        if left > 0
+        else f"its lease has ended; in {span((lease.expires_at + grace() - at).total_seconds())} it is let go"
+    )
+    return Works(step.node_key, lease.worker_name, f"for {since}; {until}.")
+
+
+def what_next(facts: Facts) -> str:
+    """What comes after that which is done now, in one sentence; empty when nothing does."""
+    if facts.run.state not in RUN_ACTIVE:
+        return ""
+    if facts.run.state == RunState.CANCELLING:
+        return "Next: as soon as every holder has stopped, the run is Cancelled."
+    over = {each.node.key for each in facts.standings if each.steps and not _open(each.steps)}
+    later = [each.node.key for each in facts.standings if not each.steps and each.node.key not in over]
+    if later:
+        more = f" and {len(later) - 3} more" if len(later) > 3 else ""
+        return f"Next: {', '.join(later[:3])}{more}."
+    return "Next: the run is Completed, with its output."
+
+
+def _open(steps: tuple[Step, ...]) -> bool:
+    return any(step.state in (StepState.PENDING, StepState.DISPATCHED, StepState.RUNNING) for step in steps)
+
+
+def _idle(facts: Facts, at: datetime) -> list[Waits]:
+    """The steps that nobody works at, each with the reason that the API tells too."""
+    reasons = Reasons(facts.run, facts.steps, attempts_of(facts.run.id))
+    alike: dict[tuple[str, str, str], list[Step]] = {}
+    for step in facts.steps:
+        if why := reasons.of_step(step):
+            due = step.next_dispatch_at
+            again = span((due - at).total_seconds()) if due is not None and due > at else ""
+            alike.setdefault((str(step.state), why, again), []).append(step)
+    return [_idle_steps(steps, *told) for told, steps in alike.items()]
+
+
+def _question(facts: Facts, view: ApprovalView, at: datetime) -> Waits:
+    left = (view.expires_at - at).total_seconds()
+    asked = view.summary if view.summary.endswith("?") else f"{view.summary}."
+    ends = "it is asked once more" if view.on_expiry == "re-request" and not view.renews else "the run fails"
+    of = next((step.node_key for step in facts.steps if step.id == view.step_id), "")
+    return Waits(
+        "Pending",
+        f"A reviewer decides on {of}" if of else "A reviewer decides",
+        f"{asked} Asked {span((at - view.requested_at).total_seconds())} ago; "
+        + (f"in {span(left)} it expires and {ends}." if left > 0 else "its time is over."),
+        reverse("admin:approvals_approvalrequest_change", args=[view.id]),
+        "Open the decision",
+    )
+
+
+def _doubt(step: Step) -> Waits:
+    return Waits(
+        "Uncertain",
+        f"An Operator settles {step.node_key}",
+        "Its worker fell silent after it had taken the authorization: the effect may have happened. "
+        "Nobody repeats it by themselves. This has no time limit.",
+        "#settle",
+        "Settle it",
+    )
+
+
+def _interruption(lease: Lease, at: datetime) -> Waits:
+    left = (lease.expires_at + grace() - at).total_seconds()
+    until = f"in {span(left)} it is waited for no longer" if left > 0 else "it is waited for no longer"
+    return Waits(
+        "Cancelling",
+        f"{lease.worker_name} stops",
+        f"It is told to at its next renewal. If it does not answer, {until}: at "
+        f"{lease.expires_at + grace():%H:%M:%S} UTC its attempt becomes Uncertain.",
+    )
+
+
+def _idle_steps(steps: list[Step], state: str, why: str, again: str) -> Waits:
+    """Steps that wait for the same, as one: a fan-out may have a hundred of them."""
+    named = ", ".join(step.node_key for step in steps[:3])
+    more = f" and {len(steps) - 3} more" if len(steps) > 3 else ""
+    verb, start = ("waits", "it starts") if len(steps) == 1 else ("wait", "they start")
+    if again:
+        return Waits("Pending", f"{named}{more} {verb} to be tried again", f"In {again}.")
+    return Waits(state, f"{named}{more} {verb} for a worker", f"{why} As soon as that changes, {start}.")
