@@ -53,16 +53,19 @@ def schema_faults(schema: Mapping[str, Any], base: str) -> list[FieldError]:
         return [FieldError(base, "The schema cannot be checked: it or a number of it goes too far.")]
 
 
-def input_faults(workflow: Mapping[str, Any], value: Any) -> list[FieldError]:
-    """What a workflow's input schema says against an input; pointers start at `/input`."""
+def input_faults(workflow: Mapping[str, Any], value: Any, *, whose: str = "workflow") -> list[FieldError]:
+    """What the input schema of a workflow, or of who else is named, says against an input.
+
+    Pointers start at `/input`.
+    """
     token = _left.set(MOST_JUDGEMENTS)
     try:
         errors = _Bounded(workflow["inputSchema"]).iter_errors(value)
         faults = [FieldError("/input" + f.pointer, f.detail) for error in errors for f in told(error)]
     except (_TooMuch, RecursionError):
-        return [FieldError("/input", "The workflow's input schema takes too long to judge this input.")]
+        return [FieldError("/input", f"The {whose}'s input schema takes too long to judge this input.")]
     except (ArithmeticError, Unresolvable, re2.error) as fault:
-        return [FieldError("/input", f"The workflow's input schema cannot judge this input: {fault}"[:300])]
+        return [FieldError("/input", f"The {whose}'s input schema cannot judge this input: {fault}"[:300])]
     finally:
         _left.reset(token)
     return sorted(faults, key=lambda fault: fault.pointer)[:MOST_FAULTS]

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from factory.errors import FieldError, NotFound
 from factory.tenancy import scanning
 from registry.closure import Entry
+from registry.contradictions import Contradiction, contradiction
 from registry.errors import (
     ReleaseNotFound,
     ReleaseNotLoadable,
@@ -31,7 +32,14 @@ from registry.models import (
 )
 from registry.states import HOLDS_VERSION, LOADABLE, STRICTNESS, InFlight, ReleaseState
 
-__all__ = ["AliasView", "ReleaseView", "input_faults", "schema_faults"]
+__all__ = [
+    "AliasView",
+    "Contradiction",
+    "ReleaseView",
+    "contradiction",
+    "input_faults",
+    "schema_faults",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def parse_template(payload: Any) -> NewTemplate:
     schema = reader.mapping("inputSchema", required=True) if payload.get("inputSchema") is not None else None
     made = NewTemplate(
         name=reader.text("name", 63),
-        description=reader.text("description", 500, required=False),
+        description=reader.text("description", 500, required=False, empty=True),
         workflow_id=reader.text("workflowId", 63),
         model_profile_id=reader.text("modelProfileId", 64),
         limits=limits,
@@ -152,9 +152,10 @@ class _Reader:
     def _fault(self, pointer: str, detail: str) -> None:
         self._faults.append(FieldError(pointer, detail))
 
-    def text(self, name: str, longest: int, *, required: bool = True) -> str:
+    def text(self, name: str, longest: int, *, required: bool = True, empty: bool = False) -> str:
+        """A text. Of one that may be `empty`, saying nothing and leaving it out are the same."""
         value = self._payload.get(name)
-        if value is None and not required:
+        if (value is None and not required) or (value == "" and empty):
             return ""
         if not isinstance(value, str) or not 1 <= len(value) <= longest or "\x00" in value:
             self._fault(f"/{name}", f"A text of 1 to {longest} characters.")

@@ -101,17 +101,27 @@ def _check(
     project_id: UUID,
     template: RunTemplate | None,
 ) -> None:
-    faults = registry.input_faults(release.workflow, submission.input)
-    if template is not None and template.input_schema is not None:
-        faults += registry.input_faults({"inputSchema": template.input_schema}, submission.input)
-    if faults:
-        raise InvalidInput("The input is not what the workflow asks for.", errors=faults)
+    _check_input(submission, release, template)
     _check_profile(submission.model_profile_id, release, policy)
     if submission.environment_id and environment(project_id, submission.environment_id) is None:
         problem = "The project has no such environment."
         raise EnvironmentUnknown(problem, errors=[FieldError("/environmentId", problem)])
     if submission.previous_run_id:
         _check_previous(submission.previous_run_id, project_id)
+
+
+def _check_input(submission: Submission, release: ReleaseView, template: RunTemplate | None) -> None:
+    """Both schemas are asked; who is refused hears whose it is that says no."""
+    by_workflow, by_template = registry.input_faults(release.workflow, submission.input), []
+    if template is not None and template.input_schema is not None:
+        own = {"inputSchema": template.input_schema}
+        by_template = registry.input_faults(own, submission.input, whose="run template")
+    asking = ["the workflow"] * bool(by_workflow)
+    if template is not None and by_template:
+        asking.append(f"the run template {template.name}")
+    if asking:
+        problem = f"The input is not what {' and '.join(asking)} asks for."
+        raise InvalidInput(problem, errors=[*by_workflow, *by_template])
 
 
 def _check_profile(profile: str, release: ReleaseView, policy: PolicyView) -> None:

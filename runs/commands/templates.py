@@ -1,5 +1,6 @@
 """Run templates are made, and retired: what one fixes never changes."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -28,9 +29,9 @@ def create_run_template(ctx: Context, *, content: Any) -> str:
     """Fix workflow, model profile, limits and the schema of the input for a kind of run. Answers with its id.
 
     Guards: the project is Active, a Published release holds the workflow and knows the profile, which the
-    policy in force allows, the schema is one that inputs can be judged by, no other Active template has the
-    name. Emits `RunTemplateChanged`. Errors: `InvalidInput`, `ProjectNotActive`, `UnknownWorkflow`,
-    `ModelProfileNotApproved` (422), `TemplateNameTaken` (409).
+    policy in force allows, the schema is one that inputs can be judged by and that some input could fit, no
+    other Active template has the name. Emits `RunTemplateChanged`. Errors: `InvalidInput`,
+    `ProjectNotActive`, `UnknownWorkflow`, `ModelProfileNotApproved` (422), `TemplateNameTaken` (409).
     """
     wanted = parse_template(content)
     project = lock_active_project(ctx)
@@ -86,6 +87,7 @@ def _check(ctx: Context, wanted: NewTemplate) -> None:
         faults = registry.schema_faults(wanted.input_schema, "/inputSchema")
         if faults:
             raise InvalidInput("The schema of the input is not valid.", errors=faults)
+        _check_that_something_fits(wanted.workflow_id, wanted.input_schema)
     known = registry.profiles_of_workflow(wanted.workflow_id)
     allowed = current_policy(ctx).document["modelProfiles"]
     if wanted.model_profile_id not in known or wanted.model_profile_id not in allowed:
@@ -95,6 +97,21 @@ def _check(ctx: Context, wanted: NewTemplate) -> None:
             f"the policy both name. Both name: {both}."
         )
         raise ModelProfileNotApproved(problem, errors=[FieldError("/modelProfileId", problem)])
+
+
+def _check_that_something_fits(workflow_id: str, schema: Mapping[str, Any]) -> None:
+    """No run could begin where no input fits, neither by itself nor with any release that there is."""
+    refused = [("", found)] if (found := registry.contradiction(schema)) else []
+    for release, _ in registry.pinnable(workflow_id) if not refused else ():
+        found = registry.contradiction(registry.workflow(release.id, workflow_id)["inputSchema"], schema)
+        if found is None:
+            return
+        refused.append((f" and the workflow's in {release.asset}@{release.version}", found))
+    if refused:
+        also, found = refused[0]
+        where = f"at {found.place}, " if found.place else ""
+        problem = f"No input could ever fit this schema{also}: {where}{found.why}."
+        raise InvalidInput(problem, errors=[FieldError("/inputSchema", problem)])
 
 
 def _locked(ctx: Context, template_id: UUID) -> RunTemplate:

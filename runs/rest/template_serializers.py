@@ -21,7 +21,7 @@ class NewTemplateBody(StrictSerializer):
     """A run template. Its members are checked by the command itself, with a pointer to each fault."""
 
     name = Text(max_length=63)
-    description = Text(max_length=500, required=False)
+    description = Text(max_length=500, required=False, allow_blank=True)
     workflowId = Text(max_length=63)
     modelProfileId = Text(max_length=64)
     limits = FixedLimits()

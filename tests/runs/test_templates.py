@@ -30,6 +30,14 @@ GO = {
     "properties": {"go": {"const": True}, "repository": {"pattern": "^https://git[.]example[.]test/"}},
     "required": ["go"],
 }
+NEVER: list[dict[str, Any]] = [
+    {"required": ["branch"]},
+    {"required": ["go"], "properties": {"go": {"const": "yes"}}},
+    {"properties": {"repository": {"type": "integer"}}},
+    {"minProperties": 3},
+    {"required": ["go"], "properties": {"go": {"allOf": [{"const": True}, {"const": False}]}}},
+]
+"""With a workflow that takes a repository, which is a text, perhaps a boolean `go`, and nothing else."""
 INPUT = {"repository": "https://git.example.test/x.git", "go": True}
 
 
@@ -63,6 +71,7 @@ def test_a_run_takes_from_its_template_what_that_fixes(house: House) -> None:
         with pytest.raises(refusal) as no:
             submit(w.requester, payload=payload, key=what)
         assert [fault.pointer for fault in no.value.errors] == [place], what
+        assert ("the run template nightly-single" in no.value.detail) is (what == "the template's schema")
     same = {"workflowId": "single", "modelProfileId": PROFILE, "limits": LIMITS, "releaseAlias": "latest"}
     run_from(house, kind, input=INPUT, **same)
 
@@ -104,10 +113,12 @@ def test_what_no_run_could_begin_from_is_no_template(house: House) -> None:
             InvalidInput,
             ["/inputSchema/x/pattern"],
         ),
+        *(({"inputSchema": {"type": "object", **never}}, InvalidInput, ["/inputSchema"]) for never in NEVER),
     ):
         with pytest.raises(refusal) as no:
             create_run_template(by, content=whole | changes)
         assert [fault.pointer for fault in no.value.errors] == places
+    create_run_template(by, content=whole | {"description": "", "inputSchema": GO})
 
 
 @pytest.mark.requirement("LTR-03")
