@@ -176,6 +176,13 @@ class WaiverNeverServes(Unprocessable):
     title = "The waiver would never be used"
 
 
+class WaiverPending(Conflict):
+    """The same was asked for and is not decided yet; `extra` names it."""
+
+    code = "waiver-pending"
+    title = "The same waiver waits for its decision"
+
+
 class WaiverNotAsked(Gone):
     """The question has lost its object: it was withdrawn, or its time would be over."""
 

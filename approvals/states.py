@@ -126,6 +126,8 @@ POLICY: Final = Lifecycle(
     edges=(Edge("", "Published", causes=("Published",), events=(POLICY_PUBLISHED,)),),
 )
 
+WAIVER_ENDS: Final = ("RevokeRequested", "TemplateRetired", "ReleaseEnded")
+
 WAIVER: Final = Lifecycle(
     "waiver",
     edges=(
@@ -138,8 +140,8 @@ WAIVER: Final = Lifecycle(
             causes=("ApprovalRejected", "ApprovalExpired", "ChangesRequested"),
             events=(WAIVER_CHANGED,),
         ),
-        Edge("Requested", "Revoked", causes=("RevokeRequested", "TemplateRetired"), events=(WAIVER_CHANGED,)),
-        Edge("Active", "Revoked", causes=("RevokeRequested", "TemplateRetired"), events=(WAIVER_CHANGED,)),
+        Edge("Requested", "Revoked", causes=WAIVER_ENDS, events=(WAIVER_CHANGED,)),
+        Edge("Active", "Revoked", causes=WAIVER_ENDS, events=(WAIVER_CHANGED,)),
         Edge("Active", "Expired", causes=("ExpiresAtPassed",), events=(WAIVER_CHANGED,)),
     ),
 )

@@ -41,6 +41,14 @@ def lock_many(source: "type[T] | models.QuerySet[T]", pks: Iterable[Any] | None 
     return list(rows.order_by("pk").select_for_update(no_key=True))
 
 
+def one_at_a_time(*words: object) -> None:
+    """Until the end of the command, keep out everybody else who says the same words: where there is no row
+    to lock yet, or none that may be changed. The tenant is one of the words."""
+    key = ":".join(str(word) for word in words)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+
+
 def _lock_shared(model: type[T], pk: Any) -> None:
     quote = connection.ops.quote_name
     table, column = quote(model._meta.db_table), quote(str(model._meta.pk.column))

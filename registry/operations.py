@@ -7,7 +7,7 @@ from django.db import connection
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
-from factory.locking import lock
+from factory.locking import lock, one_at_a_time
 from factory.recording import record, save
 from registry.errors import ReleaseNotFound
 from registry.events import AliasMoved
@@ -25,9 +25,7 @@ def lock_asset(ctx: Context, asset: str) -> None:
     An advisory lock, because an asset's row is evidence that nobody may change, and PostgreSQL asks
     for the right to change what it locks.
     """
-    with connection.cursor() as cursor:
-        key = f"registry.asset:{ctx.tenant_id}:{asset}"
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+    one_at_a_time("registry.asset", ctx.tenant_id, asset)
 
 
 @operation

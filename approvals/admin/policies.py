@@ -15,6 +15,7 @@ from approvals.commands import publish_policy_revision
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
 from approvals.policy.comparing import compare, in_words
+from approvals.policy.loosening import loosened
 from approvals.policy.patterns import ANYWHERE
 from approvals.states import ActionClass, Effect
 from factory.admin.base import OwnPageAdmin
@@ -102,6 +103,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
             "before": pair[0],
             "after": pair[1],
             "differences": compare(pair[0].document, pair[1].document),
+            "weaker": loosened(pair[0].document, pair[1].document, selectors.slugs_of_tenant()),
         }
         return self._shown(request, "approvals/compare.html", f"From {before} to {after}", context)
 
@@ -135,7 +137,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         """Write the next revision: checked, compared with the one in force, then published."""
         self._require(request, "PublishPolicyRevision")
         ctx, sent = context_of(request), request.POST
-        refusal, found, differences = None, None, None
+        refusal, found, differences, weaker = None, None, None, None
         if request.method == "POST":
             try:
                 found = documents.read(sent.get("document", ""))
@@ -149,9 +151,11 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
             newest = selectors.policy_revisions().first()
             if found is not None and refusal is None and newest is not None:
                 differences = compare(newest.document, found)
+                weaker = loosened(newest.document, found, selectors.slugs_of_tenant())
         context = {
             "refusal": refusal,
             "checked": differences,
+            "weaker": weaker,
             "newest": newest,
             "text": sent.get("document") or (documents.written(newest.document) if newest else ""),
             "note": sent.get("note", ""),

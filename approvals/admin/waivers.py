@@ -1,5 +1,6 @@
 """Pages of waivers: what was approved in advance, for what, until when, and the way to end it."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from approvals.commands import revoke_waiver
 from approvals.models import Waiver
-from approvals.selectors import WaiverView, requests, view_of_waiver, waivers, with_uses
+from approvals.selectors import WaiverView, others_in_force, requests, view_of_waiver, waivers, with_uses
 from approvals.states import WaiverState
 from factory import clock
 from factory.admin.base import OwnPageAdmin
@@ -63,6 +64,7 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
             "now": clock.now(),
             "used": list(rows[:SHOWN_USES]),
             "may_revoke": may_revoke(ctx, view),
+            "others": others_in_force(view),
         }
         return TemplateResponse(request, "approvals/waiver.html", context)
 
@@ -78,13 +80,14 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
             raise PermissionDenied("A Reviewer, an Operator or an administrator ends a waiver.")
         with reading(ctx):
             view = self._found(request, waiver_id)
+            others = others_in_force(view)
         back = reverse("admin:approvals_waiver_change", args=[waiver_id])
         return act_on(
             self.admin_site,
             request,
-            lambda: _question(view, back),
+            lambda: _question(view, others, back),
             lambda reason: revoke_waiver(ctx, waiver_id=waiver_id, reason=reason),
-            done="It has ended: people are asked again.",
+            done=f"It has ended. {_still(others)}",
             then=back,
         )
 
@@ -124,11 +127,23 @@ def may_revoke(ctx: Context, view: WaiverView) -> bool:
     return view.may_be_revoked and may(ctx, "RevokeWaiver")
 
 
-def _question(view: WaiverView, back: str) -> Question:
+def _still(others: Sequence[WaiverView]) -> str:
+    """What its end leaves."""
+    if not others:
+        return "People are asked again."
+    each = [
+        f"the one given by {', '.join(one.deciders)} for {', '.join(one.environments)} "
+        f"until {one.expires_at:%Y-%m-%d %H:%M} UTC ({one.id})"
+        for one in others
+    ]
+    return f"What others still serve is approved without asking: {'; '.join(each)}."
+
+
+def _question(view: WaiverView, others: Sequence[WaiverView], back: str) -> Question:
     waiting = view.state == WaiverState.REQUESTED
     return Question(
         title=f"{'Withdraw' if waiting else 'Revoke'} the waiver for {view.template_name}",
-        lead="From now on people are asked about each write.",
+        lead=_still(others) if others else "From now on people are asked about each write.",
         button="Withdraw it" if waiting else "Revoke it",
         back=back,
         facts=[

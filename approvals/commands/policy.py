@@ -5,19 +5,20 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import connection
 
 from approvals.events import PolicyRevisionPublished
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
 from approvals.policy.evaluation import Verdict, evaluate
-from approvals.selectors import eligible_people, policy_revisions
+from approvals.policy.loosening import loosened
+from approvals.selectors import eligible_people, policy_revisions, slugs_of_tenant
 from approvals.states import GATED, Effect
 from factory import clock
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.hashing import digest
+from factory.locking import one_at_a_time
 from factory.recording import record
 from projects import selectors as projects
 
@@ -32,7 +33,8 @@ def publish_policy_revision(ctx: Context, *, document: Mapping[str, Any], note: 
     """Publish the tenant's next policy revision and answer its word; new runs pin it from now on.
 
     A WorkspaceAdmin's act. `PolicyRevisionPublished`. What is doubtful but possible is published with
-    warnings: a gate that nobody could open as things are, an expiry that is cut to the platform's.
+    warnings: what is looser than in the revision before, a gate that nobody could open as things are, an
+    expiry that is cut to the platform's.
     Raises `PolicyInvalid` with a JSON Pointer for each fault, also for going below the platform floor.
     """
     if len(note) > MAX_NOTE:
@@ -63,7 +65,7 @@ def _publish(ctx: Context, document: Mapping[str, Any], note: str) -> PolicyRevi
         document=document,
         document_hash=digest(document),
         note=note,
-        warnings=_warnings(ctx, document),
+        warnings=_warnings(ctx, document, newest),
         published_by=ctx.actor.subject,
         published_at=clock.now(),
     )
@@ -80,17 +82,16 @@ def _publish(ctx: Context, document: Mapping[str, Any], note: str) -> PolicyRevi
 
 def _one_at_a_time(ctx: Context) -> None:
     """Numbers have no gap: publications of one tenant queue up. Revisions themselves cannot be locked."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"factory.policy:{ctx.tenant_id}"]
-        )
+    one_at_a_time("factory.policy", ctx.tenant_id)
 
 
-def _warnings(ctx: Context, document: Mapping[str, Any]) -> list[str]:
+def _warnings(ctx: Context, document: Mapping[str, Any], newest: PolicyRevision | None) -> list[str]:
     clamped = documents.clamped(document)
     if clamped:
         log.warning("policy_expiry_clamped", tenant=ctx.tenant_id, rules=len(clamped))
-    return [*clamped, *_gates_that_nobody_opens(ctx, document)][:MOST_WARNINGS]
+    weaker = loosened(newest.document, document, slugs_of_tenant()) if newest else []
+    told = [f"Against {newest.revision}: {one}" for one in weaker] if newest else []
+    return [*clamped, *told, *_gates_that_nobody_opens(ctx, document)][:MOST_WARNINGS]
 
 
 def _gates_that_nobody_opens(ctx: Context, document: Mapping[str, Any]) -> list[str]:

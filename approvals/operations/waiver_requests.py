@@ -6,18 +6,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from approvals.errors import WaiverNeverServes
+from approvals.errors import WaiverNeverServes, WaiverPending
 from approvals.models import LONGEST_WAIVER, MAX_REASON, Waiver
 from approvals.operations.asking import open_request
-from approvals.operations.waiving import is_enough, waiver_changed
-from approvals.selectors import PolicyView, Verdict, evaluate
-from approvals.states import WAIVABLE, ActionClass, Effect, SubjectType
+from approvals.operations.waiving import waiver_changed
+from approvals.selectors import PolicyView, Verdict, evaluate, is_enough
+from approvals.states import WAIVABLE, ActionClass, Effect, SubjectType, WaiverState
 from factory import clock
 from factory.commanding import operation
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, NotFound
 from factory.events import wire
 from factory.ids import uuid7
+from factory.locking import one_at_a_time
 from factory.reasons import reason_faults
 from factory.recording import record
 from projects import selectors as projects
@@ -58,7 +59,7 @@ def request_waiver(
 
     Neither who asks nor the template's author can decide it. Raises `InvalidInput` (environments that are
     not the project's, an end that is not near, no reason), `WaiverNeverServes` (environments where it could
-    answer no question), and what `open_request` raises.
+    answer no question), `WaiverPending`, and what `open_request` raises.
     """
     if ctx.project_id is None:
         raise NotFound("There is no such project here.")
@@ -66,6 +67,7 @@ def request_waiver(
     places = _places(ctx.project_id, environment_ids)
     _check(expires_at, at, reason)
     _check_serves(policy, terms, places, environment_ids)
+    _check_not_asked(ctx, terms, places)
     row = Waiver(
         id=uuid7(),
         project_id=ctx.project_id,
@@ -149,6 +151,30 @@ def _check_serves(
             f"Under policy {policy.revision} it would answer no question there: leave these out.",
             errors=faults,
         )
+
+
+def _check_not_asked(ctx: Context, terms: Terms, places: Sequence[EnvironmentView]) -> None:
+    """One question about the same is enough. One in force is no hindrance: it serves other people's runs."""
+    one_at_a_time("approvals.waiver", ctx.tenant_id, ctx.project_id, terms.template_id, terms.release_id)
+    wanted = {place.id for place in places}
+    same = Waiver.objects.filter(
+        project_id=ctx.project_id,
+        template_id=terms.template_id,
+        release_id=terms.release_id,
+        state=WaiverState.REQUESTED,
+        expires_at__gt=clock.now(),
+    )
+    for row in same.order_by("requested_at"):
+        if set(row.environment_ids) == wanted:
+            raise WaiverPending(
+                f"{row.requested_by} has asked for it already, until {row.expires_at:%Y-%m-%d %H:%M} UTC: "
+                f"waiver {row.id} waits for its decision. For another end, withdraw that one first.",
+                extra={
+                    "waiverId": str(row.id),
+                    "approvalId": str(row.approval_id),
+                    "links": {"waiver": f"/factory/waivers/{row.id}"},
+                },
+            )
 
 
 def _why_never(signed: Verdict, there: Verdict, terms: Terms) -> str:

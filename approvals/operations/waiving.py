@@ -4,21 +4,19 @@ A waiver is locked below everything that a run has, and above the request: share
 on it, alone by whoever ends it.
 """
 
-from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from approvals.events import WaiverChanged
 from approvals.models import ApprovalRequest, Waiver
 from approvals.operations.closing import cancel_pending
 from approvals.operations.question import Question
-from approvals.selectors import Verdict, genuine
-from approvals.states import WAIVABLE, ApprovalState, Effect, SubjectType, WaiverState
+from approvals.selectors import Verdict, why_not_serving
+from approvals.states import WAIVABLE, Effect, SubjectType, WaiverState
 from factory import clock
 from factory.commanding import operation
 from factory.context import Context
 from factory.locking import lock, lock_many
 from factory.recording import record
-from projects import selectors as projects
 
 
 def serving(ctx: Context, question: Question, verdict: Verdict) -> Waiver | None:
@@ -40,7 +38,8 @@ def serving(ctx: Context, question: Question, verdict: Verdict) -> Waiver | None
     )
     locked = [lock(Waiver, one, shared=True) for one in found.order_by("id").values_list("id", flat=True)]
     lasting = sorted(locked, key=lambda waiver: waiver.expires_at, reverse=True)
-    return next((waiver for waiver in lasting if _serves(waiver, question, verdict)), None)
+    asking = {question.requested_by, question.requester_person}
+    return next((one for one in lasting if not why_not_serving(one, verdict, asking, clock.now())), None)
 
 
 def _may_be_waived(question: Question, verdict: Verdict) -> bool:
@@ -55,34 +54,6 @@ def _may_be_waived(question: Question, verdict: Verdict) -> bool:
     )
 
 
-def _serves(waiver: Waiver, question: Question, verdict: Verdict) -> bool:
-    if not waiver.in_force(clock.now()):
-        return False
-    given = ApprovalRequest.objects.select_related("proposal").get(pk=waiver.approval_id)
-    if (given.subject_type, given.subject_id, given.state) != (
-        SubjectType.WAIVER,
-        waiver.id,
-        ApprovalState.APPROVED,
-    ):
-        return False
-    genuine(given.proposal, given.proposal_hash)
-    asking = _people({question.requested_by, question.requester_person})
-    return is_enough(given.approver_roles, given.quorum, verdict) and asking.isdisjoint(
-        _people(waiver.never_for)
-    )
-
-
-def is_enough(roles: Collection[str], quorum: int, verdict: Verdict) -> bool:
-    """Whether a yes under these words is one under the verdict's: no role beside its, no fewer people."""
-    return bool(roles) and set(roles) <= set(verdict.roles) and quorum >= verdict.quorum
-
-
-def _people(subjects: Iterable[str]) -> set[str]:
-    """Subjects with who answers for them now; people are compared, not accounts."""
-    named = set(subjects) - {""}
-    return named | {projects.person_of(subject) for subject in named}
-
-
 @operation
 def hold_waiver_of(ctx: Context, approval_id: UUID) -> None:
     """Keep the waiver that a request rests on, if it does, from ending until the caller commits."""
@@ -92,13 +63,18 @@ def hold_waiver_of(ctx: Context, approval_id: UUID) -> None:
 
 
 @operation
-def end_waivers_of(ctx: Context, *, template_id: UUID, reason: str) -> None:
-    """A template is retired: its Requested and Active waivers → Revoked; `WaiverChanged` for each."""
-    open_ = Waiver.objects.filter(
-        template_id=template_id, state__in=[WaiverState.REQUESTED, WaiverState.ACTIVE]
-    )
+def end_waivers_of(
+    ctx: Context, *, reason: str, template_id: UUID | None = None, release_id: UUID | None = None
+) -> None:
+    """A template is retired, or a release is taken out of use: nothing can rest on their waivers any more.
+
+    Requested and Active ones → Revoked; `WaiverChanged` for each.
+    """
+    about = {"template_id": template_id} if template_id is not None else {"release_id": release_id}
+    cause = "TemplateRetired" if template_id is not None else "ReleaseEnded"
+    open_ = Waiver.objects.filter(**about, state__in=[WaiverState.REQUESTED, WaiverState.ACTIVE])
     for row in lock_many(open_):
-        end_waiver(ctx, row, "TemplateRetired", reason)
+        end_waiver(ctx, row, cause, reason)
 
 
 def end_waiver(ctx: Context, row: Waiver, cause: str, reason: str) -> None:

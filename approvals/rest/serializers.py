@@ -219,8 +219,21 @@ class QuestionBody(StrictSerializer):
     requestedBy = Text(source="requested_by", required=False, default="", allow_blank=True)
 
 
+class WaivedBody(StrictSerializer):
+    """A waiver that is in force there; `whyNot` says why it would not serve, and is empty where it would."""
+
+    waiverId = Identifier(source="id")
+    template = Text(source="template_name")
+    workflowId = Text(source="workflow_id")
+    release = Text(source="release_name")
+    expiresAt = Moment(source="expires_at")
+    neverFor = Words(source="never_for", child=Text())
+    serves = Flag()
+    whyNot = Text(source="why_not", allow_blank=True, max_length=2000)
+
+
 class ExplanationBody(StrictSerializer):
-    """What the policy would answer, by which rule, and who could decide."""
+    """What the policy would answer, by which rule, who could decide, and what was approved in advance."""
 
     revision = Text(source="policy.revision")
     actionClass = Choice(source="action_class", choices=ActionClass.choices)
@@ -233,6 +246,8 @@ class ExplanationBody(StrictSerializer):
     expiryHours = serializers.SerializerMethodField()
     validHours = serializers.SerializerMethodField()
     whoMayDecide = CandidateBody(source="candidates", many=True)
+    inAdvance = Text(source="advance", allow_blank=True)
+    waivers = WaivedBody(source="waived", many=True)
 
     def get_expiryHours(self, told: Any) -> float:
         return float(told.verdict.expires_in.total_seconds() / 3600)

@@ -1,5 +1,6 @@
 """Waivers over HTTP: the list, one of them, and the way to end it."""
 
+from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -9,8 +10,9 @@ from rest_framework.response import Response
 
 from approvals.commands import revoke_waiver
 from approvals.models import MAX_REASON
-from approvals.selectors import viewing_waivers, waiver_view, waivers, with_uses
+from approvals.selectors import others_in_force, viewing_waivers, waiver_view, waivers, with_uses
 from approvals.states import ActionClass, WaiverState
+from factory.context import Context
 from factory.rest.pages import page
 from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
 from factory.rest.views import HouseView
@@ -45,6 +47,21 @@ class WaiverBody(StrictSerializer):
     version = Whole()
 
 
+class OtherWaiverBody(StrictSerializer):
+    """Another waiver of the same template and release that holds now in one of the environments."""
+
+    waiverId = Identifier(source="id")
+    environments = serializers.ListField(child=Text())
+    expiresAt = Moment(source="expires_at")
+    deciders = serializers.ListField(child=Text())
+
+
+class WaiverDetailBody(WaiverBody):
+    """A waiver with the others that serve beside it: revoking one leaves them in force."""
+
+    othersInForce = OtherWaiverBody(source="others", many=True)
+
+
 class WaiverFilter(StrictSerializer):
     """Which waivers to list. `state` is the recorded one: the end of a time is recorded within minutes."""
 
@@ -69,27 +86,40 @@ class WaiverList(HouseView):
         with self.reading():
             rows = with_uses(waivers(self.ctx).filter(**wanted))
             view = viewing_waivers()
-            render = lambda row: WaiverBody(view(row)).data  # noqa: E731
-            return Response(page(rows, request, key=("requested_at", "id"), render=render))
+            return Response(
+                page(
+                    rows,
+                    request,
+                    key=("requested_at", "id"),
+                    render=lambda row: WaiverBody(view(row)).data,
+                )
+            )
 
 
 class WaiverDetail(HouseView):
     operation = {"GET": "ReadWaiver"}
 
-    @extend_schema(summary="Read a waiver", responses=WaiverBody)
+    @extend_schema(summary="Read a waiver", responses=WaiverDetailBody)
     def get(self, request: Request, waiver_id: UUID) -> Response:
         """One waiver; what exactly was signed is the proposal of its approval."""
         with self.reading():
-            return Response(WaiverBody(waiver_view(self.ctx, waiver_id)).data)
+            return Response(_whole(self.ctx, waiver_id))
 
 
 class WaiverRevoke(HouseView):
     operation = {"POST": "RevokeWaiver"}
 
-    @extend_schema(summary="Revoke a waiver", request=RevokeBody, responses=WaiverBody)
+    @extend_schema(summary="Revoke a waiver", request=RevokeBody, responses=WaiverDetailBody)
     def post(self, request: Request, waiver_id: UUID) -> Response:
-        """End it at once, or withdraw it before it is decided. From then on people are asked."""
+        """End it at once, or withdraw it before it is decided. People are asked again, unless one of
+        `othersInForce` still serves."""
         reason = RevokeBody.parse(request.data)["reason"]
         _, headers = self.do(request, revoke_waiver, waiver_id=waiver_id, reason=reason)
         with self.reading():
-            return Response(WaiverBody(waiver_view(self.ctx, waiver_id)).data, headers=headers)
+            return Response(_whole(self.ctx, waiver_id), headers=headers)
+
+
+def _whole(ctx: Context, waiver_id: UUID) -> dict[str, Any]:
+    view = waiver_view(ctx, waiver_id)
+    around = {name: getattr(view, name) for name in view.__slots__} | {"others": others_in_force(view)}
+    return dict(WaiverDetailBody(around).data)

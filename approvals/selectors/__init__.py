@@ -15,7 +15,7 @@ from approvals.selectors.eligibility import (
     votes_judged,
     who_may_decide,
 )
-from approvals.selectors.explaining import Explanation, explain
+from approvals.selectors.explaining import Explanation, Waived, explain
 from approvals.selectors.policies import (
     asks_at_the_limit,
     current_policy,
@@ -25,6 +25,7 @@ from approvals.selectors.policies import (
     policy_named,
     policy_revision,
     policy_revisions,
+    slugs_of_tenant,
     spend_threshold,
 )
 from approvals.selectors.requests import (
@@ -58,11 +59,14 @@ from approvals.selectors.visibility import may_see_proposal, mine, reachable, re
 from approvals.selectors.waivers import (
     WaiverView,
     deciders_of,
+    is_enough,
+    others_in_force,
     view_of_waiver,
     viewing_waivers,
     waiver_view,
     waivers,
     waivers_of_template,
+    why_not_serving,
     with_uses,
 )
 
@@ -76,6 +80,7 @@ __all__ = [
     "ProposalView",
     "Right",
     "Verdict",
+    "Waived",
     "WaiverView",
     "approval",
     "approval_view",
@@ -97,9 +102,11 @@ __all__ = [
     "explain",
     "genuine",
     "involved_in",
+    "is_enough",
     "known_class",
     "may_see_proposal",
     "mine",
+    "others_in_force",
     "pending_of_run",
     "policy_named",
     "policy_revision",
@@ -114,6 +121,7 @@ __all__ = [
     "right_of",
     "right_to_decide",
     "runs_of_approvals",
+    "slugs_of_tenant",
     "spend_threshold",
     "unused_approved",
     "valid_until",
@@ -126,5 +134,6 @@ __all__ = [
     "waivers",
     "waivers_of_template",
     "who_may_decide",
+    "why_not_serving",
     "with_uses",
 ]

@@ -15,6 +15,7 @@ from approvals.states import ActionClass
 from factory import reloading
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, NotFound
+from projects import selectors as projects
 
 
 def policy_revisions() -> QuerySet[PolicyRevision]:
@@ -48,6 +49,11 @@ def policy_named(revision: str) -> PolicyView:
     if row is None:
         raise NotFound(f"There is no policy revision {revision} here.")
     return policy_view(row)
+
+
+def slugs_of_tenant() -> list[str]:
+    """The environments that rules are about, in whatever project: what two revisions are compared over."""
+    return sorted({one.slug for one in projects.environments(None)})
 
 
 def evaluate(policy: PolicyView, action_class: str, environment_slug: str | None) -> Verdict:

@@ -1,6 +1,6 @@
 """Reads of waivers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -11,9 +11,10 @@ from django.db.models.functions import Coalesce
 
 from approvals.errors import WaiverNotFound
 from approvals.models import ApprovalRequest, Waiver
-from approvals.selectors.requests import votes_of
+from approvals.policy.evaluation import Verdict
+from approvals.selectors.requests import genuine, votes_of
 from approvals.selectors.views import ApprovalView
-from approvals.states import WaiverState
+from approvals.states import ApprovalState, SubjectType, WaiverState
 from factory import clock
 from factory.context import Context
 from projects import selectors as projects
@@ -103,6 +104,61 @@ def viewing_waivers() -> Callable[[Waiver], WaiverView]:
         return {place.id: place.slug for place in projects.environments(project_id)}
 
     return lambda row: _view(row, places(row.project_id), at)
+
+
+def others_in_force(row: Waiver | WaiverView) -> list[WaiverView]:
+    """The other waivers of the same template and release that hold now in one of its environments."""
+    rows = Waiver.objects.filter(
+        template_id=row.template_id,
+        release_id=row.release_id,
+        project_id=row.project_id,
+        environment_ids__overlap=list(row.environment_ids),
+        state=WaiverState.ACTIVE,
+        expires_at__gt=clock.now(),
+    ).exclude(pk=row.id)
+    return [view_of_waiver(one) for one in with_uses(rows).order_by("-expires_at", "id")[:20]]
+
+
+def waivers_in_force(project_id: UUID, environment_id: UUID) -> list[Waiver]:
+    """The rows of those that hold now in an environment, which last longest first; for this app's rooms."""
+    rows = Waiver.objects.filter(
+        project_id=project_id,
+        environment_ids__contains=[environment_id],
+        state=WaiverState.ACTIVE,
+        expires_at__gt=clock.now(),
+    )
+    return list(rows.order_by("-expires_at", "id")[:50])
+
+
+def why_not_serving(waiver: Waiver, verdict: Verdict, asking: Collection[str], at: datetime) -> str:
+    """Why a waiver answers no question that falls under a verdict and is asked by these people; else empty.
+
+    What the question is about (template, release, environment) is compared by the caller.
+    Raises `ProposalCorrupted`.
+    """
+    if not waiver.in_force(at):
+        return "its time is over."
+    given = ApprovalRequest.objects.select_related("proposal").get(pk=waiver.approval_id)
+    about = (given.subject_type, given.subject_id, given.state)
+    if about != (SubjectType.WAIVER, waiver.id, ApprovalState.APPROVED):
+        return "nobody has approved it."
+    genuine(given.proposal, given.proposal_hash)
+    if not is_enough(given.approver_roles, given.quorum, verdict):
+        return f"it was decided by {given.approver_rule}, and here it takes {verdict.approver_rule}."
+    if not _people(asking).isdisjoint(_people(waiver.never_for)):
+        return "it never serves runs of who asked for it or gave it."
+    return ""
+
+
+def is_enough(roles: Collection[str], quorum: int, verdict: Verdict) -> bool:
+    """Whether a yes under these words is one under the verdict's: no role beside its, no fewer people."""
+    return bool(roles) and set(roles) <= set(verdict.roles) and quorum >= verdict.quorum
+
+
+def _people(subjects: Iterable[str]) -> set[str]:
+    """Subjects with who answers for them now; people are compared, not accounts."""
+    named = set(subjects) - {""}
+    return named | {projects.person_of(subject) for subject in named}
 
 
 def deciders_of(view: ApprovalView) -> set[str]:

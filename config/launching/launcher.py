@@ -6,7 +6,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -43,6 +43,14 @@ class Installation:
     stopping: threading.Event
     result: dict[str, Any] = field(default_factory=dict)
     """What the tour found, for the last line of `demo`."""
+
+
+def mail_in_words(environment: Mapping[str, str]) -> str:
+    """How people are told of requests: by which mail server, or by none."""
+    host = environment.get("FACTORY_EMAIL_HOST", "").strip()
+    if host:
+        return f"through {host}:{environment.get('FACTORY_EMAIL_PORT', '587')}"
+    return "none is sent, FACTORY_EMAIL_HOST names no mail server"
 
 
 class Interrupted(Exception):
@@ -92,6 +100,7 @@ class Launcher:
         self.terminal.part("web", f"{plan.web_url}/admin/", self._since())
         logs = short(self.options.home / "log")
         self.terminal.part("workers", f"{plan.worker_url}, logs in {logs}", self._since())
+        self.terminal.part("e-mail", mail_in_words(os.environ))
         return Installation(self.options, plan, world, self.terminal, self._stopping)
 
     def _plan(self, found: dict[str, str]) -> Plan:

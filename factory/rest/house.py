@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import structlog
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -20,6 +21,8 @@ from factory.rest.problems import catalogue, problem_of
 from factory.telemetry.setup import exposition
 
 log = structlog.get_logger(__name__)
+
+NO_MAIL_SERVER = "Not sent to anybody: FACTORY_EMAIL_HOST names no mail server."
 
 
 @require_safe
@@ -59,6 +62,11 @@ CHECKS: dict[str, Callable[[], str]] = {
 }
 
 
+def notes() -> dict[str, str]:
+    """What is switched off by how the installation is set up: nothing waits for it; people should know."""
+    return {} if settings.FACTORY_EMAIL_ON else {"email": NO_MAIL_SERVER}
+
+
 def readiness() -> dict[str, str]:
     """Each thing that requests need, and how it is."""
     found = {}
@@ -76,7 +84,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """200 when the process can do its work; 503 with what is missing."""
     found = readiness()
     ready = all(state == "ok" for state in found.values())
-    body = {"status": "ready" if ready else "not ready", "checks": found}
+    body = {"status": "ready" if ready else "not ready", "checks": found, "notes": notes()}
     headers = {"Cache-Control": "no-store"} | ({} if ready else {"Retry-After": "2"})
     return JsonResponse(body, status=200 if ready else 503, headers=headers)
 

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -44,6 +45,7 @@ class NotificationAdmin(Mine, HouseAdmin[Notification]):
     """Messages to people, and how each fares: tried for a day, then set aside until somebody retries."""
 
     view_operation = "ListNotifications"
+    list_before_template = "notifications/list_about.html"
     list_display = ("what", "status", "subject", "way", "attempts", "last_error", "since", "request_id")
     list_display_links = None
     list_filter = (FateFilter, "medium", "notice__kind")
@@ -55,6 +57,10 @@ class NotificationAdmin(Mine, HouseAdmin[Notification]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Notification]:
         return notifications_of(context_of(request))
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        more = {**(extra_context or {}), "email_on": settings.FACTORY_EMAIL_ON}
+        return super().changelist_view(request, more)
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from approvals.operations import cancel_pending
+from approvals.operations import cancel_pending, end_waivers_of
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
@@ -22,9 +22,10 @@ def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason:
     """Take no new submissions for a release; runs that pinned it still load it. Returns the state.
 
     What becomes of those runs the in-flight policy says: `drain` lets them finish, `block` fails them and
-    `cancel` cancels them, which the app above does on hearing of it. Guards: Published; no alias names it;
-    an in-flight policy that is offered; a reason. Emits: AssetReleaseDeprecated. Errors: InvalidInput,
-    InFlightNotOffered, ReleaseNotFound, ReleaseNotInState, AliasInUse.
+    `cancel` cancels them, which the app above does on hearing of it; with these two no run is left that could
+    rest on a waiver for it, and its waivers end. Guards: Published; no alias names it;
+    an in-flight policy that is offered; a reason. Emits: AssetReleaseDeprecated, WaiverChanged. Errors:
+    InvalidInput, InFlightNotOffered, ReleaseNotFound, ReleaseNotInState, AliasInUse.
     """
     _check(in_flight, reason)
     release = _locked_in(ctx, release_id, {ReleaseState.PUBLISHED})
@@ -41,6 +42,8 @@ def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason:
         reason=reason.strip(),
     )
     record(ctx, release, "Deprecated", told)
+    if in_flight != InFlight.DRAIN:
+        end_waivers_of(ctx, release_id=release.id, reason=f"The release was deprecated: {reason.strip()}")
     audit(ctx, "DeprecateRelease", subject=f"release:{release.id}", reason=reason, stream=release.id)
     return str(release.state)
 
@@ -51,9 +54,10 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
 
     Runs that rest on it, also through another release, finish (`drain`), fail (`block`) or are cancelled
     (`cancel`); whatever they have not loaded yet is refused to them, and every authorization.
-    A review that is under way is cancelled; aliases that name it resolve no more until they move.
+    A review that is under way is cancelled, waivers for it end, and aliases that name it resolve no more
+    until they move.
     Guards: InReview, Published or Deprecated; an in-flight policy that is offered; a reason.
-    Emits: AssetReleaseRevoked. Errors: InvalidInput, InFlightNotOffered, ReleaseNotFound,
+    Emits: AssetReleaseRevoked, WaiverChanged. Errors: InvalidInput, InFlightNotOffered, ReleaseNotFound,
     ReleaseNotInState.
     """
     _check(in_flight, reason)
@@ -73,6 +77,7 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
     record(ctx, release, "Revoked", told)
     if reviewed:
         cancel_pending(ctx, subject=release.id, cause="SubjectWithdrawn")
+    end_waivers_of(ctx, release_id=release.id, reason=f"The release was revoked: {reason.strip()}")
     audit(ctx, "RevokeRelease", subject=f"release:{release.id}", reason=reason, stream=release.id)
     return str(release.state)
 

@@ -38,7 +38,8 @@ def request_waiver(
     author cannot decide it. Emits `WaiverChanged`, `ApprovalRequested`. Errors:
     `TemplateNotFound`, `TemplateRetired`, `ProjectNotActive`, `ReleaseNotPublished`, `UnknownWorkflow`,
     `NothingToWaive` (422), `InvalidInput`, `PolicyDenied`, `WaiverNeverServes` (422: in a named environment
-    the policy denies such writes, allows them, or asks for other roles or more people than decide this).
+    the policy denies such writes, allows them, or asks for other roles or more people than decide this),
+    `WaiverPending` (409: the same is asked for already).
     """
     template = _template(ctx, template_id)
     release = registry.resolve(template.workflow_id, release_id=release_id)

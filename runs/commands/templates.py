@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 import approvals.operations as approvals
 import registry.selectors as registry
 from approvals.selectors import current_policy
@@ -13,7 +11,7 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
-from factory.locking import lock
+from factory.locking import lock, one_at_a_time
 from factory.reasons import reasoned
 from factory.recording import audit, record
 from projects.operations import lock_active_project, lock_project
@@ -36,7 +34,7 @@ def create_run_template(ctx: Context, *, content: Any) -> str:
     wanted = parse_template(content)
     project = lock_active_project(ctx)
     _check(ctx, wanted)
-    _one_at_a_time(ctx, wanted.name)
+    one_at_a_time("runs.template", ctx.tenant_id, project.id, wanted.name)
     held = RunTemplate.objects.filter(project_id=project.id, name=wanted.name, state=TemplateState.ACTIVE)
     if held.exists():
         raise TemplateNameTaken(f"Retire the run template {wanted.name} first, or choose another name.")
@@ -73,13 +71,6 @@ def retire_run_template(ctx: Context, *, template_id: UUID, reason: str) -> None
     record(ctx, row, "RetireRequested", _changed(ctx, row))
     audit(ctx, "RetireRunTemplate", subject=f"run-template:{row.id}", reason=reason, stream=row.id)
     approvals.end_waivers_of(ctx, template_id=row.id, reason=f"The template was retired: {reason}")
-
-
-def _one_at_a_time(ctx: Context, name: str) -> None:
-    """Two who choose one name at once: the second one hears that it is taken."""
-    with connection.cursor() as cursor:
-        key = f"runs.template:{ctx.tenant_id}:{ctx.project_id}:{name}"
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
 
 
 def _check(ctx: Context, wanted: NewTemplate) -> None:

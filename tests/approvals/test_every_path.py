@@ -194,6 +194,12 @@ def test_the_terminal_shows_before_it_decides(asker):
         stdout=done,
     )
     assert json.loads(done.getvalue())["state"] == "Approved"
+    other, observer = asker.again().ask(), [*where[:-1], w.observer.actor.subject]
+    for words in ([], ["--json"], ["--break-glass"]):
+        looked = StringIO()
+        with pytest.raises(CommandError, match="You may not decide"):
+            call_command("approve", str(other.id), *observer, *words, stdout=looked)
+        assert "--seen-version" not in looked.getvalue()
     with pytest.raises(CommandError, match="no member"):
         call_command("approve", str(view.id), *where[:-1], "nobody@else.test")
 

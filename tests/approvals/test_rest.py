@@ -323,6 +323,8 @@ def test_explains(asker):
         "onExpiry": "fail",
         "expiryHours": 72.0,
         "validHours": 24.0,
+        "inAdvance": "No waiver serves: production is never approved in advance.",
+        "waivers": [],
     }
     (own,) = [one for one in people if one["subject"] == requester]
     assert (own["mayDecide"], "never decides on it" in own["whyNot"]) == (False, True)

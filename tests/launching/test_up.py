@@ -23,6 +23,7 @@ def test_ctrl_c_stops_everything_and_the_next_one_goes_on_with_the_same_data(
     home: Path, launch: Launcher
 ) -> None:
     first = launch().wait_ready()
+    first.wait_said("e-mail +none is sent, FACTORY_EMAIL_HOST names no mail server", seconds=5)
     assert httpx.get(f"http://127.0.0.1:{first.port}/healthz").status_code == 200
     assert httpx.get(f"http://127.0.0.1:{first.port}/readyz").status_code == 200
     kept = (home / "secrets" / "password-reviewer@demo.test").read_text()

@@ -59,7 +59,7 @@ def test_ones_own_page_changes_ones_own_and_shows_no_secret(asker, chat, monkeyp
     assert "pager" not in browser.get(MINE).content.decode()
 
 
-def test_what_did_not_arrive_is_seen_and_sent_again_by_who_may(asker, chat):
+def test_what_did_not_arrive_is_seen_and_sent_again_by_who_may(asker, chat, settings):
     w = asker.world
     gotify(w.reviewer, chat)
     asker.ask()
@@ -73,6 +73,10 @@ def test_what_did_not_arrive_is_seen_and_sent_again_by_who_may(asker, chat):
     first = operator.get("/admin/").content.decode()
     assert "Messages that did not arrive" in first
     listed = operator.get(f"{LIST}?state=Set+aside").content.decode()
+    assert "Nobody is told by e-mail" not in listed
+    settings.FACTORY_EMAIL_ON = False
+    assert "Nobody is told by e-mail" in operator.get(LIST).content.decode()
+    settings.FACTORY_EMAIL_ON = True
     for word in (row.subject, "The service answered 503.", "a channel (gotify)", "11", "Set aside"):
         assert word in listed
     assert str(row.id) not in operator.get(f"{LIST}?state=Waiting").content.decode()

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 
 from factory.identity.issuer import jwks
@@ -28,6 +29,16 @@ def test_is_ready_with_database_migrations_and_broker(browser):
         200,
         {"database": "ok", "migrations": "ok", "broker": "ok"},
     )
+
+
+def test_says_that_no_mail_is_sent_and_is_ready_all_the_same(browser, settings):
+    settings.FACTORY_EMAIL_ON = False
+    silent = browser.get("/readyz")
+    assert (silent.status_code, "names no mail server" in silent.json()["notes"]["email"]) == (200, True)
+    assert "notifications.W001" in [one.id for one in run_checks(include_deployment_checks=True)]
+    settings.FACTORY_EMAIL_ON = True
+    assert browser.get("/readyz").json()["notes"] == {}
+    assert "notifications.W001" not in [one.id for one in run_checks(include_deployment_checks=True)]
 
 
 def test_says_what_it_lacks(browser, monkeypatch):

@@ -62,7 +62,7 @@ def test_a_template_its_waiver_and_a_run_from_both(tenant_id: str) -> None:
     assert reviewer.get(f"/factory/runs/{run_id}").json()["templateId"] == kind
 
     [listed] = reviewer.get(f"/factory/waivers?state=Active&templateId={kind}").json()["items"]
-    assert listed == reviewer.get(page).json()
+    assert listed | {"othersInForce": []} == reviewer.get(page).json()
     assert (listed["uses"], listed["environments"], listed["deciders"]) == (
         1,
         ["staging"],

@@ -44,7 +44,7 @@ class Command(BaseCommand):
         )
         version, proposal_hash = options["seen_version"], options["proposal_hash"]
         if version is None or proposal_hash is None:
-            self._show(ctx, options["approval"], as_json=options["json"])
+            self._show(ctx, options)
             return
         try:
             view = decide_approval(
@@ -60,25 +60,31 @@ class Command(BaseCommand):
             raise CommandError(f"{refusal.title}. {refusal.detail}") from refusal
         self._tell(view, as_json=options["json"])
 
-    def _show(self, ctx: Context, approval_id: UUID, *, as_json: bool) -> None:
-        """What would be decided, and how to say it: nothing is, before it has been read."""
+    def _show(self, ctx: Context, options: dict[str, Any]) -> None:
+        """What would be decided, and how to say it: nothing is, before it has been read.
+
+        Who may not decide on what waits reads it all the same, and the command fails with the reason.
+        """
         with reading(ctx):
-            row = selectors.visible(ctx).filter(pk=approval_id).first()
+            row = selectors.visible(ctx).filter(pk=options["approval"]).first()
             if row is None:
                 raise CommandError("There is no such approval here.")
             view = selectors.approval_view(row)
-            no = selectors.refusal_for(ctx, view)
+            no = selectors.refusal_for(ctx, view, break_glass=options["break_glass"])
             content = selectors.proposal(view.id).content if selectors.may_see_proposal(ctx, view) else None
-        if as_json:
+        if options["json"]:
             told = self._facts(view) | {"proposal": content, "whyNot": no.detail if no else ""}
             self.stdout.write(json.dumps(told))
-            return
+        else:
+            self._read_out(view, content, may_decide=no is None)
+        if no is not None and view.is_pending:
+            raise CommandError(f"You may not decide: {no.detail}")
+
+    def _read_out(self, view: ApprovalView, content: dict[str, Any] | None, *, may_decide: bool) -> None:
         self.stdout.write(f"{view.action_class}: {seen(view.summary)} ({view.state})")
         self.stdout.write(f"asked by {view.requested_by}, until {view.expires_at:%Y-%m-%d %H:%M:%S} UTC")
         self.stdout.write(_readable(content) if content is not None else "Its content is not for you.")
-        if no is not None:
-            self.stdout.write(f"You may not decide: {no.detail}")
-        elif view.is_pending:
+        if may_decide and view.is_pending:
             seen_here = f"--seen-version {view.version} --proposal-hash {view.proposal_hash}"
             self.stdout.write(f"To decide on exactly this: {seen_here}")
 

@@ -11,6 +11,7 @@ from approvals import selectors
 from approvals.commands import publish_policy_revision
 from approvals.policy import document as documents
 from approvals.policy.comparing import compare
+from approvals.policy.loosening import loosened
 from approvals.states import ActionClass, Effect
 from factory.admin.show import seen, span
 from factory.context import Context
@@ -70,11 +71,14 @@ class Command(BaseCommand):
         authorize(ctx, "ReadPolicyRevision")
         with reading(ctx):
             before, after = (selectors.policy_named(options[key]) for key in ("before", "after"))
+            weaker = loosened(before.document, after.document, selectors.slugs_of_tenant())
         found = compare(before.document, after.document)
         for one in found:
             self.stdout.write(seen(f"{one.place}\n  - {one.before}\n  + {one.after}"))
         if not found:
             self.stdout.write("They say the same.")
+        if weaker:
+            self.stdout.write(seen("\n".join(["What is looser, or lost:", *(f"  {one}" for one in weaker)])))
 
     def _explain(self, ctx: Context, options: dict[str, Any]) -> None:
         authorize(ctx, "EvaluatePolicy")
@@ -93,11 +97,16 @@ class Command(BaseCommand):
             return
         waits = span(verdict.expires_in.total_seconds())
         self.stdout.write(f"decided by {verdict.approver_rule}; waits {waits}, then {verdict.on_expiry}")
-        for one in told.candidates:
-            why = "may decide" if one.may_decide else one.why_not
-            self.stdout.write(seen(f"  {one.subject} ({', '.join(one.roles)}): {why}"))
-        if not any(one.may_decide for one in told.candidates):
+        for who in told.candidates:
+            why = "may decide" if who.may_decide else who.why_not
+            self.stdout.write(seen(f"  {who.subject} ({', '.join(who.roles)}): {why}"))
+        if not any(who.may_decide for who in told.candidates):
             self.stdout.write("Nobody could decide now: the request would wait until it expires.")
+        self.stdout.write(told.advance)
+        for one in told.waived:
+            self.stdout.write(seen(f"  waiver {one.id} of {one.template_name} with {one.release_name}"))
+            serves = f"serves all but runs of {', '.join(one.never_for)}"
+            self.stdout.write(seen(f"    until {one.expires_at:%Y-%m-%d %H:%M} UTC: {one.why_not or serves}"))
 
     def _publish(self, ctx: Context, options: dict[str, Any]) -> None:
         try:

@@ -1,0 +1,119 @@
+"""What a policy revision lets through that the one before it did not, in words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from approvals.policy.evaluation import Verdict, evaluate
+from approvals.policy.patterns import ANYWHERE, matches
+from approvals.states import ActionClass, Effect, OnExpiry
+
+ELSEWHERE = "any other environment"
+NOWHERE = "no environment"
+_UNNAMED = "zz-no-rule-names-this"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An environment to ask about, and how it is called in a sentence."""
+
+    slug: str | None
+    name: str
+
+
+def loosened(
+    before: Mapping[str, Any], after: Mapping[str, Any], environments: Sequence[str] = ()
+) -> list[str]:
+    """Every way in which `after` is weaker, a sentence for each; empty where it is as strict everywhere.
+
+    Rules are judged by what they answer, together, about each class in the environments that there are, in
+    one that fits each pattern, and in any other. A model profile that is gone is told too: runs that name
+    it are refused from now on.
+    """
+    places = _places(before, after, environments)
+    return [
+        *_money(before, after),
+        *_profiles(before, after),
+        *_limits(before, after),
+        *_rules(before, after, places),
+    ]
+
+
+def _money(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    old, new = before.get("spend", {}), after.get("spend", {})
+    least, most = old.get("thresholdUsd"), new.get("thresholdUsd")
+    if least is not None and most is None:
+        yield f"The money of a run is nobody's decision any more: before, above {least} USD it was."
+    elif least is not None and most > least:
+        yield f"The money of a run is a person's decision above {most} USD only, before above {least} USD."
+    if old.get("onLimit", "fail") == "fail" and new.get("onLimit") == "ask":
+        yield "A run that has used all it may cost asks for more; before, it failed."
+
+
+def _profiles(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    old, new = set(before["modelProfiles"]), set(after["modelProfiles"])
+    if new - old:
+        yield f"Runs may ask for {_listed(new - old)} as well (model profiles)."
+    if old - new:
+        yield f"Runs may not ask for {_listed(old - new)} any more (model profiles): they are refused."
+
+
+def _limits(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    for name, unit in (("maxCostUsd", "USD"), ("maxMinutes", "minutes")):
+        old, new = before["defaults"][name], after["defaults"][name]
+        if new > old:
+            yield f"A run that names no limits gets {new} {unit} ({name}), before {old}."
+
+
+def _rules(before: Mapping[str, Any], after: Mapping[str, Any], places: Sequence[_Place]) -> Iterator[str]:
+    for action_class in ActionClass:
+        said: dict[str, list[str]] = {}
+        for place in places:
+            old, new = (evaluate(document, action_class, place.slug) for document in (before, after))
+            for words in _weaker(old, new):
+                said.setdefault(words, []).append(place.name)
+        for words, names in said.items():
+            where = "everywhere" if len(names) == len(places) else f"in {', '.join(names)}"
+            yield f"{action_class} {where}: {words}."
+
+
+def _weaker(old: Verdict, new: Verdict) -> Iterator[str]:
+    if new.effect.strictness < old.effect.strictness:
+        yield f"{new.effect}, before {old.effect}"
+    if not old.effect == new.effect == Effect.REQUIRE_APPROVAL:
+        return
+    if set(new.roles) - set(old.roles):
+        yield f"decided by {' or '.join(new.roles)}, before by {' or '.join(old.roles) or 'nobody'}"
+    if new.quorum < old.quorum:
+        yield f"{_many(new.quorum)} decides, before {_many(old.quorum)}"
+    for words, later, sooner in (
+        ("a request waits", new.expires_in, old.expires_in),
+        ("an approval is valid for", new.valid_for, old.valid_for),
+    ):
+        if later > sooner:
+            yield f"{words} {later.total_seconds() / 3600:g} h, before {sooner.total_seconds() / 3600:g} h"
+    if old.on_expiry == OnExpiry.FAIL and new.on_expiry == OnExpiry.RE_REQUEST:
+        yield "what nobody answers is asked once more, before it failed"
+
+
+def _many(quorum: int) -> str:
+    return "one person" if quorum == 1 else f"a quorum of {quorum}"
+
+
+def _places(before: Mapping[str, Any], after: Mapping[str, Any], environments: Sequence[str]) -> list[_Place]:
+    """Where to look: in none, in each that there is, in one for each pattern that none fits, in any other."""
+    real = sorted(set(environments))
+    patterns = {
+        rule.get("environment", ANYWHERE) for document in (before, after) for rule in document["rules"]
+    } - {ANYWHERE}
+    unmet = sorted(one for one in patterns if not any(matches(one, slug) for slug in real))
+    return [
+        _Place(None, NOWHERE),
+        *(_Place(slug, slug) for slug in real),
+        *(_Place(one.replace("*", "").replace("?", "x") or "x", one) for one in unmet),
+        _Place(_UNNAMED, ELSEWHERE),
+    ]
+
+
+def _listed(words: set[str]) -> str:
+    return ", ".join(sorted(words))

@@ -1,0 +1,87 @@
+"""What a new policy revision lets through that the one before did not is said in words."""
+
+from typing import Any
+
+import pytest
+
+from approvals.commands import publish_policy_revision
+from approvals.policy import document as documents
+from approvals.policy.loosening import loosened
+from approvals.selectors import policy_named
+from factory.tenancy import reading
+from tests.support.approvals import asking
+
+DEFAULT = documents.platform_default()
+STRICT: dict[str, Any] = {
+    **DEFAULT,
+    "rules": [
+        {"actionClass": "sandbox", "effect": "deny"},
+        {"actionClass": "external", "environment": "live-*", "effect": "deny"},
+        {
+            "actionClass": "production",
+            "effect": "require-approval",
+            "roles": ["WorkspaceAdmin"],
+            "quorum": 2,
+            "expiryHours": 4,
+            "validHours": 1,
+        },
+    ],
+    "spend": {"thresholdUsd": 100, "onLimit": "fail"},
+}
+
+
+def changed(**members: Any) -> dict[str, Any]:
+    return {**STRICT, **members}
+
+
+def test_what_is_as_strict_or_stricter_says_nothing() -> None:
+    assert loosened(STRICT, STRICT, ["staging"]) == []
+    more = [*STRICT["rules"], {"actionClass": "external", "effect": "deny"}]
+    stricter = changed(rules=more, spend={"thresholdUsd": 5}, defaults={"maxCostUsd": 1, "maxMinutes": 1})
+    assert loosened(STRICT, stricter, ["staging"]) == []
+
+
+@pytest.mark.requirement("POL-06")
+def test_every_way_to_be_looser_is_told() -> None:
+    without_threshold = loosened(STRICT, changed(spend={"onLimit": "ask"}))
+    assert without_threshold == [
+        "The money of a run is nobody's decision any more: before, above 100 USD it was.",
+        "A run that has used all it may cost asks for more; before, it failed.",
+    ]
+    higher = changed(spend={"thresholdUsd": 200}, defaults={"maxCostUsd": 50, "maxMinutes": 60})
+    assert loosened(STRICT, higher) == [
+        "The money of a run is a person's decision above 200 USD only, before above 100 USD.",
+        "A run that names no limits gets 50 USD (maxCostUsd), before 5.",
+    ]
+    assert loosened(STRICT, changed(modelProfiles=["big"])) == [
+        "Runs may ask for big as well (model profiles).",
+        "Runs may not ask for code-agent any more (model profiles): they are refused.",
+    ]
+    _, external, production = STRICT["rules"]
+    assert loosened(STRICT, changed(rules=[external, production]), ["staging"]) == [
+        "sandbox everywhere: allow, before deny."
+    ]
+    assert loosened(STRICT, changed(rules=[*STRICT["rules"][:1], production]), ["live-eu", "staging"]) == [
+        "external in live-eu: require-approval, before deny."
+    ]
+    assert loosened(STRICT, changed(rules=[*STRICT["rules"][:1], production]), ["staging"]) == [
+        "external in live-*: require-approval, before deny."
+    ]
+    wide = {"actionClass": "production", "effect": "require-approval", "onExpiry": "re-request"}
+    assert loosened(STRICT, changed(rules=[*STRICT["rules"][:2], wide]), ["staging"]) == [
+        "production everywhere: decided by Reviewer or WorkspaceAdmin, before by WorkspaceAdmin.",
+        "production everywhere: one person decides, before a quorum of 2.",
+        "production everywhere: a request waits 72 h, before 4 h.",
+        "production everywhere: an approval is valid for 24 h, before 1 h.",
+        "production everywhere: what nobody answers is asked once more, before it failed.",
+    ]
+
+
+@pytest.mark.requirement("POL-06")
+def test_the_answer_to_a_publication_carries_what_is_looser(tenant_id: str) -> None:
+    w = asking(tenant_id).world
+    bare = {name: value for name, value in DEFAULT.items() if name != "spend"}
+    word = publish_policy_revision(w.tenant_admin, document=bare)
+    with reading(w.system()):
+        [warning] = policy_named(word).warnings
+    assert warning.startswith("Against r1: The money of a run is nobody's decision any more")
