@@ -126,7 +126,9 @@ class Story:
         self.account = self._account()
         self.kind = template(house)
         self.retired = template(house, "single")
-        self.waivers = [ask_waiver(house, self.kind) for _ in range(3)]
+        one, other = w.environments.values()
+        places = [one], [other], [one, other]
+        self.waivers = [ask_waiver(house, self.kind, environment_ids=ids) for ids in places]
         made = create_webhook(
             w.tenant_admin, url="https://hooks.example.test/x", topics=(), consumer="", description="",
             secret=new_secret(),
