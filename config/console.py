@@ -35,12 +35,14 @@ def _may(operation: str) -> Shown:
     return shown
 
 
-def _entry(title: str, icon: str, page: str) -> dict[str, Any]:
+def _entry(title: str, icon: str, page: str, counts: str = "") -> dict[str, Any]:
+    """A list; `counts` names the number that stands beside it, as the apps declare them."""
     return {
         "title": title,
         "icon": icon,
         "link": reverse_lazy(f"admin:{page}"),
         "permission": _opens(page),
+        "counts": counts,
     }
 
 
@@ -81,11 +83,11 @@ NAVIGATION = [
     _group(
         "Work",
         HOME,
-        _entry("Approvals", "inbox", "approvals_approvalrequest_changelist"),
+        _entry("Approvals", "inbox", "approvals_approvalrequest_changelist", "approvals"),
         _entry("Runs", "play_circle", "runs_run_changelist"),
         _entry("Run templates", "content_copy", "runs_runtemplate_changelist"),
-        _entry("Needs an operator", "help", "runs_step_changelist"),
-        _entry("Workers", "dns", "runs_worker_changelist"),
+        _entry("Uncertain attempts", "help", "runs_step_changelist", "uncertain"),
+        _entry("Open leases", "timer", "runs_lease_changelist"),
         {
             "title": "My notifications",
             "icon": "notifications",
@@ -110,6 +112,7 @@ NAVIGATION = [
     ),
     _group(
         "Tenant",
+        _entry("Workers", "dns", "runs_worker_changelist"),
         _entry("Projects", "folder", "projects_project_changelist"),
         _entry("Environments", "lan", "projects_environment_changelist"),
         _entry("Settings", "tune", "factory_setting_changelist"),
@@ -131,6 +134,7 @@ NAVIGATION = [
             "icon": "move_to_inbox",
             "link": reverse_lazy("admin:factory_consumers"),
             "permission": _may("ListConsumers"),
+            "counts": "set aside",
         },
         _entry("Notifications", "outgoing_mail", "notifications_notification_changelist"),
     ),

@@ -14,7 +14,13 @@ from factory.rest import house
 APPS = ("projects", "approvals", "registry", "usage", "notifications", "runs")
 
 autodiscover_modules(
-    "admin", "admin.evidence", "admin.events", "admin.settings", "admin.webhooks", register_to=site
+    "admin",
+    "admin.cards",
+    "admin.evidence",
+    "admin.events",
+    "admin.settings",
+    "admin.webhooks",
+    register_to=site,
 )
 
 

@@ -1,7 +1,6 @@
 """Hints: best-effort wake-ups through Redis. Whoever waits also looks by itself."""
 
 import time
-from collections.abc import Callable
 from functools import cache
 
 import redis
@@ -10,8 +9,6 @@ from django.conf import settings
 from django.db import transaction
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-
-from factory.timelimits import TimeIsUp
 
 log = structlog.get_logger("factory.hints")
 
@@ -46,22 +43,7 @@ def channel_name(channel: str) -> str:
 
 def wake(channel: str) -> None:
     """After the commit, tell whoever waits on `channel` that there may be something for them."""
-    once_committed(lambda: publish(channel))
-
-
-def once_committed(hint: Callable[[], object]) -> None:
-    """Run a hint after the commit; what it raises is only noted. Django's own way to do that (`robust`)
-    would note the end of a job's time too, and go on."""
-    transaction.on_commit(lambda: _quietly(hint))
-
-
-def _quietly(hint: Callable[[], object]) -> None:
-    try:
-        hint()
-    except TimeIsUp:
-        raise
-    except Exception:
-        log.exception("hint_failed")
+    transaction.on_commit(lambda: publish(channel), robust=True)
 
 
 def publish(channel: str) -> None:

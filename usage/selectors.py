@@ -15,7 +15,7 @@ from projects.selectors import paused
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.money import ZERO
 from usage.periods import month_of
-from usage.states import FUNDED, ReceiptKind, ReservationState, UsageState
+from usage.states import FUNDED, Account, ReceiptKind, ReservationState, UsageState
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +191,18 @@ def ledger_of(budget_id: UUID) -> QuerySet[LedgerEntry]:
     """The movements of one budget."""
     rows: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(budget_id=budget_id)
     return rows
+
+
+def budgets_now(project_id: UUID | None, today: date) -> QuerySet[Budget]:
+    """The budgets in this scope that cover a day; a project's own before the tenant's."""
+    rows = visible_budgets(project_id).filter(period_start__lte=today, period_end__gt=today)
+    return rows.select_related("project").order_by("project__slug")
+
+
+def spent_by_day(budget_id: UUID) -> dict[date, Decimal]:
+    """What was booked as spent in a budget on each day, in UTC; days without any are left out."""
+    rows = ledger_of(budget_id).filter(account=Account.SPENT).annotate(day=TruncDate("posted_at", tzinfo=UTC))
+    return dict(rows.order_by().values_list("day").annotate(sum=Sum("amount")))
 
 
 def reservations(project_id: UUID | None) -> QuerySet[Reservation]:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from factory.admin.evidence import EvidenceAdmin, way
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import short, span, when
-from factory.admin.site import Card, Item, card, site
+from factory.admin.site import site
 from factory.commanding import Command
 from factory.consumers import (
     INSIDE,
@@ -32,7 +32,6 @@ from factory.models import OutboxEvent
 from factory.tenancy import reading
 
 ITSELF = {"handlers": "the product's own handlers", "streams": "Redis Streams"}
-CARD_SHOWS = 5
 
 
 @admin.register(OutboxEvent, site=site)
@@ -135,16 +134,3 @@ def _lag(each: Consumer) -> str:
 def _told(each: SetAside) -> str:
     of = ITSELF.get(each.kind, each.consumer)
     return f"{of} did not take it in {each.attempts} tries: {each.reason}"
-
-
-@card(order=25)
-def events_set_aside(ctx: Context) -> Card | None:
-    """Only for those who can send again, and only when there is something."""
-    if not may(ctx, "RetryDelivery"):
-        return None
-    found: list[Any] = set_aside(ctx, CARD_SHOWS)
-    if not found:
-        return None
-    url = reverse("admin:factory_consumers")
-    items = tuple(Item(each.topic, url, "set aside", "bad", _told(each)[:200]) for each in found)
-    return Card("Events set aside", items, more_url=url, more_label="All consumers", needs_you=True)

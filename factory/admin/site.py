@@ -1,7 +1,5 @@
-"""The admin site of the house, and what its first page is made of."""
+"""The admin site of the house."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from django.http import HttpRequest
@@ -9,56 +7,11 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
+from factory.admin.first import Card, Item, card, counts_of, first_page, number
 from factory.admin.scope import places_of, switch_place
 from factory.context import Context
-from factory.tenancy import reading
 
-Tone = Literal["plain", "good", "busy", "wait", "doubt", "bad"]
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One line of a card: what it is, where it leads, and what is remarkable about it."""
-
-    title: str
-    url: str = ""
-    state: str = ""
-    tone: Tone = "plain"
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A part of the first page; `empty` says what would stand there."""
-
-    title: str
-    items: tuple[Item, ...] = ()
-    empty: str = ""
-    more_url: str = ""
-    more_label: str = ""
-    needs_you: bool = False
-    figures: tuple[tuple[str, str], ...] = field(default=())
-
-
-Fill = Callable[[Context], Card | None]
-_cards: list[tuple[int, Fill]] = []
-
-
-def card(order: int) -> Callable[[Fill], Fill]:
-    """Declare a card of the first page. It is filled inside a reading transaction; None leaves it out."""
-
-    def declare(fill: Fill) -> Fill:
-        _cards.append((order, fill))
-        return fill
-
-    return declare
-
-
-def cards(ctx: Context) -> Iterable[Card]:
-    """The first page for this person, in order."""
-    with reading(ctx):
-        filled = [fill(ctx) for _, fill in sorted(_cards, key=lambda c: c[0])]
-    return [one for one in filled if one is not None]
+__all__ = ["Card", "HouseSite", "Item", "card", "site"]
 
 
 class HouseSite(UnfoldAdminSite):
@@ -66,7 +19,7 @@ class HouseSite(UnfoldAdminSite):
 
     site_title = "Factory Control Plane"
     site_header = "Factory Control Plane"
-    index_title = "What needs you"
+    index_title = "First page"
 
     def get_urls(self) -> list[URLPattern]:
         own = [path("place/", switch_place, name="switch_place")]
@@ -78,15 +31,27 @@ class HouseSite(UnfoldAdminSite):
         context["place"] = getattr(request, "place", None)
         return context
 
+    def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, Any]]:
+        """The side bar, with the number of what waits beside the entries that name one."""
+        groups: list[dict[str, Any]] = super().get_sidebar_list(request)
+        waiting = counts_of(request)
+        for item in (item for group in groups for item in group["items"]):
+            found = waiting.get(item.get("counts", ""), 0) if item["has_permission"] else 0
+            item["waiting"] = number(found) if found else ""
+        return groups
+
     def has_permission(self, request: HttpRequest) -> bool:
         """Whoever is a member somewhere may enter; what they see there, their roles decide."""
         return bool(request.user.is_active and request.user.is_authenticated)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         ctx: Context | None = getattr(request, "context", None)
-        found = list(cards(ctx)) if ctx is not None else []
-        more = {"cards": found, "member_of_nothing": ctx is None, **(extra_context or {})}
-        return super().index(request, more)
+        more: dict[str, Any] = {"member_of_nothing": ctx is None}
+        if ctx is not None:
+            place = request.place  # type: ignore[attr-defined]  # set by ConsoleScope, with the context
+            since: Literal["hours", "days"] = "days" if request.GET.get("span") == "days" else "hours"
+            more["first"] = first_page(request, ctx, place.project_name or place.tenant_name, since)
+        return super().index(request, more | (extra_context or {}))
 
 
 site = HouseSite(name="admin")

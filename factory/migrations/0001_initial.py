@@ -301,4 +301,16 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(models.F('subscription'), models.F('event'), name='webhook_delivery_once')],
             },
         ),
+        migrations.AddIndex(
+            model_name='outboxevent',
+            index=models.Index(condition=models.Q(('handled_at__isnull', True), ('streamed_at__isnull', True), _connector='OR'), fields=['tenant_id', 'occurred_at'], name='outbox_waiting'),
+        ),
+        migrations.AddIndex(
+            model_name='outboxevent',
+            index=models.Index(condition=models.Q(models.Q(('handle_set_aside_at__isnull', False), ('handled_at__isnull', True)), models.Q(('stream_set_aside_at__isnull', False), ('streamed_at__isnull', True)), _connector='OR'), fields=['tenant_id', 'stream_id'], name='outbox_set_aside'),
+        ),
+        migrations.AddIndex(
+            model_name='webhookdelivery',
+            index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('set_aside_at__isnull', False)), fields=['tenant_id', 'set_aside_at'], name='webhook_set_aside'),
+        ),
     ]

@@ -148,6 +148,17 @@ class OutboxEvent(TenantModel):
                 condition=models.Q(streamed_at__isnull=True),
                 name="outbox_unstreamed",
             ),
+            models.Index(
+                fields=["tenant_id", "occurred_at"],
+                condition=models.Q(handled_at__isnull=True) | models.Q(streamed_at__isnull=True),
+                name="outbox_waiting",
+            ),
+            models.Index(
+                fields=["tenant_id", "stream_id"],
+                condition=models.Q(handle_set_aside_at__isnull=False, handled_at__isnull=True)
+                | models.Q(stream_set_aside_at__isnull=False, streamed_at__isnull=True),
+                name="outbox_set_aside",
+            ),
             models.Index(fields=["tenant_id", "run_id"], name="outbox_by_run"),
             models.Index(fields=["transaction_id"], name="outbox_by_transaction"),
         ]

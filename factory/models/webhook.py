@@ -139,6 +139,11 @@ class WebhookDelivery(TenantModel):
                 condition=models.Q(delivered_at__isnull=True),
                 name="webhook_undelivered",
             ),
+            models.Index(
+                fields=["tenant_id", "set_aside_at"],
+                condition=models.Q(set_aside_at__isnull=False, delivered_at__isnull=True),
+                name="webhook_set_aside",
+            ),
             models.Index(fields=["tenant_id", "created_at"], name="webhook_delivery_by_time"),
         ]
 

@@ -1,10 +1,13 @@
 """`{% load house %}`: the renderings of `factory.admin.show` as filters, and what a page offers."""
 
+from datetime import datetime
 from typing import Any
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from factory.admin import show
+from factory.admin import first, show
 
 register = template.Library()
 FILTERS = (
@@ -25,3 +28,31 @@ def acts_of(context: Any, page: Any, row: Any) -> Any:
 def member(values: Any, name: str) -> Any:
     """A member of a mapping by a name that the page has in a variable; empty where it has none."""
     return values.get(name, "") if values else ""
+
+
+@register.filter
+def px(value: float, more: float = 0) -> str:
+    """A coordinate of a drawing, whatever the language of the page writes numbers like."""
+    return f"{value + more:g}"
+
+
+@register.filter
+def marked(state: str, tone: str) -> SafeString:
+    """A state with the mark of its tone, for whoever sees no colours."""
+    return format_html('<span aria-hidden="true">{}</span>{}', show.MARKS[tone], state)
+
+
+@register.filter
+def ago(since: datetime, now: datetime) -> str:
+    """For how long something has been so."""
+    return show.span((now - since).total_seconds())
+
+
+@register.filter
+def left(ends: datetime, now: datetime) -> str:
+    """How much time is left until then."""
+    seconds = (ends - now).total_seconds()
+    return f"{show.span(seconds)} left" if seconds > 0 else "its time is over"
+
+
+register.filter("bounded", first.number)

@@ -2,32 +2,35 @@
 
 from django.urls import reverse
 
+from factory.admin.first import MOST, Look, Need, Needs, needs
 from factory.admin.show import seen
-from factory.admin.site import Card, Item, card
-from factory.context import Context
 from factory.identity.permissions import may
+from notifications.models import Notification
 from notifications.selectors import set_aside
 
-SHOWS = 5
 
-
-@card(order=26)
-def messages_set_aside(ctx: Context) -> Card | None:
-    """Only for those who can send again, and only when there is something."""
-    if not may(ctx, "RetryNotification") or not may(ctx, "ListNotifications"):
+@needs(50)
+def messages_set_aside(look: Look) -> Needs | None:
+    """Messages that did not arrive, for those who can send them again."""
+    if not may(look.ctx, "RetryNotification") or not may(look.ctx, "ListNotifications"):
         return None
-    found = set_aside(ctx, SHOWS)
-    if not found:
-        return None
-    items = tuple(
-        Item(
-            title=f"{row.notice.kind} for {seen(row.subject)}",
-            url=reverse("admin:notifications_notification_change", args=[row.id]),
-            state="set aside",
-            tone="bad",
-            note=seen(row.error)[:200],
-        )
-        for row in found
+    found = set_aside(look.ctx, MOST + 1)
+    return Needs(
+        items=tuple(_need(row) for row in found[:4]),
+        count=len(found),
+        well="every message to people has arrived",
+        more_url=f"{reverse('admin:notifications_notification_changelist')}?state=Set+aside",
+        more_label="All messages that did not arrive",
     )
-    url = f"{reverse('admin:notifications_notification_changelist')}?state=Set+aside"
-    return Card("Messages that did not arrive", items, more_url=url, more_label="All of them", needs_you=True)
+
+
+def _need(row: Notification) -> Need:
+    return Need(
+        title=f"A message did not reach {seen(row.subject)}",
+        url=reverse("admin:notifications_notification_change", args=[row.id]),
+        state="Set aside",
+        tone="bad",
+        action="Look",
+        since=row.set_aside_at or row.created_at,
+        where=f"{row.notice.kind}, {row.attempts} tries. {seen(row.error)[:160]}",
+    )

@@ -552,4 +552,16 @@ class Migration(migrations.Migration):
             model_name='worker',
             constraint=models.CheckConstraint(condition=models.Q(('drained_by', ''), ('draining_at__isnull', False), _connector='OR'), name='worker_drained_by_somebody'),
         ),
+        migrations.AddIndex(
+            model_name='attempt',
+            index=models.Index(condition=models.Q(('approval_id__isnull', True), ('settled_at__isnull', False)), fields=['tenant_id', 'settled_at'], include=('dispatched_at', 'run'), name='attempt_settled'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(condition=models.Q(('finished_at__isnull', False)), fields=['tenant_id', 'finished_at'], include=('project', 'state', 'failure_class'), name='run_ended'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(fields=['tenant_id', 'requester_person', '-created_at', '-id'], name='run_newest_of_person'),
+        ),
     ]

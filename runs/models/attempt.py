@@ -77,6 +77,12 @@ class Attempt(Journaled):
                 name="attempt_parked",
             ),
             models.Index(fields=["tenant_id", "id"], condition=Q(state__in=ACTIVE), name="attempt_open"),
+            models.Index(
+                fields=["tenant_id", "settled_at"],
+                include=["dispatched_at", "run"],
+                condition=Q(settled_at__isnull=False, approval_id__isnull=True),
+                name="attempt_settled",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -96,16 +102,6 @@ class Attempt(Journaled):
     def project_id(self) -> UUID:
         """For the references of its events."""
         return self.run.project_id
-
-    @property
-    def standing(self) -> dict[str, Any]:
-        told = {
-            "leaseId": self.lease_id,
-            "heldAt": self.held_at,
-            "approvalId": self.approval_id,
-            "resumeAt": self.resume_at,
-        }
-        return {name: value for name, value in told.items() if value is not None}
 
     @property
     def outcome(self) -> str | None:

@@ -104,6 +104,15 @@ class Run(Journaled):
                 name="run_active",
             ),
             models.Index(
+                fields=["tenant_id", "finished_at"],
+                include=["project", "state", "failure_class"],
+                condition=Q(finished_at__isnull=False),
+                name="run_ended",
+            ),
+            models.Index(
+                fields=["tenant_id", "requester_person", "-created_at", "-id"], name="run_newest_of_person"
+            ),
+            models.Index(
                 fields=["previous_run"], condition=Q(previous_run__isnull=False), name="run_again_of"
             ),
             models.Index(
@@ -120,15 +129,6 @@ class Run(Journaled):
     def run_id(self) -> UUID:
         """Itself: for the references of its events."""
         return self.id
-
-    @property
-    def standing(self) -> dict[str, Any]:
-        told = {
-            "reservationId": self.budget_reservation_id,
-            "startedAt": self.started_at,
-            "deadlineAt": self.deadline_at,
-        }
-        return {name: value for name, value in told.items() if value is not None}
 
     @property
     def is_terminal(self) -> bool:

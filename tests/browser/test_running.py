@@ -31,7 +31,7 @@ def test_the_page_follows_the_run_while_it_is_open(house: House, visit: Visit) -
 def test_an_operator_cancels_a_run(house: House, visit: Visit, scripts: bool) -> None:
     run_id = house.run("single")
     operator = visit(scripts=scripts).sign_in(house.world.operator)
-    operator.follow("All runs")
+    operator.follow("Runs")
     operator.follow(f"…{str(run_id)[-8:]}")
     operator.page.get_by_text("Cancel this run").click()
     operator.page.get_by_label("Reason").fill("The wrong branch")
@@ -43,6 +43,6 @@ def test_an_operator_cancels_a_run(house: House, visit: Visit, scripts: bool) ->
 
 def test_the_place_is_chosen_without_scripts(house: House, visit: Visit) -> None:
     admin = visit(scripts=False).sign_in(house.world.tenant_admin)
-    admin.page.get_by_label("Project").select_option(label=f"Whole tenant · Tenant {house.tenant}")
-    admin.press("Go")
-    admin.reads(f"What needs you in Tenant {house.tenant}")
+    admin.page.get_by_label("Project", exact=True).select_option(label="Whole tenant")
+    admin.press("Switch project")
+    admin.reads(f"needs you in Tenant {house.tenant}")

@@ -71,7 +71,7 @@ def test_what_did_not_arrive_is_seen_and_sent_again_by_who_may(asker, chat, sett
     operator, reviewer = signed_in(w.operator), signed_in(w.reviewer)
     retry = reverse("admin:notifications_retry", args=[row.id])
     first = operator.get("/admin/").content.decode()
-    assert "Messages that did not arrive" in first
+    assert f"A message did not reach {row.subject}" in first
     listed = operator.get(f"{LIST}?state=Set+aside").content.decode()
     assert "Nobody is told by e-mail" not in listed
     settings.FACTORY_EMAIL_ON = False

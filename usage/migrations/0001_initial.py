@@ -252,4 +252,8 @@ class Migration(migrations.Migration):
             model_name='usagerecord',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('cost', None), ('state', usage.states.UsageState['UNCERTAIN']), models.Q(('reason', ''), _negated=True)), models.Q(('cost__gte', 0), models.Q(('state', usage.states.UsageState['UNCERTAIN']), _negated=True)), _connector='OR'), name='usage_record_unknown_is_not_zero'),
         ),
+        migrations.AddIndex(
+            model_name='ledgerentry',
+            index=models.Index(fields=['budget', 'account', 'posted_at'], include=('amount',), name='usage_ledger_by_day'),
+        ),
     ]

@@ -104,6 +104,9 @@ class LedgerEntry(TenantModel):
         indexes: ClassVar = [
             models.Index(fields=["transaction_id"], name="usage_ledger_transaction"),
             models.Index(fields=["reservation"], name="usage_ledger_reservation"),
+            models.Index(
+                fields=["budget", "account", "posted_at"], include=["amount"], name="usage_ledger_by_day"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,23 +1,19 @@
 """Pages of money: budgets with their ledgers, reservations, usage and prices."""
 
 import json
-from decimal import Decimal
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory import clock
 from factory.admin.base import HouseAdmin
 from factory.admin.scope import context_of
 from factory.admin.show import badge, short, usd, when
-from factory.admin.site import Card, Item, card, site
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.admin.site import site
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.selectors import visible_budgets
 
@@ -209,31 +205,3 @@ class PricingAdmin(HouseAdmin[PricingRevision]):
     @admin.display(description="document")
     def text(self, row: PricingRevision) -> SafeString:
         return format_html('<pre class="fc-mono">{}</pre>', json.dumps(row.document, indent=2))
-
-
-@card(50)
-def budgets_of_the_month(ctx: Context) -> Card | None:
-    """How much of this month's money is in use."""
-    if not may(ctx, "ListBudgets"):
-        return None
-    today = clock.now().date()
-    rows = (
-        visible_budgets(ctx.project_id)
-        .filter(Q(period_start__lte=today) & Q(period_end__gt=today))
-        .select_related("project")
-    )
-    return Card(
-        title="Budgets of this month",
-        items=tuple(
-            Item(
-                title=f"{row.project.name if row.project else 'Whole tenant'}: {usd(row.available)} left",
-                url=reverse("admin:usage_budget_change", args=[row.id]),
-                note=f"of {usd(row.amount)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"
-                + (f", {usd(row.held)} held for usage of unknown cost" if row.held > Decimal(0) else ""),
-            )
-            for row in rows[:5]
-        ),
-        empty="No budget covers this month, so no run can start. Who has the grant finance creates one.",
-        more_url=reverse("admin:usage_budget_changelist"),
-        more_label="All budgets",
-    )

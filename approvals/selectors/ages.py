@@ -1,0 +1,62 @@
+"""How long people take to decide: one aggregate over a bounded time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from django.db.models import Aggregate, Count, DurationField, ExpressionWrapper, F, Q, Value
+
+from approvals.selectors.visibility import visible
+from approvals.states import ApprovalState
+from factory.context import Context
+
+BOUNDS = tuple(timedelta(minutes=m) for m in (15, 60, 4 * 60, 12 * 60, 24 * 60))
+NAMES = ("under 15 min", "15 to 60 min", "1 to 4 h", "4 to 12 h", "12 to 24 h", "over 24 h")
+
+
+class Half(Aggregate):
+    """The value that half are below."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = DurationField()
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """Requests by age, in the classes of `NAMES`: at their decision, and, of those that wait, now."""
+
+    decided: Sequence[int]
+    pending: Sequence[int]
+    half: timedelta | None
+    late: int
+    """How many that wait are past half of their time."""
+
+
+def ages(ctx: Context, since: datetime, at: datetime) -> Ages:
+    """Of what the caller sees: decided requests that were asked since `since`, and all that wait."""
+    rows = visible(ctx).order_by()
+    took = ExpressionWrapper(F("decided_at") - F("requested_at"), output_field=DurationField())
+    closed = rows.filter(requested_at__gte=since, decided_at__isnull=False, waiver__isnull=True)
+    found = closed.annotate(took=took).aggregate(half=Half("took"), **_classes("took"))
+    age = ExpressionWrapper(Value(at) - F("requested_at"), output_field=DurationField())
+    past = Q(requested_at__lt=at - (F("expires_at") - F("requested_at")) / 2)
+    waiting = rows.filter(state=ApprovalState.PENDING).annotate(age=age)
+    now = waiting.aggregate(late=Count("pk", filter=past), **_classes("age"))
+    return Ages(_counts(found), _counts(now), found["half"], now["late"])
+
+
+def _classes(name: str) -> dict[str, Count]:
+    edges = [None, *BOUNDS, None]
+    asked = {}
+    for n, (low, high) in enumerate(pairwise(edges)):
+        within = Q()
+        within &= Q(**{f"{name}__gte": low}) if low else Q()
+        within &= Q(**{f"{name}__lt": high}) if high else Q()
+        asked[f"n{n}"] = Count("pk", filter=within)
+    return asked
+
+
+def _counts(found: dict[str, int]) -> list[int]:
+    return [found[f"n{n}"] for n in range(len(NAMES))]

@@ -1,0 +1,89 @@
+"""Leases that somebody has now, with the time that each has left."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import DateTimeField, Func, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from factory.admin.base import HouseAdmin
+from factory.admin.scope import context_of
+from factory.admin.show import badge, outline, seen, span, when
+from factory.admin.site import site
+from runs.models import Lease
+from runs.operations.timing import grace
+from runs.states import LEASE_CURRENT
+
+
+@admin.register(Lease, site=site)
+class LeaseAdmin(HouseAdmin[Lease]):
+    """Attempts in workers' hands now, those first whose time ends first. A renewal moves the end."""
+
+    view_operation = "ListRuns"
+    list_display = ("what", "klass", "status", "worker", "left", "then", "token", "since")
+    list_display_links = None
+    list_select_related = ("step", "run")
+    list_filter = ("state",)
+    search_fields = ("worker_name", "run__id")
+    ordering = ("expires_at", "id")
+    fields = ("what", "status", "worker", "left", "then", "token", "since")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        ctx = context_of(request)
+        at = Func(function="clock_timestamp", output_field=DateTimeField())
+        rows = Lease.objects.filter(state__in=sorted(LEASE_CURRENT)).annotate(at=at)
+        if ctx.project_id is not None:
+            rows = rows.filter(run__project_id=ctx.project_id)
+        return rows.select_related("step", "run")
+
+    @admin.display(description="step")
+    def what(self, row: Lease) -> SafeString:
+        url = reverse("admin:runs_run_change", args=[row.run_id])
+        return format_html(
+            '<a class="fc-link" href="{}">{} of {} …{}</a>',
+            url, row.step.node_key, row.run.workflow_id, str(row.run_id)[-8:],
+        )  # fmt: skip
+
+    @admin.display(description="class")
+    def klass(self, row: Lease) -> SafeString:
+        return outline(row.step.side_effect_class)
+
+    @admin.display(description="state")
+    def status(self, row: Lease) -> SafeString:
+        return badge(row.state)
+
+    @admin.display(description="worker")
+    def worker(self, row: Lease) -> SafeString:
+        url = reverse("admin:runs_worker_change", args=[row.worker_id])
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, seen(row.worker_name))
+
+    @admin.display(description="time left")
+    def left(self, row: Any) -> SafeString:
+        """Counted down in the browser, where scripts run."""
+        seconds = (row.expires_at - row.at).total_seconds()
+        words = span(seconds) if seconds > 0 else f"over since {span(seconds)}"
+        return format_html(
+            '<time data-countdown="{}" datetime="{}">{}</time>',
+            round(seconds), row.expires_at.isoformat(), words,
+        )  # fmt: skip
+
+    @admin.display(description="and then")
+    def then(self, row: Lease) -> str:
+        until = f"{row.expires_at + grace():%H:%M:%S} UTC"
+        if row.acquired_at is None:
+            return f"Offered to another worker after {until}."
+        if row.step.side_effect_class in ("read", "sandbox"):
+            return f"Tried again after {until}, if attempts are left."
+        return f"After {until}: Uncertain if it may have acted, else it waits on or is tried again."
+
+    @admin.display(description="token")
+    def token(self, row: Lease) -> str:
+        return row.token_words
+
+    @admin.display(description="since")
+    def since(self, row: Lease) -> SafeString:
+        return when(row.acquired_at or row.offered_at)

@@ -1,0 +1,143 @@
+"""Figures about runs for people who look at the whole: aggregates over bounded time, each by an index."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Count, QuerySet
+
+from factory.context import Context
+from runs.models import Lease, Run, Step, Worker
+from runs.selectors.waiting import ALIVE
+from runs.states import LEASE_CURRENT, RUN_ACTIVE, Attention
+
+NEWEST = 20_000
+"""Of more attempts than that in a span, the newest are measured."""
+
+
+def runs_in(ctx: Context) -> QuerySet[Run]:
+    """The runs of the place."""
+    rows: QuerySet[Run] = Run.objects.all()
+    return rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
+
+
+def open_by_state(ctx: Context) -> dict[str, int]:
+    """How many runs are open, by state."""
+    rows = runs_in(ctx).filter(state__in=sorted(RUN_ACTIVE))
+    return dict(rows.values_list("state").annotate(n=Count("pk")))
+
+
+def attention_steps(ctx: Context) -> QuerySet[Step]:
+    """The steps that a person has to look at."""
+    rows: QuerySet[Step] = Step.objects.exclude(attention=Attention.NONE)
+    return rows if ctx.project_id is None else rows.filter(run__project_id=ctx.project_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """So many runs ended in one slot of time, in one state and, if they failed, of one class."""
+
+    slot: int
+    state: str
+    failure_class: str
+    count: int
+
+
+_ENDED = """
+SELECT width_bucket(extract(epoch FROM finished_at), %(start)s, %(end)s, %(slots)s) AS slot,
+       state, failure_class, count(*)
+FROM runs_run
+WHERE tenant_id = %(tenant)s
+  AND finished_at >= to_timestamp(%(start)s) AND finished_at < to_timestamp(%(end)s) {project}
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+
+
+def ended(ctx: Context, start: datetime, end: datetime, slots: int) -> list[Ended]:
+    """The runs that ended in `[start, end)`, by equal slots of it, which are numbered from 1."""
+    return [Ended(*row) for row in _rows(_ENDED, ctx, start, end, slots)]
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """How long attempts that ended in one slot of time took, in seconds: half, and 95 of 100, within that."""
+
+    slot: int
+    count: int
+    half: float
+    most: float
+
+
+_TOOK = """
+SELECT width_bucket(extract(epoch FROM settled_at), %(start)s, %(end)s, %(slots)s), count(*),
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds),
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds)
+FROM (
+    SELECT a.settled_at, extract(epoch FROM a.settled_at - a.dispatched_at) AS seconds
+    FROM runs_attempt a {join}
+    WHERE a.tenant_id = %(tenant)s AND a.settled_at >= to_timestamp(%(start)s)
+      AND a.settled_at < to_timestamp(%(end)s) AND a.approval_id IS NULL {project}
+    ORDER BY a.settled_at DESC LIMIT %(newest)s
+) AS newest GROUP BY 1 ORDER BY 1
+"""
+
+
+def took(ctx: Context, start: datetime, end: datetime, slots: int) -> list[Took]:
+    """How long attempts took that asked nobody, by slots; of more than `NEWEST` the newest."""
+    join = "JOIN runs_run r ON r.id = a.run_id" if ctx.project_id else ""
+    found = _rows(_TOOK, ctx, start, end, slots, join=join, project="AND r.project_id = %(project)s")
+    return [Took(slot, count, float(half), float(most)) for slot, count, half, most in found]
+
+
+def _rows(
+    sql: str, ctx: Context, start: datetime, end: datetime, slots: int, *, join: str = "",
+    project: str = "AND project_id = %(project)s",
+) -> Sequence[Any]:  # fmt: skip
+    params = {
+        "tenant": ctx.tenant_id, "project": ctx.project_id, "slots": slots, "newest": NEWEST,
+        "start": start.timestamp(), "end": end.timestamp(),
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(sql.format(join=join, project=project if ctx.project_id else ""), params)
+        found: Sequence[Any] = cursor.fetchall()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The workers that serve a tenant: who is there, who was lately, and how much of them is in use."""
+
+    online: int
+    slots: int
+    draining: int
+    silent: tuple[tuple[UUID, str, datetime], ...]
+    in_use: int
+
+
+def crew(ctx: Context, at: datetime, lately: datetime) -> Crew:
+    """Those that were seen since `lately`; leases are counted for this tenant alone."""
+    rows = Worker.objects.filter(pool__tenants__contains=[ctx.tenant_id], last_seen_at__gte=lately)
+    known = list(rows.order_by("last_seen_at", "name"))
+    here = [one for one in known if one.last_seen_at >= at - ALIVE]
+    in_use = Lease.objects.filter(
+        state__in=sorted(LEASE_CURRENT), worker_id__in=[one.id for one in here]
+    ).count()
+    return Crew(
+        online=len(here),
+        slots=sum(one.max_concurrency for one in here),
+        draining=sum(one.draining_at is not None for one in here),
+        silent=tuple((one.id, one.name, one.last_seen_at) for one in known if one not in here),
+        in_use=in_use,
+    )
+
+
+def lapsed(ctx: Context, before: datetime) -> int:
+    """Leases of the place that ended before `before` and that nobody has recovered, up to a hundred."""
+    rows = Lease.objects.filter(state__in=sorted(LEASE_CURRENT), expires_at__lt=before, run__frozen_at=None)
+    if ctx.project_id is not None:
+        rows = rows.filter(run__project_id=ctx.project_id)
+    found: int = rows[:100].count()
+    return found

@@ -1,0 +1,140 @@
+"""What of the money stands on the first page: what is left, and whether it is spent at an even pace."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import accumulate
+
+from django.urls import reverse
+
+from factory import clock
+from factory.admin.charts import Plot, pace
+from factory.admin.first import Card, Chart, Figure, Item, Look, Table, card, chart, figure
+from factory.admin.show import usd
+from factory.context import Context
+from factory.identity.permissions import may
+from usage.models import Budget
+from usage.money import ZERO
+from usage.selectors import budgets_now, spent_by_day
+
+TIGHT = Decimal("0.95")
+
+
+def _of_the_place(ctx: Context) -> Budget | None:
+    """The budget that the place is measured by: the project's own, or else the tenant's."""
+    rows = list(budgets_now(ctx.project_id, clock.now().date())[:50])
+    own = [row for row in rows if row.project_id is not None and row.project_id == ctx.project_id]
+    wide = [row for row in rows if row.project_id is None]
+    return next(iter(own or wide), None)
+
+
+def _name(row: Budget) -> str:
+    return row.project.name if row.project else "the whole tenant"
+
+
+@figure(40)
+def money_left(look: Look) -> Figure | None:
+    """What can still be reserved this month."""
+    if not may(look.ctx, "ListBudgets"):
+        return None
+    row = look.once(_of_the_place)
+    if row is None:
+        told = "No budget covers this month, so no run can start. Who has the grant finance creates one."
+        url = reverse("admin:usage_budget_changelist")
+        return Figure("Budget", "None", told, url=url, tone="bad", alarm="No budget covers this month.")
+    used = 1 - row.available / row.amount if row.amount else Decimal(1)
+    tight = f"Of the month's budget only {usd(row.available)} are left." if used >= TIGHT else ""
+    return Figure(
+        f"Budget of {row.period_start:%B}",
+        usd(row.available).removesuffix(" USD"),
+        f"of {usd(row.amount)} for {_name(row)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"
+        + (f", {usd(row.held)} held for usage of unknown cost." if row.held else "."),
+        "USD free",
+        url=reverse("admin:usage_budget_change", args=[row.id]),
+        tone="bad" if tight else "plain",
+        alarm=tight,
+    )
+
+
+@chart(40)
+def spend_against_budget(look: Look) -> Chart | None:
+    """What was spent each day of the month, against the budget."""
+    if not may(look.ctx, "ListBudgets"):
+        return None
+    today = look.at.date()
+    row = look.once(_of_the_place)
+    by_day = spent_by_day(row.id) if row else {}
+    empty = (
+        "Nothing was spent yet. What runs cost is booked when they end, and stands here day by day."
+        if row
+        else "No budget of this place covers the month. Once there is one, each day shows what was spent of "
+        "it, beside the pace that would use it evenly."
+    )
+    return Chart(
+        key="spend",
+        title=f"Spend against budget, {today:%B}",
+        finding=_found(row, look) if row and by_day else "",
+        plot=_plot(row, by_day, look) if row and by_day else None,
+        legend=(("busy", "spent so far"), ("quote", "even pace (dashed)"), ("limit", "budget")),
+        table=Table(
+            ("Day", "Spent on it, USD", "Spent so far, USD"),
+            tuple(
+                (f"{day:%d %b}", f"{sum_:.2f}", f"{so_far:.2f}")
+                for (day, sum_), so_far in zip(
+                    sorted(by_day.items()), accumulate(v for _, v in sorted(by_day.items())), strict=True
+                )
+            ),
+        ),
+        empty=empty,
+        follows_span=False,
+    )
+
+
+def _elapsed(row: Budget, look: Look) -> tuple[int, float]:
+    """The days of the budget's month, and how many of them have passed."""
+    days = (row.period_end - row.period_start).days
+    passed = (look.at.date() - row.period_start).days
+    return days, passed + (look.at.hour * 60 + look.at.minute) / 1440
+
+
+def _found(row: Budget, look: Look) -> str:
+    days, now = _elapsed(row, look)
+    even = row.amount * Decimal(now / days)
+    apart = row.spent - even
+    told = (
+        f"{usd(row.spent)} spent, {usd(row.committed)} reserved, {usd(row.available)} free for {_name(row)}."
+    )
+    if abs(apart) * 100 < row.amount:
+        return f"{told} That is about the even pace."
+    return f"{told} {usd(abs(apart))} {'above' if apart > 0 else 'below'} the even pace."
+
+
+def _plot(row: Budget, by_day: dict[date, Decimal], look: Look) -> Plot:
+    days, now = _elapsed(row, look)
+    begun = [row.period_start + timedelta(days=n) for n in range(int(now) + 1)]
+    sums = [0.0, *(float(sum_) for sum_ in accumulate(by_day.get(day, ZERO) for day in begun))]
+    marks = [(day, f"{day} {row.period_start:%b}") for day in (1, 8, 15, 22) if day <= days]
+    return pace(sums, days, now, float(row.amount), marks)
+
+
+@card(50)
+def budgets_of_the_month(ctx: Context) -> Card | None:
+    """How much of this month's money is in use, where it is divided among several budgets."""
+    if not may(ctx, "ListBudgets"):
+        return None
+    rows = list(budgets_now(ctx.project_id, clock.now().date())[:12])
+    if len(rows) < 2:
+        return None
+    return Card(
+        title="Budgets of this month",
+        items=tuple(
+            Item(
+                title=f"{row.project.name if row.project else 'Whole tenant'}: {usd(row.available)} left",
+                url=reverse("admin:usage_budget_change", args=[row.id]),
+                note=f"of {usd(row.amount)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"
+                + (f", {usd(row.held)} held for usage of unknown cost" if row.held > ZERO else ""),
+            )
+            for row in rows
+        ),
+        more_url=reverse("admin:usage_budget_changelist"),
+        more_label="All budgets",
+    )
