@@ -3,28 +3,41 @@
 from collections.abc import Mapping
 from typing import Any
 
-from approvals.models import ApprovalRequest, PolicyRevision, Waiver
+from approvals.models import ApprovalRequest, PolicyRevision, Vote, Waiver
 from approvals.selectors import approval_view, deciders_of, requests
 from approvals.states import ApprovalState, WaiverState
-from factory.models import JournalEntry, OutboxEvent
-from factory.recovery import Recorded, repairs
+from factory.lagging import Recorded, repairs
 
 
 def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
-    """Who decided stands in the event; a decision that nobody can name is left to a person."""
-    data = said.data
+    """Who answered, when and how stands in the entry that closed it; who voted, in the votes."""
+    closed, started = said.entered, said.last("ValidityStarted")
+    data, decision = closed.data, closed.data.get("decision", "")
+    by = (data.get("decidedBy") or closed.actor) if decision else ""
+    at = (data.get("decidedAt") or closed.at) if decision else None
     return {
-        "closed_at": None if said.state == "Pending" else said.at,
-        "decision": data.get("decision") or row.decision,
-        "decided_by": data.get("decidedBy") or row.decided_by,
-        "decided_person": data.get("decidedBy") or row.decided_person,
-        "decided_at": said.at if data.get("decidedBy") else row.decided_at,
-        "reason": data.get("reason") or row.reason,
-        "version": row.version + 1,
+        "votes": Vote.objects.filter(approval_id=row.id).count(),
+        "decision": decision,
+        "decided_by": by,
+        "decided_person": (data.get("decidedPerson") or by) if decision else "",
+        "decided_for": data.get("onBehalfOf") or "",
+        "delegation_id": data.get("delegationId"),
+        "break_glass": bool(data.get("breakGlass")),
+        "passed_over": data.get("passedOver", []),
+        "decided_at": at,
+        "closed_at": None if said.state == ApprovalState.PENDING else at or closed.at,
+        "reason": data.get("reason") or "",
+        "valid_until": row.valid_until or (started.at + row.valid_for if started else None),
     }
 
 
-repairs("approvals", ApprovalRequest, _request)
+repairs(
+    "approvals",
+    ApprovalRequest,
+    _request,
+    behind="e.votes <> (SELECT count(*) FROM approvals_vote v WHERE v.approval_id = e.id)",
+    unversioned=("VoteCast",),
+)
 
 
 def _waiver(row: Waiver, said: Recorded) -> Mapping[str, Any]:
@@ -33,11 +46,10 @@ def _waiver(row: Waiver, said: Recorded) -> Mapping[str, Any]:
     approval_id = data.get("approvalId") or row.approval_id
     return {
         "approval_id": approval_id,
-        **(_given(row, approval_id) if row.decided_at is None else {}),
+        **(_given(row, said, approval_id) if row.decided_at is None else {}),
         "ended_at": said.at if ended else None,
         "ended_by": data.get("changedBy", "") if ended else "",
         "end_reason": _end_reason(row, said) if ended else "",
-        "version": row.version + 1,
     }
 
 
@@ -47,10 +59,9 @@ def _end_reason(row: Waiver, said: Recorded) -> str:
     return told if said.state == WaiverState.REVOKED or told != row.reason else ""
 
 
-def _given(row: Waiver, approval_id: Any) -> Mapping[str, Any]:
+def _given(row: Waiver, said: Recorded, approval_id: Any) -> Mapping[str, Any]:
     """Who gave it, where the journal says that it was given: as its request says, or as was told then."""
-    moved = JournalEntry.objects.filter(entity_id=row.id, to_state=WaiverState.ACTIVE)
-    entry = moved.order_by("sequence").first()
+    entry = said.last("ApprovalGranted")
     if entry is None:
         return {}
     signed = requests().filter(pk=approval_id, subject_id=row.id, state=ApprovalState.APPROVED).first()
@@ -58,10 +69,8 @@ def _given(row: Waiver, approval_id: Any) -> Mapping[str, Any]:
         view = approval_view(signed)
         names = {name: getattr(view, name) for name in ("decided_at", "decided_by", "decided_person")}
         return {**names, "deciders": sorted(deciders_of(view))}
-    told = OutboxEvent.objects.filter(id__in=[event["id"] for event in entry.events]).first()
-    by = told.payload.get("changedBy", "") if told else ""
-    deciders = told.payload.get("deciders", []) if told else []
-    return {"decided_at": entry.occurred_at, "decided_by": by, "decided_person": by, "deciders": deciders}
+    by, deciders = entry.data.get("changedBy", ""), entry.data.get("deciders", [])
+    return {"decided_at": entry.at, "decided_by": by, "decided_person": by, "deciders": deciders}
 
 
 repairs("approvals", PolicyRevision)

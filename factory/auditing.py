@@ -16,6 +16,7 @@ from django.db import connections, transaction
 from django.db.backends.utils import CursorWrapper
 
 from factory.hashing import storable
+from factory.timelimits import TimeIsUp
 
 log = structlog.get_logger("factory.auditing")
 
@@ -156,6 +157,8 @@ def _evaluate(rule: Invariant, cursor: CursorWrapper, report: Report, on_check: 
         with transaction.atomic(using="auditor"):
             rows = [Violation(rule.code, str(t or ""), str(s), str(d)) for t, s, d in rule.check(cursor)]
             report.violations += rows
+    except TimeIsUp:
+        raise
     except Exception as fault:  # a check that breaks must not hide what the others see
         log.exception("invariant_unchecked", code=rule.code)
         report.unchecked.append((rule.code, storable(f"{type(fault).__name__}: {fault}", 500)))

@@ -14,13 +14,13 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import structlog
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, connection
 from django_fsm import TransitionNotAllowed
 
 from factory import chain, tenancy
 from factory.context import Context
 from factory.errors import Busy, DomainError, IdempotencyConflict, NotFound, TransitionRefused
-from factory.hints import OUTBOX, wake
+from factory.hints import OUTBOX, once_committed, wake
 from factory.identity.permissions import authorize
 from factory.recording import Work, _open, open_work
 from factory.telemetry.hooks import command_span
@@ -176,7 +176,7 @@ def operation(body: Callable[Concatenate[Context, P], R]) -> Callable[Concatenat
 
 def after_commit(hint: Callable[[], object]) -> None:
     """Run a hint after the commit. It may be lost, and its failure harms nothing."""
-    transaction.on_commit(hint, robust=True)
+    once_committed(hint)
 
 
 def _retrying(run: Callable[[], R], attempts: int = ATTEMPTS) -> R:

@@ -1,6 +1,7 @@
 """Hints: best-effort wake-ups through Redis. Whoever waits also looks by itself."""
 
 import time
+from collections.abc import Callable
 from functools import cache
 
 import redis
@@ -9,6 +10,8 @@ from django.conf import settings
 from django.db import transaction
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+from factory.timelimits import TimeIsUp
 
 log = structlog.get_logger("factory.hints")
 
@@ -43,7 +46,22 @@ def channel_name(channel: str) -> str:
 
 def wake(channel: str) -> None:
     """After the commit, tell whoever waits on `channel` that there may be something for them."""
-    transaction.on_commit(lambda: publish(channel), robust=True)
+    once_committed(lambda: publish(channel))
+
+
+def once_committed(hint: Callable[[], object]) -> None:
+    """Run a hint after the commit; what it raises is only noted. Django's own way to do that (`robust`)
+    would note the end of a job's time too, and go on."""
+    transaction.on_commit(lambda: _quietly(hint))
+
+
+def _quietly(hint: Callable[[], object]) -> None:
+    try:
+        hint()
+    except TimeIsUp:
+        raise
+    except Exception:
+        log.exception("hint_failed")
 
 
 def publish(channel: str) -> None:

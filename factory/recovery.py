@@ -7,23 +7,18 @@ way round. Every act is a command, so a recovery that was killed is simply run a
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
-from uuid import UUID
 
-from django.db import IntegrityError, connection
+from django.db import connection
 
 from factory.anchoring import counting, place
 from factory.anchoring.checking import compare, newest_surviving
 from factory.anchoring.taking import NotHandedOver, take
 from factory.auditing import Report, audit_all, snapshot, verify
-from factory.commanding import command
-from factory.context import Context, system
-from factory.models import JournalEntry, OutboxEvent
-from factory.models.base import Journaled
-from factory.recording import audit
+from factory.context import system
+from factory.lagging import STAGES, Repair, bring_up, lagging, repairs_of, why
 from factory.tenancy import bound, scanning
 
-STAGES = ("journal", "approvals", "releases", "outbox")
+LAST_OF_ROWS = "releases"
 SOUND = ("A3", "A3b", "A3c", "A6", "A6b")
 """What must hold before anything is built on the journal."""
 
@@ -40,27 +35,10 @@ class RecoveryRefused(RuntimeError):
     """Recovering now would build on sand, or against a running product."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The last thing that the journal says about an entity: its state, when, and the data of its events."""
-
-    state: str
-    at: datetime
-    cause: str
-    data: Mapping[str, Any]
-
-
-Columns = Callable[[Any, Recorded], Mapping[str, Any]]
-_repairs: dict[str, list[tuple[type[Journaled], Columns]]] = {stage: [] for stage in STAGES}
 _epochs: list[Callable[[Mapping[str, int]], str]] = []
 Leave = Callable[[str], None]
 """Hears of each thing that could not be done and needs a person."""
 _after: dict[str, list[tuple[str, Callable[[Leave], int]]]] = {stage: [] for stage in STAGES}
-
-
-def repairs(stage: str, model: type[Journaled], columns: Columns = lambda row, entry: {}) -> None:
-    """Declare whose rows a stage brings up to the journal, and which columns go with the state."""
-    _repairs[stage].append((model, columns))
 
 
 def raises_epoch(bump: Callable[[Mapping[str, int]], str]) -> Callable[[Mapping[str, int]], str]:
@@ -119,14 +97,22 @@ class Recovery:
             raise StageOutOfOrder(f"The next stage is {wanted}, not {stage}.")
         if stage == "journal":
             self._require_sound_journal()
-        moved = sum(self._bring_up(model, columns) for model, columns in _repairs[stage])
+        moved = sum(self._bring_up(repair) for repair in repairs_of(stage))
         if stage == "outbox":
             self.tell(f"outbox: {send_again()} undelivered events are due at once")
         else:
             self.tell(f"{stage}: {moved} rows lagged behind the journal and were brought up to it")
+        if stage == LAST_OF_ROWS:
+            self._once_more()
         self.done.append(stage)
         for title, act in _after[stage]:
             self.tell(f"{title}: {act(self.leave)}")
+
+    def _once_more(self) -> None:
+        """What rests on rows that were brought up after it, such as the answer that a step waited for."""
+        moved = sum(self._bring_up(repair, last=True) for each in STAGES for repair in repairs_of(each))
+        if moved:
+            self.tell(f"once more: {moved} rows followed those")
 
     def leave(self, what: str) -> None:
         """Note what a person has to do; the recovery goes on, and ends by saying that it is not whole."""
@@ -183,67 +169,15 @@ class Recovery:
         if running and not self.force:
             raise RecoveryRefused(f"Stop the product first: {', '.join(running)} are connected.")
 
-    def _bring_up(self, model: type[Journaled], columns: Columns) -> int:
-        moved = 0
+    def _bring_up(self, repair: Repair, *, last: bool = False) -> int:
+        moved, model = 0, repair.model
         for tenant, entity, said in lagging(model):
             try:
-                moved += bring_up(system(tenant, "Recovery"), model=model, entity_id=entity, columns=columns)
+                moved += bring_up(system(tenant, "Recovery"), repair=repair, entity_id=entity)
             except Exception as fault:
-                self.leave(f"{model.lifecycle.entity}:{entity} should be {said}, but {why(fault)}")
+                if last:
+                    self.leave(f"{model.lifecycle.entity}:{entity} should be {said}, but {why(fault)}")
         return moved
-
-
-def why(fault: Exception) -> str:
-    """What stood in the way of a row, in words: a constraint, or a refusal."""
-    if isinstance(fault, IntegrityError):
-        name = getattr(getattr(fault.__cause__, "diag", None), "constraint_name", "") or "a constraint"
-        return f"{name} needs more"
-    return str(fault) or type(fault).__name__
-
-
-def lagging(model: type[Journaled]) -> list[tuple[str, UUID, str]]:
-    """Rows whose state is not the one that the journal says last, with what it says."""
-    with snapshot() as cursor:
-        cursor.execute(
-            f"""
-            SELECT e.tenant_id, e.id, j.to_state FROM "{model._meta.db_table}" e JOIN LATERAL (
-                SELECT to_state FROM factory_journalentry
-                WHERE entity_id = e.id AND entity = %s ORDER BY sequence DESC LIMIT 1) j ON true
-            WHERE j.to_state <> e.state ORDER BY e.id
-            """,
-            [model.lifecycle.entity],
-        )
-        return list(cursor.fetchall())
-
-
-@command("BringUpToJournal")
-def bring_up(ctx: Context, *, model: type[Journaled], entity_id: UUID, columns: Columns) -> bool:
-    """Give a row the state that the journal says last, with what goes with it; whether it lagged.
-
-    No transition happens, so none is journaled: the database accepts exactly this state and no other.
-    """
-    row = model.objects.select_for_update(no_key=True).get(pk=entity_id)
-    last = JournalEntry.objects.filter(entity_id=entity_id).order_by("-sequence").first()
-    if last is None or last.to_state == row.state:
-        return False
-    told = OutboxEvent.objects.filter(id__in=[e["id"] for e in last.events]).order_by("position")
-    data = {key: value for event in told for key, value in event.payload.items()}
-    entry = Recorded(last.to_state, last.occurred_at, last.cause, data)
-    values = {"state": last.to_state, **columns(row, entry)}
-    names = ", ".join(f'"{name}" = %s' for name in values)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f'UPDATE "{model._meta.db_table}" SET {names} WHERE id = %s', [*values.values(), entity_id]
-        )
-    audit(
-        ctx,
-        "BringUpToJournal",
-        subject=f"{model.lifecycle.entity}:{entity_id}",
-        reason="The row lagged behind the journal after a restore.",
-        detail={"from": str(row.state), "to": last.to_state, "sequence": last.sequence},
-        stream=last.stream_id,
-    )
-    return True
 
 
 def send_again() -> int:

@@ -13,6 +13,7 @@ from factory.context import Context, system
 from factory.ids import uuid7
 from factory.models import Finding, Verification
 from factory.recording import save
+from factory.timelimits import TimeIsUp
 
 log = structlog.get_logger("factory.verifying")
 
@@ -46,6 +47,8 @@ def verify_and_act(on_check: Told | None = None) -> Report:
     for react in reactions():
         try:
             react(report)
+        except TimeIsUp:
+            raise
         except Exception:  # one run that cannot be frozen must not keep the others going
             log.exception("reaction_failed", reaction=getattr(react, "__name__", ""))
     return report

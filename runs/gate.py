@@ -1,6 +1,7 @@
 """A step's action as the subject of an approval: run and attempt move in the decision's transaction."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from approvals.operations import AnswerNotPossible
@@ -101,12 +102,17 @@ def _rounds(step: Step) -> int:
     return sum(view.sent_back for view in approvals_of_step(step.id))
 
 
+def answer_of(view: ApprovalView) -> dict[str, Any]:
+    """A decision as the output of a human step."""
+    told = {"approvalId": view.id, "decision": view.decision, "decidedBy": view.decided_by}
+    answer: dict[str, Any] = wire(told | {"decidedAt": view.decided_at, "reason": view.reason})
+    return answer
+
+
 def _answered(ctx: Context, run: Run, step: Step, view: ApprovalView, at: datetime) -> None:
     """A person's yes is the whole work of a human step. What it leads to is planned before the run goes on,
     so that a run that asks the next question at once does not seem to have stopped waiting."""
-    told = {"approvalId": view.id, "decision": view.decision, "decidedBy": view.decided_by}
-    told |= {"decidedAt": view.decided_at, "reason": view.reason}
-    answer_human_step(ctx, step, wire(told), at)
+    answer_human_step(ctx, step, answer_of(view), at)
     advance(ctx, run)
     if run.is_working:
         stop_waiting(ctx, run, "ApprovalGranted", at)

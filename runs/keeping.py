@@ -1,23 +1,29 @@
 """What the keeping of the evidence has to know about runs: which have ended, and how they come back."""
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db import connections
 
+from approvals.selectors import approvals_of_step
+from approvals.states import ApprovalState
 from factory.anchoring.taking import anchored_fact
 from factory.auditing import Report, Violation, reaction
 from factory.context import system
-from factory.recovery import Leave, Recorded, follows, raises_epoch, repairs, why
+from factory.hashing import digest
+from factory.lagging import Recorded, repairs, why
+from factory.recovery import Leave, follows, raises_epoch
 from factory.retention import ended_streams
 from factory.tenancy import reading, scanning
+from factory.timelimits import TimeIsUp
 from runs.commands import freeze_run, recover_lease
-from runs.models import Attempt, Lease, Run, Step
+from runs.engine import HUMAN
+from runs.gate import answer_of
+from runs.models import Attempt, CancellationIntent, Lease, Run, RunTemplate, Step
 from runs.selectors import concerned
-from runs.states import ATTEMPT_TERMINAL, LEASE_TERMINAL, RUN_TERMINAL, STEP_TERMINAL
+from runs.states import ATTEMPT_TERMINAL, LEASE_TERMINAL, RUN_TERMINAL, STEP_TERMINAL, TemplateState
 
 log = structlog.get_logger("runs.keeping")
 
@@ -40,6 +46,8 @@ def freeze_what_is_in_doubt(report: Report) -> None:
         for run_id in sorted(told):
             try:
                 freeze_run(house, run_id=run_id, findings=told[run_id])
+            except TimeIsUp:
+                raise
             except Exception:  # one that somebody holds locked must not keep the others going
                 log.exception("run_not_frozen", run=str(run_id), tenant=tenant)
 
@@ -52,52 +60,103 @@ anchored_fact("epoch", "SELECT epoch FROM runs_fencingepoch")
 
 
 def _run(row: Run, said: Recorded) -> Mapping[str, Any]:
-    """A result that only the lost row held stays lost: then a CHECK refuses, and a person is asked."""
-    started = row.started_at or (said.at if said.state not in ("Accepted", "Failed", "Cancelled") else None)
-    deadline = row.deadline_at or (started and started + timedelta(minutes=row.limits["maxMinutes"]))
+    data, deadline = said.data, said.data.get("deadlineAt")
+    output_hash = data.get("outputHash", "") if said.state == "Completed" else ""
     return {
-        "started_at": started,
-        "deadline_at": deadline,
+        "budget_reservation_id": data.get("reservationId") or row.budget_reservation_id,
+        "started_at": data.get("startedAt") or row.started_at,
+        "deadline_at": deadline or row.deadline_at,
         "waiting_since": said.at if said.state == "WaitingForApproval" else None,
         "finished_at": said.at if said.state in RUN_TERMINAL else None,
-        "failure_class": said.data.get("failureClass", "") if said.state == "Failed" else "",
-        "reason": said.data.get("reason") or row.reason,
-        "output_hash": said.data.get("outputHash", "") if said.state == "Completed" else "",
+        "failure_class": data.get("failureClass", "") if said.state == "Failed" else "",
+        "reason": _stopped(row, said) or data.get("reason") or row.reason,
+        "output_hash": output_hash,
+        "output": _result(row, output_hash) if output_hash else row.output,
         "updated_at": said.at,
     }
 
 
+def _stopped(row: Run, said: Recorded) -> str:
+    """Why it was to be cancelled stands in the intent."""
+    if said.state not in ("Cancelling", "Cancelled"):
+        return ""
+    intent = CancellationIntent.objects.filter(run_id=row.id).first()
+    return intent.reason if intent else ""
+
+
+def _result(row: Run, output_hash: str) -> Any:
+    """The result is that of a step, known by its hash. One that only the lost row held stays lost."""
+    outputs = (step.output for step in Step.objects.filter(run_id=row.id).exclude(output=None))
+    return next((each for each in outputs if digest(each) == output_hash), row.output)
+
+
 def _step(row: Step, said: Recorded) -> Mapping[str, Any]:
+    """What it made, and why it failed, are the words of whoever did it: their own rows hold them too."""
+    data = said.data
+    tried = Attempt.objects.filter(step_id=row.id).order_by("-number").first()
+    failed = said.state == "Failed" or bool(data.get("attention"))
     return {
-        "next_dispatch_at": said.at if said.state == "Pending" else None,
+        "next_dispatch_at": (data.get("dueAt") or said.at) if said.state == "Pending" else None,
+        "attention": data.get("attention", ""),
+        "failure_class": data.get("failureClass", ""),
+        "reason": tried.reason if tried and failed else row.reason,
+        "output": _made(row, tried) if said.state == "Succeeded" else row.output,
         "finished_at": said.at if said.state in STEP_TERMINAL else None,
         "updated_at": said.at,
     }
 
 
+def _made(row: Step, tried: Attempt | None) -> Any:
+    """A person's yes is the output of a human step."""
+    if not row.is_human:
+        return tried.output if tried and row.output is None else row.output
+    given = (view for view in approvals_of_step(row.id) if view.state == ApprovalState.APPROVED)
+    return next((answer_of(view) for view in given), row.output)
+
+
 def _attempt(row: Attempt, said: Recorded) -> Mapping[str, Any]:
-    over = said.state in ATTEMPT_TERMINAL
+    data, over = said.data, said.state in ATTEMPT_TERMINAL
     return {
+        "lease_id": None if said.state == "Parked" else data.get("leaseId") or row.lease_id,
+        "held_at": data.get("heldAt") or row.held_at,
+        "approval_id": data.get("approvalId") or row.approval_id,
+        "resume_at": data.get("resumeAt") if said.state == "Parked" else None,
         "settled_at": said.at if over else None,
-        "resume_at": None if over else row.resume_at,
-        "lease_id": None if said.state == "Parked" else row.lease_id,
-        "failure_class": (said.data.get("failureClass") or "") if over else "",
-        "outcome_hash": said.data.get("outcomeHash") or row.outcome_hash,
+        "failure_class": (data.get("failureClass") or "") if over else "",
+        "outcome_hash": data.get("outcomeHash") or row.outcome_hash,
     }
 
 
 def _lease(row: Lease, said: Recorded) -> Mapping[str, Any]:
-    held = said.state in ("Held", "Released", "Settled")
     return {
-        "acquired_at": (row.acquired_at or said.at) if held else row.acquired_at,
+        "acquired_at": said.reached("Held"),
         "closed_at": said.at if said.state in LEASE_TERMINAL else None,
     }
 
 
-repairs("journal", Run, _run)
-repairs("journal", Step, _step)
-repairs("journal", Attempt, _attempt)
+def _template(row: RunTemplate, said: Recorded) -> Mapping[str, Any]:
+    if said.state != TemplateState.RETIRED:
+        return {"retired_at": None, "retired_by": "", "retire_reason": ""}
+    by, because = said.data.get("changedBy") or said.actor, said.data.get("reason") or ""
+    return {"retired_at": said.at, "retired_by": by, "retire_reason": because}
+
+
+repairs("journal", RunTemplate, _template)
 repairs("journal", Lease, _lease)
+repairs(
+    "journal",
+    Attempt,
+    _attempt,
+    behind="(e.state = 'Open' AND (j.detail->>'leaseId')::uuid <> e.lease_id) "
+    "OR (e.state = 'Parked' AND j.detail ? 'resumeAt' AND e.resume_at IS NULL)",
+)
+repairs(
+    "journal",
+    Step,
+    _step,
+    behind=f"e.kind = '{HUMAN}' AND e.state = 'Succeeded' AND e.output IS NULL",
+)
+repairs("journal", Run, _run)
 
 
 @raises_epoch
@@ -122,6 +181,8 @@ def settle_open_leases(leave: Leave) -> int:
     for lease, tenant in found:
         try:
             settled += recover_lease(system(tenant, "Recovery"), lease_id=lease)
+        except TimeIsUp:
+            raise
         except Exception as fault:  # whatever is wrong with it, the others are settled
             leave(f"lease:{lease} of {tenant} is still open: {why(fault)}")
     return settled

@@ -5,8 +5,9 @@ here: a request is locked below them.
 """
 
 from approvals.errors import AnswerNotPossible, PolicyDenied
-from approvals.operations.asking import ask_again, open_request
+from approvals.operations.asking import ask_again, open_questions, open_request
 from approvals.operations.closing import cancel_pending, close, supersede
+from approvals.operations.question import HumanQuestion
 from approvals.operations.using import consume, start_validity
 from approvals.operations.waiver_requests import Terms, request_waiver
 from approvals.operations.waiving import end_waivers_of
@@ -14,6 +15,7 @@ from approvals.selectors import unused_approved
 
 __all__ = [
     "AnswerNotPossible",
+    "HumanQuestion",
     "PolicyDenied",
     "Terms",
     "ask_again",
@@ -21,6 +23,7 @@ __all__ = [
     "close",
     "consume",
     "end_waivers_of",
+    "open_questions",
     "open_request",
     "request_waiver",
     "start_validity",

@@ -1,8 +1,9 @@
 """Opening a request: what is asked, by whom, and who may answer, all of it fixed from here on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +13,8 @@ from approvals import kinds
 from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch
 from approvals.events import ApprovalRequested
 from approvals.models import MAX_PROPOSAL_BYTES, MAX_SUMMARY, ApprovalRequest, Proposal
-from approvals.operations.closing import decided, supersede
-from approvals.operations.question import Question
+from approvals.operations.closing import answer_of, decided, supersede
+from approvals.operations.question import HumanQuestion, Question
 from approvals.operations.waiving import serving
 from approvals.selectors import (
     ApprovalView,
@@ -33,7 +34,7 @@ from factory.commanding import operation
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, TooLarge, Unprocessable
 from factory.hashing import canonical, digest_bytes
-from factory.recording import audit, record, save
+from factory.recording import audit, record, record_new, save
 from factory.words import is_blank
 from projects import selectors as projects
 
@@ -147,7 +148,7 @@ def _still_answers(view: ApprovalView, question: Question, at: datetime) -> bool
 
 
 def _ask(ctx: Context, question: Question, content: bytes, policy: PolicyView) -> ApprovalView:
-    verdict = _gate(question, policy)
+    verdict = _gate(question, policy, _environment(question.project_id, question.environment_id))
     waiver = serving(ctx, question, verdict)
     for older in ApprovalRequest.objects.filter(**question.about, state=ApprovalState.PENDING):
         supersede(ctx, older.id)
@@ -166,7 +167,7 @@ def _ask(ctx: Context, question: Question, content: bytes, policy: PolicyView) -
 
 def _waived(ctx: Context, row: ApprovalRequest) -> ApprovalView:
     """Nobody is asked: the waiver's deciders have said yes before. It is told like any request and answer."""
-    detail = {"decision": row.decision, "proposalHash": row.proposal_hash, "waiverId": row.waiver_id}
+    detail = {**answer_of(row), "waiverId": row.waiver_id}
     record(ctx, row, "WaiverApplied", _requested(row), decided(row), detail=detail)
     audit(
         ctx, "ApplyWaiver", subject=f"approval:{row.id}", reason=row.reason, detail=detail, stream=row.stream
@@ -181,6 +182,66 @@ def _opened(ctx: Context, row: ApprovalRequest, cause: str) -> ApprovalView:
     if row.nobody_eligible:
         _flag(ctx, row)
     return approval_view(row)
+
+
+@operation
+def open_questions(ctx: Context, asked: Sequence[HumanQuestion], *, policy: PolicyView) -> None:
+    """`open_request` for the human steps of one run that were just made, in a number of statements that
+    does not grow with theirs. Nobody can have asked for them before, and no waiver answers a question.
+    """
+    at, place = clock.now(), cache(_environment)
+    rows = [_asked_of_people(ctx, each, policy, place, at) for each in asked]
+    never = involved_in(rows[0])
+    kinds_of_gates = {_roles(row) for row in rows}
+    able = {roles: len(eligible_people(rows[0].project_id, roles, never)) for roles in kinds_of_gates}
+    for row in rows:
+        row.nobody_eligible = able[_roles(row)] < row.quorum
+    Proposal.objects.bulk_create([row.proposal for row in rows])
+    record_new(ctx, [(row, "ApprovalRequested", [_requested(row)]) for row in rows])
+    for row in rows:
+        if row.nobody_eligible:
+            _flag(ctx, row)
+
+
+def _roles(row: ApprovalRequest) -> tuple[str, ...]:
+    return tuple(row.approver_roles)
+
+
+def _asked_of_people(
+    ctx: Context,
+    asked: HumanQuestion,
+    policy: PolicyView,
+    place: Callable[[UUID | None, UUID | None], str | None],
+    at: datetime,
+) -> ApprovalRequest:
+    content = _bounded(asked.proposal, None)
+    question = _question(asked, digest_bytes(content))
+    verdict = _gate(question, policy, place(question.project_id, question.environment_id))
+    proposal = Proposal(content=content, hash=question.proposal_hash, size=len(content), created_at=at)
+    row = _request(question, proposal, policy, verdict)
+    row.tenant_id = proposal.tenant_id = ctx.tenant_id
+    row.open(at=at, expires_at=at + verdict.expires_in)
+    return row
+
+
+def _question(asked: HumanQuestion, proposal_hash: str) -> Question:
+    return Question(
+        project_id=asked.project_id,
+        subject_type=SubjectType.RUN,
+        subject_id=asked.step_id,
+        run_id=asked.run_id,
+        step_id=asked.step_id,
+        attempt_id=None,
+        release_id=asked.release_id,
+        environment_id=asked.environment_id,
+        action_class=asked.action_class,
+        summary=_worded(asked.summary),
+        proposal_hash=proposal_hash,
+        requested_by=asked.requested_by,
+        requester_person=asked.requester_person,
+        author_person="",
+        approvers=asked.approvers,
+    )
 
 
 @operation
@@ -200,14 +261,18 @@ def ask_again(ctx: Context, row: ApprovalRequest) -> ApprovalView:
     return _opened(ctx, again, "AskedAgain")
 
 
-def _gate(question: Question, policy: PolicyView) -> Verdict:
+def _environment(project_id: UUID | None, environment_id: UUID | None) -> str | None:
+    """By which name a policy knows it."""
+    if environment_id is None:
+        return None
+    found = projects.environment(project_id, environment_id)
+    if found is None:
+        raise Unprocessable(f"The project has no environment {environment_id}.")
+    return found.slug
+
+
+def _gate(question: Question, policy: PolicyView, environment: str | None) -> Verdict:
     """The pinned revision's answer, which must be that somebody decides."""
-    environment = None
-    if question.environment_id is not None:
-        found = projects.environment(question.project_id, question.environment_id)
-        if found is None:
-            raise Unprocessable(f"The project has no environment {question.environment_id}.")
-        environment = found.slug
     verdict = evaluate(policy, question.action_class, environment)
     if question.is_human and verdict.effect is Effect.ALLOW:
         verdict = replace(

@@ -42,7 +42,7 @@ def cancel_pending(
     at = clock.now()
     for row in rows:
         row.cancel(at=at)
-    record_many(ctx, [Move(row, cause, [decided(row)], _detail(row)) for row in rows])
+    record_many(ctx, [Move(row, cause, [decided(row)], answer_of(row)) for row in rows])
     for row in rows:
         _time(ctx, row)
     return [approval_view(row) for row in rows]
@@ -50,7 +50,7 @@ def cancel_pending(
 
 def close(ctx: Context, row: ApprovalRequest, cause: str, *more: Event) -> None:
     """Record that a request is closed, and tell it; with what else this closing tells."""
-    record(ctx, row, cause, decided(row), *more, detail=_detail(row))
+    record(ctx, row, cause, decided(row), *more, detail=answer_of(row))
     _time(ctx, row)
 
 
@@ -63,10 +63,16 @@ def _time(ctx: Context, row: ApprovalRequest) -> None:
         )
 
 
-def _detail(row: ApprovalRequest) -> dict[str, Any]:
+def answer_of(row: ApprovalRequest) -> dict[str, Any]:
+    """Who answered what, as the journal keeps it beside the event; nothing where nobody did."""
     if not row.decision:
         return {}
-    told: dict[str, Any] = {"decision": row.decision, "proposalHash": row.proposal_hash}
+    told: dict[str, Any] = {
+        "decision": row.decision,
+        "decidedAt": row.decided_at,
+        "decidedPerson": row.decided_person,
+        "proposalHash": row.proposal_hash,
+    }
     if row.decided_for:
         told |= {"onBehalfOf": row.decided_for, "delegationId": row.delegation_id}
     if row.break_glass:

@@ -40,3 +40,20 @@ class Question:
         if self.subject_type is SubjectType.RUN:
             return {"subject_type": self.subject_type, "step_id": self.step_id}
         return {"subject_type": self.subject_type, "subject_id": self.subject_id}
+
+
+@dataclass(frozen=True, slots=True)
+class HumanQuestion:
+    """What a human step asks, whose own proposal it is. `approvers` are the words of its node."""
+
+    project_id: UUID
+    run_id: UUID
+    step_id: UUID
+    release_id: UUID
+    environment_id: UUID | None
+    action_class: str
+    proposal: Any
+    summary: str
+    requested_by: str
+    requester_person: str
+    approvers: Mapping[str, Any] | None

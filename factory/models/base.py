@@ -1,7 +1,7 @@
 """What every table of a tenant is built on."""
 
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from uuid import UUID
@@ -118,6 +118,11 @@ class Journaled(TenantModel):
     def stream(self) -> UUID:
         """The chain that its entries stand in, which is also the order of its events."""
         return self.id
+
+    @property
+    def standing(self) -> Mapping[str, Any]:
+        """Ids, codes and times that go with the state: its entries keep them, for a row that is restored."""
+        return {}
 
     @property
     def refs(self) -> Refs:

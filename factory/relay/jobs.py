@@ -6,6 +6,7 @@ import structlog
 from celery import Celery
 
 from factory.hints import broker
+from factory.timelimits import TimeIsUp
 
 log = structlog.get_logger("factory.relay")
 
@@ -23,5 +24,7 @@ def hint(task: str, **ids: str) -> None:
     try:
         broker().ping()  # fails within a moment where Celery's own client would try for seconds
         _sender().send_task(task, kwargs=ids, ignore_result=True, retry=False)
+    except TimeIsUp:
+        raise
     except Exception as fault:  # whatever the broker's client raises, nothing depends on it
         log.debug("hint_lost", task=task, fault=type(fault).__name__)

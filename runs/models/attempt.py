@@ -104,6 +104,16 @@ class Attempt(Journaled):
         return self.run.project_id
 
     @property
+    def standing(self) -> dict[str, Any]:
+        told = {
+            "leaseId": self.lease_id,
+            "heldAt": self.held_at,
+            "approvalId": self.approval_id,
+            "resumeAt": self.resume_at,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    @property
     def outcome(self) -> str | None:
         """How it ended, if it has."""
         return str(self.state) if self.state in ATTEMPT_TERMINAL else None

@@ -131,6 +131,15 @@ class Run(Journaled):
         return self.id
 
     @property
+    def standing(self) -> dict[str, Any]:
+        told = {
+            "reservationId": self.budget_reservation_id,
+            "startedAt": self.started_at,
+            "deadlineAt": self.deadline_at,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    @property
     def is_terminal(self) -> bool:
         return self.state in RUN_TERMINAL
 

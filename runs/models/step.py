@@ -111,6 +111,15 @@ class Step(Journaled):
         return self.run.project_id
 
     @property
+    def standing(self) -> dict[str, Any]:
+        told = {
+            "dueAt": self.next_dispatch_at,
+            "attention": self.attention,
+            "failureClass": self.failure_class,
+        }
+        return {name: value for name, value in told.items() if value}
+
+    @property
     def is_human(self) -> bool:
         """Whether a person does it, by an answer."""
         return self.kind == HUMAN

@@ -7,19 +7,19 @@ from typing import Any
 import approvals.operations as approvals
 import usage.operations as usage
 from approvals.selectors import PolicyView, evaluate, policy_revision
-from approvals.states import Effect, SubjectType
+from approvals.states import Effect
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
 from factory.hashing import canonical, digest
-from factory.recording import record
+from factory.recording import Move, record, record_many
 from projects.selectors import environment
 from runs.engine import Node, nodes
 from runs.models import Run, Step
 from runs.operations.ending import fail_run
 from runs.operations.moving import moved, wait_for_approval
 from runs.selectors.approvers import approvers_of
-from runs.selectors.assignments import outputs_of_predecessors
+from runs.selectors.assignments import outputs_before
 from runs.states import FailureClass, RunState
 
 MOST_SHOWN = 512 * 1024
@@ -45,45 +45,45 @@ def open_human_steps(ctx: Context, run: Run, steps: Sequence[Step]) -> None:
         moved(ctx, run, "HumanStepOpened")
     for step in asked:
         step.ask(at=at)
-        record(ctx, step, "HumanStepOpened")
-        if _denied(run, step, policy):
-            reason = f"The policy {run.policy_revision} denies what {step.node_key} asks for."
-            cause, failure = "WorkflowFailed", FailureClass.POLICY_DENIED
-            fail_run(ctx, run, cause=cause, failure_class=failure, reason=reason, node_key=step.node_key)
-            return
-        _ask(ctx, run, step, by_key[step.node], policy)
+    record_many(ctx, [Move(step, "HumanStepOpened") for step in asked])
+    denied = _denied(run, asked, policy)
+    if denied is not None:
+        reason = f"The policy {run.policy_revision} denies what {denied.node_key} asks for."
+        cause, failure = "WorkflowFailed", FailureClass.POLICY_DENIED
+        fail_run(ctx, run, cause=cause, failure_class=failure, reason=reason, node_key=denied.node_key)
+        return
+    before = outputs_before(run, [by_key[step.node] for step in asked])
+    questions = [_question(run, step, by_key[step.node], before[step.node]) for step in asked]
+    approvals.open_questions(ctx, questions, policy=policy)
     wait_for_approval(ctx, run, at)
 
 
-def _denied(run: Run, step: Step, policy: PolicyView) -> bool:
+def _denied(run: Run, steps: Sequence[Step], policy: PolicyView) -> Step | None:
     where = environment(run.project_id, run.environment_id) if run.environment_id else None
-    return evaluate(policy, step.side_effect_class, where.slug if where else None).effect == Effect.DENY
+    slug = where.slug if where else None
+    verdicts = ((step, evaluate(policy, step.side_effect_class, slug)) for step in steps)
+    return next((step for step, verdict in verdicts if verdict.effect == Effect.DENY), None)
 
 
-def _ask(ctx: Context, run: Run, step: Step, node: Node, policy: PolicyView) -> None:
-    approvals.open_request(
-        ctx,
-        subject_type=SubjectType.RUN,
-        subject_id=step.id,
+def _question(run: Run, step: Step, node: Node, before: dict[str, Any]) -> approvals.HumanQuestion:
+    return approvals.HumanQuestion(
         run_id=run.id,
         step_id=step.id,
-        attempt_id=None,
         action_class=step.side_effect_class,
         environment_id=run.environment_id,
-        proposal=_proposal(run, node),
+        proposal=_proposal(node, before),
         summary=node.question,
         requested_by=run.requested_by,
         requester_person=run.requester_person,
         release_id=run.release_id,
-        policy=policy,
         project_id=run.project_id,
         approvers=approvers_of(run, step),
     )
 
 
-def _proposal(run: Run, node: Node) -> dict[str, Any]:
+def _proposal(node: Node, before: dict[str, Any]) -> dict[str, Any]:
     """What the person decides on: the question, and what was done before it."""
-    shown: Any = outputs_of_predecessors(run, node)
+    shown: Any = before
     if len(canonical(shown)) > MOST_SHOWN:
         shown = {key: {"hash": digest(output)} for key, output in shown.items()}
     return {"kind": "question", "node": node.key, "question": node.question, "predecessors": shown}

@@ -1,5 +1,6 @@
 """What a worker is told about an attempt that it was offered."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -113,8 +114,14 @@ def _input(run: Run, step: Step) -> dict[str, Any]:
 
 def outputs_of_predecessors(run: Run, node: Node) -> dict[str, Any]:
     """The outputs by key: none for a skipped one, a list in its order for one that fanned out."""
+    return outputs_before(run, [node])[node.key]
+
+
+def outputs_before(run: Run, following: Sequence[Node]) -> dict[str, dict[str, Any]]:
+    """`outputs_of_predecessors` for many nodes of one run, by their keys, in one statement."""
     every = {n.key: n for n in nodes(run.snapshot.content["workflow"])}
-    steps = Step.objects.filter(run_id=run.id, ordinal__in=_places(every, node.depends_on))
+    asked = tuple({key for node in following for key in node.depends_on})
+    steps = Step.objects.filter(run_id=run.id, ordinal__in=_places(every, asked))
     steps = steps.exclude(state=StepState.SKIPPED)
     found: dict[str, Any] = {}
     for key, output in steps.order_by("ordinal").values_list("node_key", "output"):
@@ -123,7 +130,7 @@ def outputs_of_predecessors(run: Run, node: Node) -> dict[str, Any]:
             found[name] = output
         else:
             found.setdefault(name, []).append(output)
-    return found
+    return {n.key: {k: v for k, v in found.items() if k in n.depends_on} for n in following}
 
 
 def _places(every: dict[str, Node], keys: tuple[str, ...]) -> list[int]:

@@ -51,6 +51,41 @@ def test_rows_are_locked_without_their_keys() -> None:
     assert found(places) == []
 
 
+IN_NO_JOB = (
+    "factory/management", "factory/recovery.py", "factory/relay/delivery.py", "factory/relay/destinations.py",
+    "factory/relay/loop.py", "factory/webhooks/sending.py", "runs/watch", "runs/worker", "config/launching",
+)  # fmt: skip
+"""What runs in other processes than a job's: the relay, the stream, workers, a terminal."""
+
+
+def test_who_notes_every_fault_lets_the_end_of_a_job_s_time_through() -> None:
+    """It is an `Exception` like others, raised anywhere: whoever went on would be killed in the next thing.
+
+    `robust` of Django's `on_commit` goes on, too: hints after a commit are run by `factory.hints` alone.
+    """
+
+    def goes_on(tried: ast.Try) -> bool:
+        spared = False
+        for handler in tried.handlers:
+            types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            caught = {dotted(each) if each else "BaseException" for each in types}
+            reraised = isinstance(last := handler.body[-1], ast.Raise) and last.exc is None
+            spared = spared or ("TimeIsUp" in caught and reraised)
+            if caught & {"Exception", "BaseException"} and not reraised:
+                return not spared
+        return False
+
+    places = [
+        (source, node)
+        for source in sources()
+        if not source.is_in(*IN_NO_JOB)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Try) and goes_on(node)
+    ]
+    hooks = [(s, c) for s in sources() if not s.is_in("factory/hints.py") for c in calls(s, "on_commit")]
+    assert found(places) + found(hooks) == []
+
+
 def test_no_state_is_set_past_its_transition() -> None:
     """`.update(state=…)`, and any other assignment of a state from outside."""
     updates = ((s, c) for s in sources() for c in calls(s, "update") if "state" in keywords(c))

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from factory.context import Context
 from factory.models import IdempotencyRecord, OutboxEvent
 from factory.recording import _open, open_work, record
 from factory.tenancy import active_or_none, reading
+from factory.timelimits import TimeIsUp
 from tests.kernel.doors.acts import build_door, misbehave, shut_door
 from tests.kernel.doors.models import Door, DoorBuilt
 from tests.support.evidence import counts, violations
@@ -140,3 +142,21 @@ def test_a_fault_between_the_evidence_and_the_commit_leaves_nothing(
         shut_door(ctx, door_id=door_id)
     assert counts(ctx) == before
     assert not transaction.get_connection().in_atomic_block
+
+
+def test_a_hint_that_fails_harms_nothing_and_hides_no_end_of_a_job(ctx: Context) -> None:
+    told: list[str] = []
+
+    def act(ctx: Context, fault: Exception) -> None:
+        after_commit(partial(_raise, fault))
+        after_commit(lambda: told.append(type(fault).__name__))
+
+    misbehave(ctx, act=partial(act, fault=ValueError("the broker is away")))
+    assert told == ["ValueError"]
+    with pytest.raises(TimeIsUp):
+        misbehave(ctx, act=partial(act, fault=TimeIsUp()))
+    assert told == ["ValueError"], "whose time is up begins nothing more"
+
+
+def _raise(fault: Exception) -> None:
+    raise fault

@@ -9,7 +9,7 @@ import pytest
 from factory import reloading
 from runs.commands import cancel_run, start_run, submit
 from tests.support.api import Api
-from tests.support.evidence import violations
+from tests.support.evidence import outbox, violations
 from tests.support.queries import within_budget
 from tests.support.running import MANIFEST, House, human, node, receipt, workflow
 
@@ -88,3 +88,30 @@ def test_cancelling_two_hundred_open_steps_asks_as_little_as_cancelling_one(hous
     states = house.step_states(run_id)
     assert Counter(states.values()) == {"Succeeded": 2, "Running": 1, "Cancelled": 211}
     assert violations(house.tenant) == []
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("WFE-01")
+def test_asking_a_hundred_questions_sends_as_little_as_asking_ten(house: House) -> None:
+    """A budget counts statements: it is the same for a tenth of them, and for two kinds of gates."""
+    few, many = questions("few", 10), questions("many", 100)
+    made = MANIFEST | {"version": "2.0.0", "workflows": [*MANIFEST["workflows"], few, many]}
+    house.publish(made, commit="b" * 40)
+    worker = house.hand(slots=12)
+    for kind, number in (("few", 10), ("many", 100)):
+        run_id = house.run(kind)
+        work = worker.take()
+        with within_budget("runs.outcome, human steps"):
+            worker.report(work, output={"seen": "all"})
+        asked = house.pending(run_id)
+        assert (len(asked), house.state(run_id)) == (number, "WaitingForApproval")
+        assert {(view.quorum, view.approver_roles) for view in asked} >= {(2, ("WorkspaceAdmin",))}
+        assert len([t for t, _ in outbox(house.system, run_id) if t.endswith("approval-requested")]) == number
+    assert violations(house.tenant) == []
+
+
+def questions(name: str, number: int) -> dict[str, Any]:
+    """One step, and then so many questions at once, every other one for two WorkspaceAdmins."""
+    narrow = {"gate": {"roles": ["WorkspaceAdmin"], "quorum": 2}}
+    asked = [human(f"ask{i}", "first") | (narrow if i % 2 else {}) for i in range(number)]
+    return workflow(name, node("first"), *asked, node("end", *(each["key"] for each in asked)))

@@ -17,7 +17,8 @@ from factory import recovery
 from factory.auditing import audit_all
 from factory.clock import now
 from factory.errors import DomainError
-from factory.recovery import STAGES, Recovery, StageOutOfOrder, lagging
+from factory.lagging import STAGES, lagging
+from factory.recovery import Recovery, StageOutOfOrder
 from runs import keeping
 from runs.models import Run
 from tests.kernel.damage import admin_url
@@ -197,7 +198,7 @@ def test_a_row_that_lags_is_brought_up_to_the_journal(house: House) -> None:
 
 @pytest.mark.requirement("JRN-06", "LTR-03")
 def test_a_waiver_that_lags_by_more_than_a_step_knows_again_who_gave_it(house: House) -> None:
-    """Asked for in the backup; given and ended in the journal: its yes is taken from its request."""
+    """Asked for in the backup; given and ended in the journal: its yes is that of its request."""
     kind = template(house)
     ended, over, given, alone = (waiver(house, kind) for _ in range(4))
     withdrawn = ask_waiver(house, kind)["waiver"]
@@ -222,17 +223,14 @@ def test_a_waiver_that_lags_by_more_than_a_step_knows_again_who_gave_it(house: H
         )
         db.execute("ALTER TABLE approvals_approvalrequest ENABLE ALWAYS TRIGGER pinned_columns")
         db.execute("ALTER TABLE approvals_approvalrequest ENABLE ALWAYS TRIGGER journal_required")
-    by_hand = [line for line in recovered_but_for().splitlines() if "by hand" in line]
-    assert [line.split(" should ")[0].strip() for line in by_hand] == [
-        f"by hand: approval:{kept[alone].approval_id}"
-    ], "a request that lags too is a person's, and the waiver knows its yes from the event"
+    assert "by hand" not in recovered_but_for()
     assert lagging(Waiver) == []
     for one, was in kept.items():
         found = shown(house, one)
         for name in ("state", "decided_by", "deciders", "ended_by", "end_reason"):
             assert getattr(found, name) == getattr(was, name), (was.state, name)
-        assert (found.decided_at == was.decided_at) == (one != alone)
-    assert {found.code for found in violations(house.tenant)} == {"A1", "D10b"}
+        assert found.decided_at == was.decided_at
+    assert {found.code for found in violations(house.tenant)} == {"D10b"}, "the time of one was changed"
 
 
 def test_stages_are_refused_out_of_order() -> None:

@@ -1,0 +1,56 @@
+"""How money comes back after a restore: reservations as the journal says, budgets as the ledger does."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from factory.lagging import Recorded, repairs
+from usage.models import Budget, LedgerEntry, Reservation
+from usage.money import ZERO
+from usage.states import TERMINAL, Account
+
+
+def _reservation(row: Reservation, said: Recorded) -> Mapping[str, Any]:
+    """What it cost was told when it ended, and by how much that moved since."""
+    ended = said.entered
+    over = said.state in TERMINAL
+    adjusted = [one.data for one in said.story if one.cause == "UsageAdjusted"]
+    return {
+        "extended": _sum(one.data.get("by") for one in said.story if one.cause == "BudgetExtended"),
+        "spent": _sum([ended.data.get("committedUsd"), *(one.get("spent") for one in adjusted)]),
+        "held": _sum([ended.data.get("heldUsd"), *(one.get("held") for one in adjusted)]),
+        "closed_at": (row.closed_at or ended.at) if over else None,
+        "due_at": None if over else row.due_at,
+    }
+
+
+def _budget(row: Budget, said: Recorded) -> Mapping[str, Any]:
+    """Its figures are the ledger's: what each account held after its last entry."""
+    entries = LedgerEntry.objects.filter(budget_id=row.id).order_by("sequence")
+    held = {entry.account: entry.balance for entry in entries}
+    figures = (Account.AVAILABLE, Account.COMMITTED, Account.SPENT, Account.HELD)
+    granted = held.get(Account.GRANTED.value, ZERO)
+    return {
+        **{account.value: held.get(account.value, ZERO) for account in figures},
+        "amount": -granted,
+        "entries": len(entries),
+    }
+
+
+def _sum(amounts: Any) -> Decimal:
+    return sum((Decimal(amount) for amount in amounts if amount), ZERO)
+
+
+repairs(
+    "journal",
+    Budget,
+    _budget,
+    behind="e.entries <> (SELECT count(*) FROM usage_ledgerentry l WHERE l.budget_id = e.id)",
+)
+repairs(
+    "journal",
+    Reservation,
+    _reservation,
+    behind="e.extended <> (SELECT coalesce(sum((x.detail->>'by')::numeric), 0) FROM factory_journalentry x "
+    "WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended')",
+)
