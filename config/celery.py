@@ -15,6 +15,7 @@ django.setup()
 
 from django.conf import settings  # noqa: E402
 
+from factory.absence import put_off  # noqa: E402
 from factory.anchoring.taking import take  # noqa: E402
 from factory.reconciling import reconcilers  # noqa: E402  the apps register theirs during setup
 from factory.retention import purge  # noqa: E402
@@ -31,7 +32,8 @@ app.autodiscover_tasks()
 @app.task(name="factory.reconcile")
 def reconcile(*, name: str) -> None:
     """One round of one reconciler. Two at once, or one killed half-way, end in the same state."""
-    reconcilers()[name].run_once()
+    with put_off("reconcile", reconciler=name):
+        reconcilers()[name].run_once()
 
 
 LONG = {"time_limit": 3 * 3600, "soft_time_limit": 3 * 3600 - 60, "acks_late": False}

@@ -4,8 +4,10 @@ Every variable is read through these functions; that is also how a misspelt one 
 """
 
 import difflib
+import errno
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from celery.schedules import ParseException, crontab
@@ -67,6 +69,17 @@ def choice(name: str, default: str, options: Iterable[str]) -> str:
     allowed = sorted(options)
     read: Callable[[], Any] = lambda: _env.str(name, default, validate=validate.OneOf(allowed))  # noqa: E731
     return str(_read(name, read, "one of " + ", ".join(allowed)))
+
+
+def metrics_shared_in(folder: str) -> None:
+    """Have the Prometheus client count in files of this folder; it looks for its own variable once."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as fault:
+        raise ImproperlyConfigured(f"FACTORY_METRICS_DIR is {folder!r}: {fault.strerror}.") from fault
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
 
 
 def refuse_unknown() -> None:

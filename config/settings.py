@@ -5,7 +5,7 @@ from typing import Any
 
 from config import celery_settings, console, logs, mail, security, servers
 from config.edge import IDENTITY  # noqa: F401
-from config.environment import choice, cron, flag, integer, refuse_unknown, text, words
+from config.environment import choice, cron, flag, integer, metrics_shared_in, refuse_unknown, text, words
 from config.rest import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -117,6 +117,11 @@ FACTORY_ANCHOR_COMMAND = words("FACTORY_ANCHOR_COMMAND", [])
 # Where a process that answers no requests shows what it measures; 0 is nowhere.
 FACTORY_METRICS_PORT = integer("FACTORY_METRICS_PORT", 0, least=0, most=65535)
 FACTORY_METRICS_ADDRESS = text("FACTORY_METRICS_ADDRESS", "127.0.0.1")
+# A folder in which web and job processes of one machine count together, for any of them to show.
+FACTORY_METRICS_DIR = text("FACTORY_METRICS_DIR", "")
+FACTORY_METRICS_SHARED = bool(FACTORY_METRICS_DIR) and PROCESS in ("web", "job")
+if FACTORY_METRICS_SHARED:
+    metrics_shared_in(FACTORY_METRICS_DIR)
 # When the house looks after its own evidence, as cron lines in UTC.
 FACTORY_VERIFY_AT = cron("FACTORY_VERIFY_AT", "17 2 * * *")
 FACTORY_ANCHOR_AT = cron("FACTORY_ANCHOR_AT", "47 1 * * *")

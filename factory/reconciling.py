@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 import structlog
+from django.db import connections
 
+from factory.absence import in_a_line, is_away
 from factory.commanding import AlreadyDone
 from factory.context import Context, system
 from factory.errors import DomainError
@@ -54,8 +56,8 @@ class Reconciler(ABC):
     every: ClassVar[str]
     """The schedule, as a cron line."""
     batch: ClassVar[int] = 200
-    seconds: ClassVar[float] = 50.0
-    """No item is begun later than that in a round; the rest is for the next one."""
+    seconds: ClassVar[float] = 40.0
+    """No item is begun later than that in a round, which is within a job's time; the rest is for the next."""
 
     def __init_subclass__(cls) -> None:
         _reconcilers[cls.name] = cls()
@@ -91,10 +93,13 @@ class Reconciler(ABC):
 
         `seconds` is for a handler that gives a first push: the schedule does the rest.
         """
-        counts = Counts()
+        counts, missed = Counts(), 0
         for due in self._all_due(tenant_id, self.seconds if seconds is None else seconds):
             counts.found += 1
-            self._repair_one(due, counts)
+            away = self._repair_one(due, counts)
+            missed = missed + 1 if away else 0
+            if away and missed > 1:  # twice in a row: it is so for every item
+                raise away
         if counts.found:
             log.info("reconciled", reconciler=self.name, **{n: getattr(counts, n) for n in Counts.__slots__})
         return counts
@@ -111,7 +116,8 @@ class Reconciler(ABC):
                 return
             last = batch[-1]
 
-    def _repair_one(self, due: Due, counts: Counts) -> None:
+    def _repair_one(self, due: Due, counts: Counts) -> Exception | None:
+        """What says that the database is away, if it is; one item alone may have broken its connection."""
         try:
             self.repair(system(due.tenant_id, self.name), due)
             counts.repaired += 1
@@ -122,9 +128,14 @@ class Reconciler(ABC):
             log.info("reconcile_refused", reconciler=self.name, id=str(due.id), code=refusal.code)
         except TimeIsUp:  # the job's own end: the rest is for the next round
             raise
-        except Exception:
+        except Exception as fault:
             counts.failed += 1
+            if is_away(fault):
+                log.warning("reconcile_failed", reconciler=self.name, id=str(due.id), fault=in_a_line(fault))
+                connections.close_all()
+                return fault
             log.exception("reconcile_failed", reconciler=self.name, id=str(due.id), tenant=due.tenant_id)
+        return None
 
 
 def reconcilers() -> dict[str, Reconciler]:

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from factory.absence import put_off
 from factory.reconciling import reconcilers
 from notifications.reconcilers import NotificationSender
 from notifications.states import SEND
@@ -10,4 +11,5 @@ from notifications.states import SEND
 @shared_task(name=SEND)
 def send(*, tenant_id: str) -> None:
     """One round for a tenant; the schedule does it too if this is lost."""
-    reconcilers()[NotificationSender.name].run_once(tenant_id)
+    with put_off(SEND, tenant=tenant_id):
+        reconcilers()[NotificationSender.name].run_once(tenant_id)

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from factory.absence import put_off
 from registry.resolving import resolve
 
 RESOLVE = "registry.resolve_closure"
@@ -12,4 +13,5 @@ RESOLVE = "registry.resolve_closure"
 @shared_task(name=RESOLVE)
 def resolve_closure(*, tenant_id: str, release_id: str) -> None:
     """Resolve one candidate now; the reconciler does it too if this is lost."""
-    resolve(tenant_id, UUID(release_id))
+    with put_off(RESOLVE, tenant=tenant_id, release=release_id):
+        resolve(tenant_id, UUID(release_id))

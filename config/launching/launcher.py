@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -88,6 +89,7 @@ class Launcher:
         for line in servers.lines:
             self.terminal.part(line.what, line.words, line.seconds)
         plan = self._plan(found)
+        shutil.rmtree(plan.home / "metrics", ignore_errors=True)  # processes that ended would count on
         preparation = Preparation(plan, servers.keeper.include, self._stopping)
         began = time.monotonic()
         made = preparation.wait_for("migrated", slow=lambda: self.terminal.note(TABLES_TAKE_A_WHILE))

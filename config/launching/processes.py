@@ -61,6 +61,7 @@ class Plan:
             "FACTORY_LEASES_RENEWAL_GRACE_SECONDS": os.environ.get(
                 "FACTORY_LEASES_RENEWAL_GRACE_SECONDS", "5"
             ),
+            "FACTORY_METRICS_DIR": os.environ.get("FACTORY_METRICS_DIR", str(self.home / "metrics")),
             "PYTHONUNBUFFERED": "1",
         }
 

@@ -9,6 +9,7 @@ import redis
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
+from factory.absence import is_away
 from factory.commanding import AlreadyDone
 from factory.context import Context
 from factory.events import wire
@@ -19,9 +20,6 @@ from factory.relay.handlers import Received, handlers
 from factory.telemetry import meters
 
 HOST = socket.gethostname()
-
-AWAY = ("08", "25006", "53", "57P", "58")
-"""SQLSTATE classes of a server that cannot serve: no connection, a standby, no resources, shutting down."""
 
 
 class Handlers:
@@ -58,12 +56,6 @@ class Handlers:
                 failed = failed or fault
         if failed is not None:
             raise failed
-
-
-def is_away(fault: BaseException) -> bool:
-    """Whether the database itself is not there. All else is the fault of this event, which alone waits."""
-    state = getattr(fault.__cause__, "sqlstate", None) or ""
-    return not state or state.startswith(AWAY)
 
 
 class Streams:

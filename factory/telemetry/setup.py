@@ -1,4 +1,4 @@
-"""Exporters, once per process: Prometheus always, OTLP where an endpoint is set."""
+"""Exporters, once per process: OTLP where an endpoint is set, and OpenMetrics for whoever asks."""
 
 import os
 import threading
@@ -8,7 +8,6 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from opentelemetry import metrics, trace
-from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
@@ -16,34 +15,43 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from prometheus_client import CollectorRegistry, Metric, start_http_server
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from factory.telemetry.meters import SECONDS, counted, house
+
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
-SECONDS = (0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14400, 86400, 259200)
-"""One scale for all our durations: from an outbox's milliseconds to an approval's three days."""
 
 _lock = threading.Lock()
-_registry: CollectorRegistry | None = None
+_started = False
 
 
 def start(service: str) -> None:
-    """Install the providers; the second call does nothing."""
-    global _registry
+    """Install the providers, if there is an endpoint to send to; the second call does nothing."""
+    global _started
     with _lock:
-        if _registry is not None:
+        if _started or not os.environ.get(ENDPOINT):
             return
-        _registry = CollectorRegistry()
+        _started = True
         resource = Resource.create({"service.name": f"factory-{service}"})
-        readers: list[MetricReader] = [PrometheusMetricReader(registry=_registry)]
-        if os.environ.get(ENDPOINT):
-            readers.append(_otlp_metrics())
-            trace.set_tracer_provider(_tracer_provider(resource))
         views = [View(instrument_unit="s", aggregation=ExplicitBucketHistogramAggregation(SECONDS))]
-        metrics.set_meter_provider(MeterProvider(readers, resource=resource, views=views))
+        metrics.set_meter_provider(MeterProvider([_otlp_metrics()], resource=resource, views=views))
+        trace.set_tracer_provider(_tracer_provider(resource))
 
 
-class _Ending:
+def _registry() -> CollectorRegistry:
+    """What is shown: this process's counts, or those of all that share `FACTORY_METRICS_DIR`."""
+    registry = CollectorRegistry()
+    registry.register(house)
+    if settings.FACTORY_METRICS_SHARED:
+        MultiProcessCollector(registry, settings.FACTORY_METRICS_DIR)  # type: ignore[no-untyped-call]
+    else:
+        registry.register(counted)
+    return registry
+
+
+class _Ending(Collector):
     """A registry as a thread of one request reads it: what it opened to count is closed after it."""
 
     def __init__(self, registry: Collector) -> None:
@@ -65,18 +73,15 @@ def serve(service: str) -> None:
     port, address = settings.FACTORY_METRICS_PORT, settings.FACTORY_METRICS_ADDRESS
     if not port:
         return
-    assert _registry is not None
     try:
-        start_http_server(port, address, registry=_Ending(_registry))
+        start_http_server(port, address, registry=_Ending(_registry()))
     except OSError as fault:
         raise ImproperlyConfigured(f"FACTORY_METRICS_PORT {port} on {address}: {fault.strerror}.") from fault
 
 
 def exposition() -> tuple[bytes, str]:
-    """What this process measured, as OpenMetrics, and its content type."""
-    start("web")
-    assert _registry is not None
-    body: bytes = generate_latest(_registry)  # type: ignore[no-untyped-call]
+    """What was measured, as OpenMetrics, and its content type."""
+    body: bytes = generate_latest(_registry())  # type: ignore[no-untyped-call]
     return body, CONTENT_TYPE_LATEST
 
 

@@ -131,3 +131,15 @@ def test_a_short_key_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         security.secret_key(tmp_path)
     monkeypatch.delenv("SECRET_KEY")
     assert security.secret_key(tmp_path) == security.secret_key(tmp_path)
+
+
+def test_a_folder_for_metrics_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "as it was")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ImproperlyConfigured, match="FACTORY_METRICS_DIR"):
+        environment.metrics_shared_in(str(tmp_path / "file" / "below"))
+    environment.metrics_shared_in(str(tmp_path / "made"))
+    assert (os.environ["PROMETHEUS_MULTIPROC_DIR"], (tmp_path / "made").is_dir()) == (
+        str(tmp_path / "made"),
+        True,
+    )

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -38,9 +39,23 @@ STARTED = ("Accepted", "Failed")
 
 
 @pytest.fixture(scope="module")
-def base() -> Iterator[str]:
-    with web() as url:
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with web(FACTORY_METRICS_DIR=str(tmp_path_factory.mktemp("metrics"))) as url:
         yield url
+
+
+@pytest.mark.requirement("OBS-01")
+def test_whichever_web_process_is_asked_shows_what_all_have_counted(house: House, base: str) -> None:
+    caller = Caller(base, house.world.requester)
+    calls = [(str(uuid4()), house.payload()) for _ in range(16)]
+    assert unlike(caller.at_once("/runs", calls), 202) == []
+    accepted = re.compile(
+        rf'^connectsoft_factory_runs_accepted_total{{.*tenant="{house.tenant}".*}} (.*)$', re.M
+    )
+    active = re.compile(rf'^connectsoft_factory_runs_active{{.*tenant="{house.tenant}".*}} (.*)$', re.M)
+    for _ in range(12):  # a connection each: now one process answers, now the other
+        told = httpx.get(f"{base}/metrics").text
+        assert (accepted.findall(told), active.findall(told)) == (["16.0"], ["16.0"])
 
 
 @pytest.mark.requirement("RUN-31", "API-02")

@@ -9,7 +9,11 @@ import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 from django.core.management import call_command
 from django.db import OperationalError
+from psycopg import errors
+from structlog.testing import capture_logs
 
+from config.celery import reconcile
+from factory.absence import put_off
 from factory.commanding import AlreadyDone
 from factory.context import Context
 from factory.locking import lock
@@ -141,3 +145,31 @@ def test_the_loop_outlives_a_database_that_is_away(monkeypatch: pytest.MonkeyPat
     rounds.clear()
     with pytest.raises(OperationalError):
         call_command("reconcile", "OpensDoors")
+
+
+@pytest.mark.parametrize("fault", [errors.ConnectionTimeout, errors.AdminShutdown, None])
+def test_a_round_against_a_database_that_is_away_ends_in_one_line(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch, fault: type[Exception] | None
+) -> None:
+    """A job that fails has its traceback printed, once for each reconciler and minute of an outage."""
+    tries: list[UUID] = []
+
+    def repair(self: OpensDoors, ctx: Context, due: Due) -> None:
+        tries.append(due.id)
+        raise OperationalError("refused:\nis it running?") from (fault("gone") if fault else None)
+
+    shut_doors(ctx, 3)
+    with monkeypatch.context() as patched, capture_logs() as told:
+        patched.setattr(OpensDoors, "repair", repair)
+        assert reconcile(name="OpensDoors") is None
+    assert len(tries) == 2, "one item alone may have broken its connection; two have not"
+    assert [line for line in told if "exc_info" in line] == []
+    assert (told[-1]["event"], told[-1]["fault"]) == ("job_put_off", "refused: is it running?")
+    assert OpensDoors().run_once(ctx.tenant_id).repaired == 3, "the next tick finds the same work"
+
+
+@pytest.mark.parametrize("fault", [ValueError("wrong"), OperationalError("locked")])
+def test_what_is_wrong_is_no_outage(fault: Exception) -> None:
+    fault.__cause__ = errors.LockNotAvailable()
+    with pytest.raises(type(fault)), put_off("reconcile"):
+        raise fault

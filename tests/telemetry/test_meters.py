@@ -13,6 +13,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import CollectorRegistry
 
 from factory.errors import Conflict
 from factory.relay.loop import Relay
@@ -26,7 +27,8 @@ from tests.support.world import world
 @pytest.mark.requirement("OBS-01", "OBS-02", "OBS-03", "OBS-04", "OBS-05", "OBS-06")
 def test_the_meters_have_their_promised_names_units_and_dimensions():
     reader = InMemoryMetricReader()
-    catalogue = meters.Meters(MeterProvider([reader]).get_meter("test"))
+    shown = CollectorRegistry()
+    catalogue = meters.Meters(MeterProvider([reader]).get_meter("test"), shown)
     catalogue.run_accepted("t", "p", "w")
     catalogue.attempt_settled(1.5, tenant="t", agent="a", outcome="Succeeded")
     catalogue.lease_expired("t")
@@ -46,6 +48,15 @@ def test_the_meters_have_their_promised_names_units_and_dimensions():
         "connectsoft.factory.leases.expired": ("{lease}", {"tenant"}),
         "connectsoft.factory.approvals.pending_age": ("s", {"tenant", "actionClass"}),
         "connectsoft.factory.outbox.lag": ("s", {"host"}),
+    }
+    shown.register(catalogue)
+    told = {
+        family.name: (family.unit, family.samples[0].labels.keys() - {"le"}) for family in shown.collect()
+    }
+    units = {"s": ("_seconds", "seconds"), "{run}": ("", ""), "{lease}": ("", "")}
+    assert told == {
+        name.replace(".", "_") + units[unit][0]: (units[unit][1], dimensions)
+        for name, (unit, dimensions) in found.items()
     }
 
 
@@ -82,7 +93,7 @@ def test_a_run_is_counted_when_it_commits_and_its_attempt_timed(tenant_id, monke
 @pytest.mark.requirement("OBS-02")
 def test_active_runs_are_counted_where_they_are_kept_and_end_at_zero(tenant_id):
     reader = InMemoryMetricReader()
-    catalogue = meters.Meters(MeterProvider([reader]).get_meter("test"))
+    catalogue = meters.Meters(MeterProvider([reader]).get_meter("test"), CollectorRegistry())
     catalogue.count_active(active_runs)
 
     def told() -> dict[str, int]:

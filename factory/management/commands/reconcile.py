@@ -8,6 +8,7 @@ import structlog
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
+from factory.absence import in_a_line, is_away
 from factory.reconciling import Reconciler, reconcilers
 from factory.telemetry import setup
 
@@ -41,10 +42,13 @@ class Command(BaseCommand):
         """One round. A loop outlives a database that is away: it is what must go on when others do not."""
         try:
             counts = reconciler.run_once()
-        except Exception:
+        except Exception as fault:
             if not forgiving:
                 raise
-            log.exception("reconcile_round_failed", reconciler=reconciler.name)
+            if is_away(fault):
+                log.warning("reconcile_put_off", reconciler=reconciler.name, fault=in_a_line(fault))
+            else:
+                log.exception("reconcile_round_failed", reconciler=reconciler.name)
             connections.close_all()
             return
         if counts.found:
