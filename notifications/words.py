@@ -88,8 +88,15 @@ def _facts(view: ApprovalView) -> list[tuple[str, str]]:
     ]
     found += [("Run", str(view.run_id))] if view.run_id else []
     if view.is_pending:
-        return [*found, ("Decided by", name(view.approver_rule)), ("Ends", moment(view.expires_at))]
+        return [*found, ("Decided by", _deciders(view)), ("Ends", moment(view.expires_at))]
     return [*found, ("State", view.state), ("Closed", moment(view.closed_at))]
+
+
+def _deciders(view: ApprovalView) -> str:
+    """The rule's roles in words; which rules of the policy said so stands on the page."""
+    many = f"{view.quorum} people, each " if view.quorum > 1 else ""
+    who = " or ".join(view.approver_roles) or "nobody, as the rules stand,"
+    return f"{many}{who} of the project, never who asked for it"
 
 
 def _requested(view: ApprovalView) -> tuple[str, str]:

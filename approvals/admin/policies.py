@@ -115,7 +115,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     def _explained(self, request: HttpRequest) -> TemplateResponse:
         ctx, sent = context_of(request), request.GET
         places = sorted({one.slug for one in environments(ctx.project_id)})
-        context: dict[str, Any] = {"classes": ActionClass.values, "places": places, "sent": sent}
+        context: dict[str, Any] = {"classes": ActionClass.values, "slugs": places, "sent": sent}
         status = 200
         if sent.get("class"):
             try:

@@ -66,7 +66,7 @@ class ApprovalDetail(HouseView):
 
     def _around(self, view: ApprovalView) -> dict[str, Any]:
         no = selectors.refusal_for(self.ctx, view)
-        shown = no is None or selectors.reads_payloads(self.ctx)
+        shown = selectors.may_see_proposal(self.ctx, view)
         return {
             "at": clock.now(),
             "why_not": "" if no is None else no.detail,

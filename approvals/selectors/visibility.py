@@ -65,8 +65,15 @@ def _involves(people: Collection[str]) -> Q:
 
 
 def may_see_proposal(ctx: Context, view: ApprovalView) -> bool:
-    """Payloads are for those with the scope and the grant, and always for who may decide."""
-    return reads_payloads(ctx) or refusal_for(ctx, view) is None
+    """Payloads are for those with the scope and the grant, and always for who may decide.
+
+    That is also who may break the glass, for as long as there is something to decide, and who broke it: what
+    somebody signs they have to see.
+    """
+    if reads_payloads(ctx) or refusal_for(ctx, view) is None:
+        return True
+    theirs = view.is_pending or (view.break_glass and view.decided_by == ctx.actor.subject)
+    return theirs and refusal_for(ctx, view, break_glass=True) is None
 
 
 def reads_payloads(ctx: Context) -> bool:

@@ -172,7 +172,7 @@ class NewDelegationBody(StrictSerializer):
 
 
 class DelegationFilter(StrictSerializer):
-    """Which delegations to list."""
+    """Which delegations to list. `state` is the recorded one: an end by time is recorded within minutes."""
 
     state = Choice(choices=DelegationState.choices, required=False)
 

@@ -1,5 +1,6 @@
 """Projects over HTTP: parse, call one command, translate."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from factory.clock import now
 from factory.commanding import Command
 from factory.concerns import concerns
 from factory.errors import NotFound
@@ -231,9 +233,10 @@ class DelegationList(ProjectsView):
         """Who has lent which role to whom, newest first; with `state`, only those of that state."""
         wanted = DelegationFilter.parse_query(request)
         with self.reading():
+            at = now()
             rows: QuerySet[Delegation] = Delegation.objects.filter(project=self.own(project_id), **wanted)
             return Response(
-                page(rows, request, key=("lent_at", "id"), render=lambda row: DelegationBody(row).data)
+                page(rows, request, key=("lent_at", "id"), render=lambda row: _delegation(row, at))
             )
 
     @extend_schema(
@@ -245,7 +248,13 @@ class DelegationList(ProjectsView):
         made, headers = self.do(request, lend_role, project_id=project_id, **body)
         with self.reading():
             row = Delegation.objects.get(pk=made)
-        return Response(DelegationBody(row).data, 201, headers=headers)
+            body = _delegation(row, now())
+        return Response(body, 201, headers=headers)
+
+
+def _delegation(row: Delegation, at: datetime) -> dict[str, Any]:
+    """As of the read: one past its end has ended, although that is recorded minutes later."""
+    return {**DelegationBody(row).data, "state": str(row.standing(at))}
 
 
 class DelegationDetail(ProjectsView):

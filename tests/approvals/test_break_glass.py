@@ -4,6 +4,7 @@ import pytest
 
 from approvals.errors import AlreadyDecided, ApprovalExpired, NotEligible, ReasonMissing, SeparationOfDuties
 from tests.approvals.test_decisions import decide
+from tests.support.api import Api
 from tests.support.evidence import audits, counts, journal, outbox, violations
 from tests.support.world import context_of
 
@@ -36,6 +37,25 @@ def test_it_needs_a_reason(asker, reason):
     with pytest.raises(ReasonMissing):
         decide(asker.world.platform_admin, view, break_glass=True, reason=reason)
     assert asker.view(view.id) == view
+
+
+@pytest.mark.requirement("APR-22")
+def test_who_may_break_the_glass_reads_what_they_would_sign(asker):
+    """While there is something to decide, and what they decided themselves; not what others did."""
+    w, view, other = asker.world, asker.ask(), asker.again().ask()
+    admin = Api.as_(w.platform_admin)
+
+    def reads(what):
+        return admin.get(f"/factory/approvals/{what.id}").json()["proposal"] is not None
+
+    assert (reads(view), reads(other)) == (True, True)
+    decide(w.platform_admin, view, break_glass=True, reason="the house burns")
+    decide(w.reviewer, other)
+    assert (reads(view), reads(other)) == (True, False)
+    own = asker.again().ask(
+        requested_by=w.platform_admin.actor.subject, requester_person=w.platform_admin.actor.person
+    )
+    assert not reads(own), "what is theirs they may not decide at all"
 
 
 def test_it_has_to_be_meant(asker):

@@ -124,6 +124,9 @@ def test_its_end_is_judged_at_once_and_recorded_by_the_reconciler_once(w):
     revoke_delegation(w.reviewer2, delegation_id=other)
     assert now_(w, "observer").actor.roles == {"Observer"}, "before anybody has recorded the end"
     assert row(w, loan).state == "Active"
+    listed = Api.as_(w.workspace_admin).get(f"/factory/projects/{w.project}/delegations").json()["items"]
+    told = {one["delegationId"]: one["state"] for one in listed}
+    assert told[str(loan)] == "Expired", "as of the read"
     assert DelegationExpiryReconciler().run_once(w.tenant).repaired == 1
     assert DelegationExpiryReconciler().run_once(w.tenant).found == 0
     assert row(w, loan).state == "Expired"

@@ -301,7 +301,7 @@ def test_a_front_end_submits_reads_decides_and_cancels_with_its_peoples_tokens(h
     assert (stopped.status_code, stopped.json()["state"]) == (202, "Cancelled")
 
 
-@pytest.mark.requirement("API-18", "GAP-88", "IDN-14", "REG-14")
+@pytest.mark.requirement("API-18", "GAP-88", "IDN-14", "REG-14", "POL-07")
 def test_without_a_part_that_it_needs_a_submission_is_refused_at_once_and_leaves_nothing(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,3 +330,12 @@ def test_without_a_part_that_it_needs_a_submission_is_refused_at_once_and_leaves
         broken.setitem(verifier()._sources, identity_settings().embedded_issuer, nobody)  # type: ignore[arg-type]
         refused("keys")
     assert api.post(RUNS, house.payload(), Idempotency_Key="keys").status_code == 202
+
+    [view] = house.pending(house.run("asked"))
+    answer = {"decision": "approve", "version": view.version, "proposalHash": view.proposal_hash}
+    reviewer, path = Api.as_(house.world.reviewer), f"{APPROVALS}/{view.id}/decision"
+    with monkeypatch.context() as broken:
+        broken.setattr(sys.modules["approvals.commands.decide"], "right_to_decide", away)
+        assert reviewer.post(path, answer).status_code == 503
+    assert house.pending(view.run_id) == [view], "nothing is decided while nobody can say who may"
+    assert reviewer.post(path, answer).status_code == 200
