@@ -26,14 +26,33 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that happened to a subject: to what of it, what became of that, and what is remarkable."""
+
+    at: datetime
+    what: str
+    became: str
+    tone: str = "plain"
+    note: str = ""
+    quote: str = ""
+    aside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
-    """What a reviewer should know about a subject: where it is, its figures, and what happened so far."""
+    """What a reviewer should know about a subject: where it is, its figures, and what happened so far.
+
+    `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject.
+    """
 
     title: str
     url: str
     facts: tuple[tuple[str, str], ...] = ()
-    events: tuple[tuple[datetime, str], ...] = ()
+    moments: tuple[Moment, ...] = ()
     bars: tuple[Bar, ...] = ()
+    meters: tuple[Bar, ...] = ()
+    asker: str = ""
+    cancel_url: str = ""
 
 
 class Subject(Protocol):

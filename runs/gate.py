@@ -23,7 +23,7 @@ from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.metering import time_attempt
 from runs.operations.moving import stop_waiting
-from runs.selectors.stories import story_of_run
+from runs.selectors.stories import asker_of, story_of_run
 from runs.states import AttemptState, FailureClass
 
 MOST_ROUNDS = 10
@@ -82,7 +82,7 @@ class StepAction:
 
     def story(self, ctx: Context, view: ApprovalView) -> Story | None:
         """The run so far, for the page on which somebody decides."""
-        return story_of_run(view.run_id) if view.run_id else None
+        return asker_of(story_of_run(view.run_id), view.step_id) if view.run_id else None
 
 
 def _run(ctx: Context, run_id: UUID | None) -> Run:

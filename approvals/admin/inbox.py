@@ -12,7 +12,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from approvals.admin.page import decision_page, outcome_words
+from approvals.admin.drafts import forget_words, keep_words, kept_words
+from approvals.admin.page import decision_page, moved_on, standing
 from approvals.admin.several import Several, number_of
 from approvals.commands import decide_approval
 from approvals.models import ApprovalRequest
@@ -42,6 +43,9 @@ DONE = {
     "reject": "Rejected. Nothing was done.",
     "request_changes": "Sent back with your reason. The agent proposes again.",
 }
+
+
+SENT = {"approve": "Approve", "reject": "Reject", "request_changes": "Request changes"}
 
 
 class Whose(admin.SimpleListFilter):
@@ -141,7 +145,8 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         except NotFound as missing:
             raise Http404(missing.detail) from missing
         except DomainError as refusal:
-            return self.page_of(request, approval_id, refusal=refusal, kept_reason=reason, sent=request.POST)
+            return self.page_of(request, approval_id, refusal=refusal)
+        forget_words(request)
         messages.success(request, _said(view, decision))
         return HttpResponseRedirect(reverse("admin:approvals_approvalrequest_change", args=[approval_id]))
 
@@ -176,26 +181,28 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         approval_id: UUID,
         *,
         refusal: DomainError | None = None,
-        kept_reason: str = "",
-        sent: Any = None,
     ) -> HttpResponse:
         ctx = context_of(request)
         with reading(ctx):
             view = _found(ctx, approval_id)
+            if refusal is None and request.GET.get("part") == "standing":
+                return _rendered(request, "approvals/standing.html", standing(ctx, view))
+            if refusal is not None:
+                keep_words(request, view, request.POST.get("reason", "").strip())
+            told = decision_page(ctx, view)
             context = {
                 **self.admin_site.each_context(request),
-                **decision_page(ctx, view),
+                **told,
+                **(moved_on(ctx, told) if refusal else {}),
                 "title": "Decision",
                 "opts": None,
                 "refusal": refusal,
-                "kept_reason": kept_reason,
-                "sent": sent,
-                "over": outcome_words(view),
+                "kept_reason": kept_words(request, view),
+                "sent": request.POST,
+                "sent_word": SENT.get(request.POST.get("decision", ""), "no known answer"),
             }
             status = refusal.http_status if refusal else 200
-            response = TemplateResponse(request, "approvals/decision.html", context, status=status)
-            response.render()
-        return response
+            return _rendered(request, "approvals/decision.html", context, status)
 
     @admin.display(description="what")
     def what(self, row: ApprovalRequest) -> SafeString:
@@ -241,6 +248,15 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             return "–"
         left = (row.expires_at - row.at).total_seconds()
         return span(left) if left > 0 else "has expired"
+
+
+def _rendered(
+    request: HttpRequest, template: str, context: dict[str, Any], status: int = 200
+) -> TemplateResponse:
+    """Rendered while the transaction that it is read in lasts."""
+    response = TemplateResponse(request, template, context, status=status)
+    response.render()
+    return response
 
 
 def _found(ctx: Context, approval_id: UUID) -> ApprovalView:

@@ -1,9 +1,12 @@
-"""What the decision page says: one function a part, all of it read in one transaction."""
+"""What the decision page shows: one function a part, all of it read in one transaction."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from approvals.admin.proposals import Change, Shown, changes, shown
+from approvals.admin import words
+from approvals.admin.proposals import Shown, shown
+from approvals.admin.since import Since, compare
 from approvals.errors import ProposalCorrupted
 from approvals.selectors import (
     ApprovalView,
@@ -21,47 +24,91 @@ from approvals.selectors import (
     votes_judged,
     who_may_decide,
 )
-from approvals.states import ApprovalState
-from approvals.subjects import Story, story_of
+from approvals.subjects import Moment, Story, story_of
 from factory import clock
 from factory.admin.show import span
 from factory.context import Context
 from factory.errors import DomainError, Forbidden
 
+MOST_MOMENTS = 12
+"""A longer story is folded in its middle."""
+SOON = 0.15
+"""Of the time for an answer, so much is its end."""
 
-def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
-    """Everything on the page of one request, for this person."""
+
+def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
+    """What may change while the page is open: nothing of the proposal, which never does."""
     at = clock.now()
     right, refused = right_before(ctx, view)
     votes = votes_judged(view)
     needed = max(0, view.quorum - sum(one.counts for one in votes))
-    seen, corrupted = _proposal(ctx, view)
-    before, siblings = previous_of(view), _siblings(view)
+    siblings = _siblings(view)
+    candidates = _candidates(view)
+    story = story_of(ctx, view)
     return {
         "view": view,
         "now": at,
         "use": view.use(at),
         "left": span((view.expires_at - at).total_seconds()),
+        "whole": span((view.expires_at - view.requested_at).total_seconds()),
         "overdue": at >= view.expires_at,
+        "open": view.is_pending and at < view.expires_at,
         "percent_left": _percent_left(view, at),
+        "soon": _percent_left(view, at) <= 100 * SOON,
         "refused": refused,
-        "may_decide": refused is None and view.is_pending and at < view.expires_at and not corrupted,
-        "candidates": _candidates(view),
-        "proposal": seen,
-        "corrupted": corrupted,
-        "previous": before,
-        "round": 1 + sum(one.requested_at < view.requested_at for one in siblings),
+        "candidates": candidates,
+        "others": sum(one.may_decide and one.subject != ctx.actor.subject for one in candidates),
+        "number": _number(siblings, view),
+        "siblings": siblings,
         "waiting_now": next((one for one in siblings if one.is_pending and one.id != view.id), None),
-        "since": _since(ctx, before, view),
         "votes": votes,
         "needed": needed,
         "voted": voted_already(right, votes) if right and needed else "",
         "acting_for": right.acting_for if right else "",
+        "by_what": words.by_what(right) if right else "",
+        "own": bool({ctx.actor.subject, ctx.actor.person} & {view.requested_by, view.requester_person}),
         "may_break_glass": _may_break_glass(ctx, view, at, refused),
+        "silence": words.silence(view),
+        "story": story,
+        "moments": _folded(story),
+        "over": words.outcome(view),
+    }
+
+
+def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
+    """Everything on the page of one request, for this person."""
+    here = standing(ctx, view)
+    before = previous_of(view)
+    number = _number(here["siblings"], before) if before else 0
+    since = _since(ctx, before, view, number)
+    seen, corrupted = _proposal(ctx, view, since)
+    story: Story | None = here["story"]
+    return here | {
+        "may_decide": here["refused"] is None and here["open"] and not corrupted,
+        "proposal": seen,
+        "corrupted": corrupted,
+        "previous": before,
+        "previous_number": number,
+        "since": since,
         "policy": policy_revision(view.policy_id),
-        "story": story_of(ctx, view),
-        "lead": _lead(view),
-        "consequence": _consequence(view),
+        "question": words.question(view, seen, story),
+        "lead": words.lead(view, seen),
+        "why": words.why(view),
+        "fixed": words.fixed(view),
+        "consequence": words.consequence(view),
+    }
+
+
+def moved_on(ctx: Context, here: dict[str, Any]) -> dict[str, Any]:
+    """From the proposal that was read to the one that waits now, and whether the reader may decide on it."""
+    view, after = here["view"], here["waiting_now"]
+    if after is None:
+        return {}
+    return {
+        "now_number": _number(here["siblings"], after),
+        "now_left": span((after.expires_at - here["now"]).total_seconds()),
+        "now_refused": refusal_for(ctx, after),
+        "now_since": _since(ctx, view, after, here["number"]),
     }
 
 
@@ -106,95 +153,37 @@ def _siblings(view: ApprovalView) -> list[ApprovalView]:
     return approvals_of_step(view.step_id) if view.step_id else approvals_of_subject(view.subject_id)
 
 
-def _proposal(ctx: Context, view: ApprovalView) -> tuple[Shown | None, str]:
+def _number(siblings: Sequence[ApprovalView], view: ApprovalView) -> int:
+    """Which proposal of its step or subject it is."""
+    return 1 + sum((one.requested_at, one.id) < (view.requested_at, view.id) for one in siblings)
+
+
+def _proposal(ctx: Context, view: ApprovalView, since: Since | None) -> tuple[Shown | None, str]:
     if not may_see_proposal(ctx, view):
         return None, ""
     try:
-        return shown(proposal(view.id)), ""
+        return shown(proposal(view.id), since.tags if since else None), ""
     except ProposalCorrupted as fault:
         return None, fault.detail
 
 
-def _since(ctx: Context, before: ApprovalView | None, now: ApprovalView) -> list[Change]:
+def _since(ctx: Context, before: ApprovalView | None, now: ApprovalView, number: int) -> Since | None:
     """What is not as it was in the request before: what a returning reviewer looks at first."""
     if before is None or not (may_see_proposal(ctx, before) and may_see_proposal(ctx, now)):
-        return []
+        return None
     try:
-        return changes(proposal(before.id), proposal(now.id))
+        return compare(proposal(before.id), proposal(now.id), number)
     except DomainError:
-        return []
+        return None
 
 
-def _lead(view: ApprovalView) -> str:
-    """What a yes means, in one sentence, before anything is read."""
-    if view.subject_type == "spend":
-        return "If you approve, this run may cost up to so much, and begins. Nothing has been spent yet."
-    if view.subject_type == "waiver":
-        return (
-            "If you approve, people are not asked about the writes that are named below, until its end, "
-            "except runs of who asked for or decided it, and where the rule asks for more."
-        )
-    if view.subject_type == "run" and view.consumed_by_its_decision:
-        return "The run asks a person and waits. It goes on with your answer, and not without one."
-    yes = "If you approve" if view.quorum == 1 else f"Once {view.quorum} different people have approved"
-    return (
-        f"{yes}, exactly the proposal below happens, once. "
-        "Nothing has happened yet, and nothing will without a decision."
-    )
+def _folded(story: Story | None) -> tuple[Sequence[Moment], Sequence[Moment], Sequence[Moment]]:
+    """What happened, in three parts: the first is open, the second folded, the third open."""
+    told = story.moments if story else ()
+    if len(told) <= MOST_MOMENTS:
+        return told, (), ()
+    cut = len(told) - MOST_MOMENTS + 3
+    return told[:2], told[2:cut], told[cut:]
 
 
-def _consequence(view: ApprovalView) -> dict[str, str]:
-    """What each answer does, said on its button."""
-    if view.subject_type == "publication":
-        return {
-            "approve": "The release is published, and the alias latest names it.",
-            "reject": "The release goes back to Draft. Nothing is published.",
-            "request_changes": "The release goes back to Draft with your words.",
-        }
-    if view.subject_type == "waiver":
-        return {
-            "approve": "Such a write is approved at once and names this waiver, except runs of who asked for "
-            "or decided it, and where the rule asks for more. It can be revoked.",
-            "reject": "Nothing is allowed in advance: people are asked about each write.",
-            "request_changes": "It is refused with your words, and can be asked for again.",
-        }
-    if view.subject_type == "spend":
-        return {
-            "approve": "The money is set aside if the budgets have it, and the run begins.",
-            "reject": "Nothing is set aside. The run fails (policy-denied), and can only be run again.",
-        }
-    if view.consumed_by_its_decision:
-        return {
-            "approve": "The run goes on: your answer is the whole of this step.",
-            "reject": "The run fails (policy-denied) and cannot be resumed, only run again.",
-        }
-    hours = round(view.valid_for.total_seconds() / 3600)
-    return {
-        "approve": f"The run goes on. The agent may do exactly this, once, within {hours} h.",
-        "reject": "Nothing is done. The run fails (policy-denied) and cannot be resumed, only run again.",
-        "request_changes": "The agent reads your reason and proposes again.",
-    }
-
-
-def outcome_words(view: ApprovalView) -> str:
-    """One sentence about a request that is over."""
-    words = {
-        ApprovalState.APPROVED: f"Approved by {_who(view)}.",
-        ApprovalState.REJECTED: f"Rejected by {_who(view)}.",
-        ApprovalState.EXPIRED: "Nobody answered in time. Silence is never a yes.",
-        ApprovalState.CANCELLED: "Cancelled together with what it was about.",
-    }
-    if view.state == ApprovalState.STALE:
-        return f"Sent back by {_who(view)}." if view.sent_back else "Replaced by a newer proposal."
-    return words.get(ApprovalState(view.state), "")
-
-
-def _who(view: ApprovalView) -> str:
-    """Who decided, and how they came to: both names of a delegation, the broken glass, or a waiver."""
-    if view.waiver_id is not None:
-        return f"a waiver, which {view.decided_person} had given"
-    who = f"{view.decided_by} for {view.decided_for}" if view.decided_for else view.decided_by
-    return f"{who}, breaking the glass" if view.break_glass else who
-
-
-__all__ = ["Shown", "Story", "decision_page", "outcome_words", "right_before", "shown", "voted_already"]
+__all__ = ["decision_page", "moved_on", "right_before", "standing", "voted_already"]

@@ -1,19 +1,22 @@
-"""A proposal for reading, by its kind, and what has changed since the one before. Others' words are data."""
+"""A proposal for reading, by its kind. Others' words are data, and what would hide in them is written out."""
 
-import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from approvals import kinds
 from approvals.selectors import ProposalView
-from factory.admin.diffs import File, files_of
+from factory.admin import diffs
+from factory.admin.colours import Palette
+from factory.admin.diffs import Diff
+from factory.admin.folding import Text, text_of
 from factory.admin.show import seen
+from factory.admin.spans import Hidden, hidden_in
+from factory.hashing import canonical
 
 SHOWN = 1_048_576
 SHORT = 300
-MOST_CHANGES = 200
 
 BEFORE = "predecessors"
 """What a question shows of the steps that were done before it; empty where there is none."""
@@ -48,114 +51,82 @@ class Shown:
     says: str
     facts: tuple[tuple[str, str], ...]
     message: str
-    files: list[File] | None
+    diff: Diff | None
     plain: str
-    table: tuple[tuple[str, str], ...]
+    table: tuple[tuple[str, Text], ...]
     heads: tuple[str, ...]
     tool: str
-    text: str
+    members: tuple[tuple[str, Text], ...]
+    hidden: Hidden
     size: int
+    cut: bool
+
+    @property
+    def repository(self) -> str:
+        """Where a change of files goes, where the proposal says it."""
+        return next((value for name, value in self.facts if name == "Repository"), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One place that differs from the proposal before: where, how, and its two texts if they are short."""
+def shown(stored: ProposalView, tags: Mapping[str, tuple[str, bool]] | None = None) -> Shown:
+    """A proposal for the page; what is no known kind, from before there were kinds, as indented JSON.
 
-    place: str
-    how: str
-    before: str = ""
-    after: str = ""
-
-
-def shown(stored: ProposalView) -> Shown:
-    """A proposal for the page; what is no known kind, from before there were kinds, as indented JSON."""
+    `tags` say of a file how it stands to the proposal before, and whether it differs from it.
+    """
     content = stored.content if isinstance(stored.content, dict) else {"value": stored.content}
-    kind = str(content.get("kind", ""))
-    files = _files(content) if kind == kinds.UNIFIED_DIFF else None
-    own = OWN_PARTS.get(kind, {"kind"}) if files is not None or kind != kinds.UNIFIED_DIFF else {"kind"}
+    kind, palette = str(content.get("kind", "")), Palette()
+    diff = _diff(content, tags or {}) if kind == kinds.UNIFIED_DIFF else None
+    own = OWN_PARTS.get(kind, {"kind"}) if diff is not None or kind != kinds.UNIFIED_DIFF else {"kind"}
     rest = {name: value for name, value in content.items() if name not in own}
-    large = {name: value for name, value in rest.items() if not _is_plain(value)}
+    plain = {name: value for name, value in rest.items() if is_plain(value)}
     return Shown(
         kind=kind,
         says=SAYS.get(kind, ""),
-        facts=(*_money(content, kind), *((_label(k), str(v)) for k, v in rest.items() if k not in large)),
+        facts=(*_money(content, kind), *((label(k), str(v)) for k, v in plain.items())),
         message=_words(content, {kinds.UNIFIED_DIFF: "message", kinds.TOOL_CALL: "description"}.get(kind)),
-        files=files,
+        diff=diff,
         plain=_words(content, {kinds.TEXT: "text", kinds.QUESTION: "question"}.get(kind)),
-        table=tuple(_table(content, kind)),
+        table=tuple((name, _value(value, palette)) for name, value in _table(content, kind)),
         heads=NAMED.get(kind, ("",))[1:],
         tool=str(content.get("tool", "")) if kind == kinds.TOOL_CALL else "",
-        text=_json(large)[:SHOWN] if large else "",
+        members=tuple((label(k), _value(v, palette)) for k, v in rest.items() if k not in plain),
+        hidden=hidden_in(canonical(stored.content).decode()),
         size=stored.size,
+        cut=stored.size > SHOWN,
     )
 
 
-def changes(old: ProposalView, new: ProposalView) -> list[Change]:
-    """What a returning reviewer looks at first: each place that is not as it was."""
-    was, now = _parts(old.content), _parts(new.content)
-    told = [_change(place, was.get(place), now.get(place)) for place in dict.fromkeys([*now, *was])]
-    return [change for change in told if change is not None][:MOST_CHANGES]
-
-
-def _parts(content: Any) -> dict[str, str]:
-    """A proposal taken apart: a diff by its files, anything else by its members."""
-    if not isinstance(content, Mapping):
-        return {"": _json(content)}
-    parts: dict[str, str] = {}
-    files = _files(content) if content.get("kind") == kinds.UNIFIED_DIFF else None
-    for file in files or []:
-        parts[file.path] = "\n".join(f"{line.mark or ' '}{line.text}" for line in file.lines)
-    for name, value in content.items():
-        if name != "diff" or files is None:
-            parts |= _members(str(name), value)
-    return parts
-
-
-def _members(name: str, value: Any) -> dict[str, str]:
-    if isinstance(value, Mapping):
-        return {f"{name}.{key}": _text(inner) for key, inner in value.items()} or {name: "{}"}
-    return {name: _text(value)}
-
-
-def _change(place: str, was: str | None, now: str | None) -> Change | None:
-    if was == now:
-        return None
-    if was is None:
-        return Change(seen(place), "not in the proposal before", after=_brief(now))
-    if now is None:
-        return Change(seen(place), "no longer there", before=_brief(was))
-    return Change(seen(place), "differs from the proposal before", *_apart(was, now))
-
-
-def _apart(was: str, now: str) -> tuple[str, str]:
-    """Only the lines that differ, on either side."""
-    lines = list(difflib.unified_diff(was.splitlines(), now.splitlines(), n=0, lineterm=""))[2:]
-    gone = "\n".join(line[1:] for line in lines if line.startswith("-"))
-    come = "\n".join(line[1:] for line in lines if line.startswith("+"))
-    return _brief(gone), _brief(come)
-
-
-def _brief(text: str | None) -> str:
-    short = (text or "")[: 4 * SHORT]
-    return seen(short + " …" if len(text or "") > len(short) else short)
-
-
-def _files(content: Mapping[str, Any]) -> list[File] | None:
-    diff = content.get("diff")
-    return files_of(diff) if isinstance(diff, str) and len(diff) <= SHOWN else None
+def _diff(content: Mapping[str, Any], tags: Mapping[str, tuple[str, bool]]) -> Diff | None:
+    text = content.get("diff")
+    found = diffs.read(text) if isinstance(text, str) and len(text) <= SHOWN else None
+    return None if found is None else diffs.for_page(found.tagged(tags))
 
 
 def _money(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str]]:
     for name in ("amount", "threshold") if kind == kinds.SPEND_ESTIMATE else ():
         value = content.get(name)
         if isinstance(value, Mapping):
-            yield _label(name), f"{value.get('amount')} {value.get('currency')}"
+            yield MONEY[name], f"{_rounded(value.get('amount'))} {value.get('currency')}"
 
 
-def _table(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str]]:
+MONEY = {"amount": "May cost in all", "threshold": "Needs a decision above"}
+
+
+def _rounded(amount: object) -> str:
+    """An amount without the zeros that say nothing; two places at least."""
+    text = str(amount)
+    whole, point, places = text.partition(".")
+    return f"{whole}.{places.rstrip('0'):0<2}" if point and places.isdecimal() else text
+
+
+def _table(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
     members = content.get(NAMED[kind][0]) if kind in NAMED else None
     if isinstance(members, Mapping):
-        yield from ((str(name), _text(value)[:SHOWN]) for name, value in members.items())
+        yield from ((str(name), value) for name, value in members.items())
+
+
+def _value(value: Any, palette: Palette) -> Text:
+    told = text(value)[:SHOWN]
+    return text_of(told, "" if isinstance(value, str) else "value.json", palette)
 
 
 def _words(content: Mapping[str, Any], name: str | None) -> str:
@@ -163,18 +134,32 @@ def _words(content: Mapping[str, Any], name: str | None) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
+def text(value: Any) -> str:
+    """A member as a person reads it: words as they are, anything else as indented JSON."""
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether a member fits beside its name."""
     return isinstance(value, int | float | bool) or (isinstance(value, str) and len(value) <= SHORT)
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
+    """The name of a member in words."""
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in name)
-    return words[:1].upper() + words[1:]
+    return seen(words[:1].upper() + words[1:])
+
+
+def members_of(content: Any, without: Collection[str] = ()) -> dict[str, str]:
+    """A proposal's members as texts, one level deep: what two proposals are compared by."""
+    if not isinstance(content, Mapping):
+        return {"": text(content)}
+    parts: dict[str, str] = {}
+    for name, value in content.items():
+        if name in without:
+            continue
+        if isinstance(value, Mapping) and value:
+            parts |= {f"{name}.{key}": text(inner) for key, inner in value.items()}
+        else:
+            parts[str(name)] = text(value)
+    return parts

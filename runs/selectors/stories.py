@@ -1,51 +1,175 @@
-"""What a reviewer is told about the run behind a question."""
+"""What a reviewer is told about the run behind a question: figures, and what happened, not its journal."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import timedelta
 from decimal import Decimal
 from uuid import UUID
 
 from django.urls import reverse
 
-from approvals.subjects import Bar, Story
-from factory.models import JournalEntry
+from approvals.selectors import ApprovalView, approvals_of_run
+from approvals.states import ApprovalState
+from approvals.subjects import Bar, Moment, Story
+from factory.clock import now
+from registry.selectors import release
 from runs.models import Attempt, Run, Step
 from runs.selectors.limits import limit_of
-from usage.selectors import BudgetView, budgets, set_aside_for, usage_of_run
+from runs.states import RUN_ACTIVE, STEP_ACTIVE, AttemptState, StepState
+from usage.selectors import BudgetView, UsageView, budgets, set_aside_for, usage_of_attempts, usage_of_run
 
-TOLD = 40
-"""A longer story is on the run's own page."""
+TONES = {
+    StepState.SUCCEEDED: "good",
+    StepState.FAILED: "bad",
+    StepState.RUNNING: "busy",
+    StepState.DISPATCHED: "busy",
+    AttemptState.UNCERTAIN: "doubt",
+}
+ANSWERED = {
+    ApprovalState.APPROVED: ("approved by {}", "good"),
+    ApprovalState.REJECTED: ("rejected by {}", "bad"),
+    ApprovalState.EXPIRED: ("not answered in time", "bad"),
+    ApprovalState.STALE: ("replaced by a newer proposal", "plain"),
+    ApprovalState.CANCELLED: ("withdrawn", "plain"),
+}
 
 
 def story_of_run(run_id: UUID) -> Story | None:
-    """The run so far: its pins and cost, and what happened in it, one line each."""
-    run = Run.objects.filter(pk=run_id).first()
+    """The run so far: its pins, its cost and clock, and what happened in it, one line for each."""
+    run = Run.objects.select_related("environment").filter(pk=run_id).first()
     if run is None:
         return None
-    used = usage_of_run(run_id)
-    cost = f"{used.cost:.6f} USD of {limit_of(run):f}"
+    asset = release(run.release_id)
     return Story(
         title=f"The run so far: {run.workflow_id}",
         url=reverse("admin:runs_run_change", args=[run_id]),
         facts=(
             ("State", str(run.state)),
-            ("Cost so far", cost + (f", {used.uncertain} calls of unknown cost" if used.uncertain else "")),
-            ("Requested by", run.requested_by),
+            ("Release", f"{asset.asset}@{asset.version}"),
             ("Model profile", run.model_profile_id),
+            ("Requested by", run.requested_by),
         ),
-        events=tuple(_events(run_id)),
+        meters=(_cost(run, usage_of_run(run_id)), *_clock(run)),
+        moments=tuple(_moments(run)),
+        cancel_url=reverse("admin:runs_cancel", args=[run_id]) if run.state in RUN_ACTIVE else "",
     )
 
 
-def _events(run_id: UUID) -> list[tuple[datetime, str]]:
-    names = dict(Step.objects.filter(run_id=run_id).values_list("id", "node_key"))
-    of_attempt = dict(Attempt.objects.filter(run_id=run_id).values_list("id", "step_id"))
-    rows = JournalEntry.objects.filter(stream_id=run_id, entity__in=["run", "step", "approval"])
-    told = []
-    for entry in rows.order_by("sequence")[:TOLD]:
-        about = names.get(of_attempt.get(entry.entity_id, entry.entity_id), entry.entity)
-        told.append((entry.occurred_at, f"{about}: {entry.to_state} ({entry.cause}, by {entry.actor})"))
-    return told
+def _cost(run: Run, used: UsageView) -> Bar:
+    limit = limit_of(run)
+    calls = "one call" if used.uncertain == 1 else f"{used.uncertain} calls"
+    without = f"; without {calls} of unknown cost" if used.uncertain else ""
+    return Bar("Cost so far", _percent(used.cost, limit), f"{_usd(used.cost)} of {_usd(limit)} USD{without}")
+
+
+def _clock(run: Run) -> Iterator[Bar]:
+    """How much of its time a run has used; none before it has begun."""
+    if run.deadline_at is None:
+        return
+    whole = timedelta(minutes=run.limits["maxMinutes"])
+    used = whole - (run.deadline_at - (run.waiting_since or run.finished_at or now()))
+    minutes = max(0, int(used.total_seconds() // 60))
+    stands = "; it stands still while the run waits for approvals" if run.waiting_since else ""
+    percent = _percent(Decimal(minutes), Decimal(run.limits["maxMinutes"]))
+    yield Bar("Run clock", percent, f"{minutes} of {run.limits['maxMinutes']} min{stands}")
+
+
+def _percent(part: Decimal, whole: Decimal) -> int:
+    return min(100, int(100 * part / whole)) if whole else 100
+
+
+def _usd(amount: Decimal) -> str:
+    return f"{amount:.2f}" if amount == 0 or amount >= Decimal("0.01") else f"{amount:.6f}"
+
+
+def _moments(run: Run) -> Iterator[Moment]:
+    steps = {step.id: step for step in Step.objects.filter(run_id=run.id).order_by("ordinal")}
+    told = [*_of_steps(run, steps.values()), *_of_questions(run, steps)]
+    yield Moment(run.created_at, "The run", "was accepted and pinned")
+    yield from _merged(sorted(told, key=lambda moment: moment.at))
+
+
+def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[Moment]:
+    tries: dict[UUID, list[Attempt]] = {}
+    for attempt in Attempt.objects.filter(run_id=run.id).order_by("number"):
+        tries.setdefault(attempt.step_id, []).append(attempt)
+    cost = usage_of_attempts(run.id)
+    for step in steps:
+        own = tries.get(step.id, [])
+        if step.state == StepState.PENDING or (step.is_human and step.finished_at is None):
+            continue
+        waits = bool(own) and own[-1].state == AttemptState.PARKED
+        if step.state in STEP_ACTIVE and waits:
+            continue
+        doubt = bool(own) and own[-1].state == AttemptState.UNCERTAIN
+        became = AttemptState.UNCERTAIN if doubt else StepState(step.state)
+        yield Moment(
+            at=step.finished_at or step.updated_at,
+            what=step.node_key,
+            became=str(became.value) + (f" at attempt {len(own)}" if len(own) > 1 else ""),
+            tone=TONES.get(became, "plain"),
+            note=_earlier(own) or ("An operator settles that." if doubt else ""),
+            quote=step.reason[:300] if step.state in (StepState.FAILED, StepState.SKIPPED) else "",
+            aside=_spent(cost, own),
+        )
+
+
+def _earlier(tries: list[Attempt]) -> str:
+    """What became of the attempts before the last one."""
+    return ", ".join(f"attempt {one.number} {one.state}" for one in tries[:-1])
+
+
+def _spent(cost: Mapping[UUID, UsageView], tries: Iterable[Attempt]) -> str:
+    used = [cost[one.id] for one in tries if one.id in cost]
+    total = sum((one.cost for one in used), Decimal(0))
+    if any(one.uncertain for one in used):
+        return f"at least {_usd(total)} USD" if total else "cost not known"
+    return f"{_usd(total)} USD" if total else ""
+
+
+def _of_questions(run: Run, steps: Mapping[UUID, Step]) -> Iterator[Moment]:
+    rounds: dict[UUID | None, int] = {}
+    for view in approvals_of_run(run.id):
+        rounds[view.step_id] = rounds.get(view.step_id, 0) + 1
+        step = steps.get(view.step_id) if view.step_id else None
+        what = step.node_key if step else "The money of the run"
+        which = f"proposal {rounds[view.step_id]} " if step and not step.is_human else ""
+        if view.is_pending:
+            parked = "The attempt is parked: no worker is held while you read." if view.attempt_id else ""
+            yield Moment(view.requested_at, what, f"{which}waits for a decision", "wait", parked)
+            continue
+        became, tone = _answer(view)
+        yield Moment(view.closed_at or view.requested_at, what, f"{which}{became}", tone, quote=view.reason)
+
+
+def _answer(view: ApprovalView) -> tuple[str, str]:
+    if view.sent_back:
+        return f"sent back by {view.decided_by}", "bad"
+    words, tone = ANSWERED[ApprovalState(view.state)]
+    who = "a waiver" if view.waiver_id else view.decided_by
+    return words.format(f"{who}, breaking the glass" if view.break_glass else who), tone
+
+
+def _merged(moments: Iterable[Moment]) -> Iterator[Moment]:
+    """Steps that came one after the other to the same plain end stand in one line."""
+    last: Moment | None = None
+    for moment in moments:
+        same = last is not None and (last.became, last.tone) == (moment.became, moment.tone)
+        plain = not (moment.note or moment.quote or moment.aside)
+        if last is not None and same and plain and not (last.note or last.quote or last.aside):
+            last = replace(moment, what=f"{last.what}, {moment.what}")
+            continue
+        if last is not None:
+            yield last
+        last = moment
+    if last is not None:
+        yield last
+
+
+def asker_of(story: Story | None, step_id: UUID | None) -> Story | None:
+    """The story with the name of the step that asks."""
+    step = Step.objects.filter(pk=step_id).first() if story is not None and step_id else None
+    return story if story is None or step is None else replace(story, asker=step.node_key)
 
 
 def story_of_spend(run_id: UUID, wanted: Decimal) -> Story | None:

@@ -72,7 +72,7 @@ def test_each_sort_is_read_on_one_page(
 ) -> None:
     reviewer = visit(width=width).sign_in(house.world.workspace_admin)
     open_(reviewer, asked["changed"])
-    reviewer.reads("What changed since the proposal before")
+    reviewer.reads("What changed since proposal 1")
     reviewer.reads("143 files")
     picture(reviewer, f"changed-{width}")
     open_(reviewer, asked["call"])

@@ -68,7 +68,7 @@ def test_changes_are_requested_with_a_reason_that_the_agent_reads(house: House, 
     )
     second = worker.ask(again, change(REPORT.replace("142", "143")), park=True)
     reviewer.open(page_of(second))
-    for said in ("State what it cost, please.", "differs from the proposal before", "Round 2"):
+    for said in ("State what it cost, please.", "What changed since proposal 1", "Proposal 2 of this step"):
         reviewer.reads(said)
 
 

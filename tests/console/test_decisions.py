@@ -171,5 +171,5 @@ def test_a_later_round_says_what_changed(asked: Asking) -> None:
     second = asked.ask(proposal={"kind": "unified-diff", "diff": DIFF.replace("142", "143")})
     text = signed_in(asked.world.reviewer2).get(page_of(second)).content.decode()
     assert "State the cost, please" in text
-    assert "differs from the proposal before" in text
-    assert "Round 2" in text
+    assert "differs from proposal 1" in text
+    assert "Proposal 2 of this step" in text

@@ -4,20 +4,26 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-autosubmit]")) event.target.form.submit();
 });
 
-// Live parts: the same page is read again, and what changed is put in place.
-// Forms stand outside of them, so that nobody loses a word.
+// Live parts: the same page, or the lighter one that `data-live-from` names, is read again, and what
+// changed is put in place, by the part's name if it has one. Forms stand outside of them, so that nobody
+// loses a word.
 const LIVE_EVERY_MS = 3000;
+
+function renewedPart(fresh, part, index) {
+  const name = part.dataset.live;
+  return name ? fresh.querySelector(`[data-live="${CSS.escape(name)}"]`) : fresh.querySelectorAll("[data-live]")[index];
+}
 
 async function refreshLiveParts() {
   const parts = document.querySelectorAll("[data-live]");
   if (!parts.length || document.hidden) return;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const source = document.querySelector("[data-live-from]")?.dataset.liveFrom ?? location.href;
+  const answer = await fetch(source, { headers: { Accept: "text/html" } });
   if (!answer.ok || answer.redirected) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const renewed = fresh.querySelectorAll("[data-live]");
-  if (!renewed.length) return location.reload();
+  if (!fresh.querySelector("[data-live]")) return location.reload();
   parts.forEach((part, index) => {
-    const next = renewed[index];
+    const next = renewedPart(fresh, part, index);
     if (!next || next.innerHTML === part.innerHTML) return;
     const open = [...part.querySelectorAll("details")].map((each) => each.open);
     part.replaceChildren(...next.childNodes);
