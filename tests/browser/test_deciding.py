@@ -94,7 +94,7 @@ def test_a_page_that_has_moved_on_decides_nothing_and_keeps_the_reason(house: Ho
 def test_the_requester_reads_why_not(house: House, visit: Visit) -> None:
     _, _, _, asked = asking(house)
     requester = visit().sign_in(house.world.requester, opening=page_of(asked))
-    requester.reads("You may not decide on this.")
+    requester.reads("You asked for this, so you may not decide on it.")
     requester.reads("142 files, 18,204 lines of code.")
     expect(requester.page.get_by_role("button", name="Approve exactly this")).to_have_count(0)
 
