@@ -50,7 +50,9 @@ class File:
     def folded(self) -> str:
         """What stands in a file that is closed."""
         count = len(self.lines)
-        return f"{count} line{'' if count == 1 else 's'}, closed: open to read" if count else "no lines"
+        if not count:
+            return " ".join(self.notes)
+        return f"{count} line{'' if count == 1 else 's'}, closed: open to read"
 
 
 @dataclass(frozen=True, slots=True)
