@@ -331,7 +331,7 @@ class Delegation(Journaled):
     def __str__(self) -> str:
         return f"{self.role} of {self.delegator} for {self.delegate}"
 
-    def standing(self, at: datetime) -> DelegationState:
+    def state_at(self, at: datetime) -> DelegationState:
         """Its state as of a moment: its end itself is already too late, whether recorded or not."""
         over = self.state == DelegationState.ACTIVE and at >= self.expires_at
         return DelegationState.EXPIRED if over else DelegationState(self.state)

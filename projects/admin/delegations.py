@@ -93,7 +93,7 @@ class DelegationAdmin(HouseAdmin[Any]):
 
     @admin.display(description="state")
     def status(self, row: Delegation) -> SafeString:
-        return badge(row.standing(now()))
+        return badge(row.state_at(now()))
 
     @admin.display(description="project")
     def place(self, row: Delegation) -> str:

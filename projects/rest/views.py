@@ -254,7 +254,7 @@ class DelegationList(ProjectsView):
 
 def _delegation(row: Delegation, at: datetime) -> dict[str, Any]:
     """As of the read: one past its end has ended, although that is recorded minutes later."""
-    return {**DelegationBody(row).data, "state": str(row.standing(at))}
+    return {**DelegationBody(row).data, "state": str(row.state_at(at))}
 
 
 class DelegationDetail(ProjectsView):
