@@ -90,6 +90,7 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "previous": before,
         "previous_number": number,
         "since": since,
+        "unused": words.unused(view, here["siblings"], here["now"]),
         "policy": policy_revision(view.policy_id),
         "question": words.question(view, seen, story),
         "lead": words.lead(view, seen),

@@ -1,6 +1,8 @@
 """The sentences of the decision page: what is asked, what a yes means, what each answer and silence do."""
 
 import re
+from collections.abc import Iterable
+from datetime import datetime
 
 from approvals import kinds
 from approvals.admin.proposals import Shown
@@ -90,6 +92,16 @@ def consequence(view: ApprovalView) -> dict[str, str]:
         "reject": "Nothing is done. The run fails (policy-denied) and cannot be resumed, only run again.",
         "request_changes": "The agent reads your reason and proposes again.",
     }
+
+
+def unused(view: ApprovalView, siblings: Iterable[ApprovalView], at: datetime) -> str:
+    """What is true beside this question: an unused yes to another proposal of the step still counts."""
+    if all(one.id == view.id or one.use(at) != "not-yet-used" for one in siblings):
+        return ""
+    return (
+        "Another proposal of this step was approved and is not used yet: it may still be done, once, beside "
+        "this one. Rejecting this one ends the run, and with it both."
+    )
 
 
 def silence(view: ApprovalView) -> str:

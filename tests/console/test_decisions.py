@@ -68,6 +68,19 @@ def test_shows_exactly_what_is_decided_about_as_text(asked: Asking) -> None:
     assert f'name="proposal_hash" value="{view.proposal_hash}"' in text
 
 
+@pytest.mark.requirement("APR-09")
+def test_says_that_what_was_approved_before_still_counts(asked: Asking) -> None:
+    """A worker that proposes something else after a yes may do both, once this is approved as well."""
+    first = asked.ask()
+    client = signed_in(asked.world.reviewer)
+    send(client, first, "approve")
+    counts_still = "was approved and is not used yet"
+    for words in ("something else", "and again"):
+        later = asked.ask(proposal={"kind": "text", "text": words})
+        assert counts_still in client.get(page_of(later)).content.decode()
+    assert counts_still not in client.get(page_of(first)).content.decode()
+
+
 @pytest.mark.parametrize(
     ("decision", "reason", "state"),
     [("approve", "", "Approved"), ("reject", "", "Rejected"), ("request_changes", "State the cost", "Stale")],
