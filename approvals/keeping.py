@@ -26,7 +26,7 @@ def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
         "passed_over": data.get("passedOver", []),
         "decided_at": at,
         "closed_at": None if said.state == ApprovalState.PENDING else at or closed.at,
-        "reason": data.get("reason") or "",
+        "reason": data.get("reason") or row.reason,
         "valid_until": row.valid_until or (started.at + row.valid_for if started else None),
     }
 

@@ -209,7 +209,7 @@ def test_one_outcome_of_twenty_one_sent_at_once(house: House, chance: random.Ran
         assert (house.state(run_id), len(house.attempts(run_id))) == ("Completed", 1)
 
 
-@pytest.mark.requirement("LSE-07")
+@pytest.mark.requirement("LSE-07", "JOB-12")
 def test_two_schedulers_act_once_and_without_any_leases_recover(house: House) -> None:
     """Two ticks of one slot at the same moment; then no tick at all, and somebody who polls."""
     worker = house.hand(slots=100)

@@ -90,7 +90,7 @@ def test_a_worker_of_another_pool_finds_no_attempt(house: House) -> None:
         stranger.acquire(work)
 
 
-@pytest.mark.requirement("ATT-10", "ATT-11", "LSE-05", "LSE-09", "LSE-04")
+@pytest.mark.requirement("ATT-10", "ATT-11", "LSE-05", "LSE-09", "LSE-04", "JOB-07")
 def test_silence_times_out_and_is_retried_under_a_higher_token(house: House) -> None:
     run_id = house.run()
     worker = house.hand("w1")
@@ -115,6 +115,16 @@ def test_silence_times_out_and_is_retried_under_a_higher_token(house: House) -> 
         worker.report(work, output="late")
     worker.report(again, output="in time")
     assert house.row(run_id).output == "in time"
+
+
+@pytest.mark.requirement("JOB-11")
+def test_silence_ends_a_step_that_may_be_tried_once(house: House) -> None:
+    run_id = house.run("stubborn")
+    work = house.hand().take()
+    house.let_lapse(work.lease_id)
+    assert expire(house, work.lease_id, work.fencing_token)
+    assert (house.step_states(run_id), house.state(run_id)) == ({"look": "Failed"}, "Failed")
+    assert house.hand("other").poll() == []
 
 
 @pytest.mark.requirement("ATT-14", "STP-08")

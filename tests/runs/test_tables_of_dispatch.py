@@ -5,6 +5,7 @@ from django.db import connection
 
 import usage.states as usage
 from config.celery import app
+from factory.reconciling import reconcilers
 from factory.relay.handlers import handlers
 from factory.tenancy import scanning
 from runs.models import Attempt, Lease
@@ -72,6 +73,16 @@ def test_leases_expire_by_exactly_one_schedule() -> None:
     ]
     assert len(entries) == 1
     assert entries[0]["schedule"].minute == set(range(60))
+
+
+@pytest.mark.requirement("JOB-10")
+def test_every_reconciler_is_on_the_schedule_in_utc() -> None:
+    told = {each["kwargs"]["name"]: each for each in app.conf.beat_schedule.values() if "kwargs" in each}
+    house = {name for name, each in reconcilers().items() if not type(each).__module__.startswith("tests")}
+    assert house <= set(told)
+    assert {told[name]["task"] for name in house} == {"factory.reconcile"}
+    assert all(told[name]["schedule"]._orig_minute == reconcilers()[name].every.split()[0] for name in house)
+    assert (app.conf.timezone, app.conf.enable_utc) == ("UTC", True)
 
 
 @pytest.mark.requirement("DSP-04")
