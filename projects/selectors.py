@@ -189,6 +189,13 @@ def members(project_id: UUID | None, roles: Iterable[str] = ()) -> list[MemberVi
     return [_member_view(row, wanted) for row in rows]
 
 
+def people_like(project_id: UUID | None, words: str, most: int = 20) -> list[MemberView]:
+    """Who is, or was, in a project and has these words in their name, address or subject."""
+    rows = Membership.objects.filter(Q(project__isnull=True) | Q(project_id=project_id))
+    named = Q(subject__icontains=words) | Q(display_name__icontains=words) | Q(email__icontains=words)
+    return [_member_view(row, ()) for row in rows.filter(named).order_by("subject", "id")[:most]]
+
+
 def person_of(subject: str) -> str:
     """The human who answers for a subject: a service account's owner, else the subject itself."""
     owner = ServiceAccount.objects.filter(subject=subject).values_list("owner", flat=True).first()

@@ -254,6 +254,12 @@ def decree_over(release_id: UUID) -> Decree | None:
     return max(found, key=lambda one: STRICTNESS.index(InFlight(one.in_flight)), default=None)
 
 
+def releases_of_commit(commit: str, most: int = 50) -> list[UUID]:
+    """The newest releases whose commit begins so."""
+    rows = Release.objects.filter(commit__startswith=commit).order_by("-created_at", "-id")
+    return list(rows.values_list("pk", flat=True)[:most])
+
+
 def resting_on(release_id: UUID) -> list[UUID]:
     """The release and every one whose closure needs it: whose runs its revocation reaches."""
     needing = ClosureDependency.objects.filter(release_id=release_id).values("closure_id")

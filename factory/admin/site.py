@@ -2,13 +2,15 @@
 
 from typing import Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
 from factory.admin.first import Card, Item, card, counts_of, first_page, number
-from factory.admin.scope import places_of, switch_place
+from factory.admin.scope import context_of, places_of, switch_place
+from factory.admin.searching import only, search, sought
 from factory.context import Context
 
 __all__ = ["Card", "HouseSite", "Item", "card", "site"]
@@ -39,6 +41,30 @@ class HouseSite(UnfoldAdminSite):
             found = waiting.get(item.get("counts", ""), 0) if item["has_permission"] else 0
             item["waiting"] = number(found) if found else ""
         return groups
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        """What the words could mean in this place; what is named by its whole id is opened at once."""
+        ctx, text = context_of(request), request.GET.get("q", "")
+        found = search(ctx, text)
+        hit = only(found)
+        if hit is not None:
+            return HttpResponseRedirect(hit.url)
+        context = {
+            **self.each_context(request),
+            "title": "Search",
+            "searched": sought(text).text,
+            "found": [each for each in found if each.hits],
+            "looked": found,
+            "pages": self._pages_like(request, text),
+        }
+        return TemplateResponse(request, "factory/search.html", context | (extra_context or {}))
+
+    def _pages_like(self, request: HttpRequest, text: str) -> list[tuple[str, str]]:
+        """Entries of the side bar whose titles have the words."""
+        words = sought(text).text.lower()
+        items = [item for group in self.get_sidebar_list(request) for item in group["items"]]
+        open_ = [(str(item["title"]), str(item["link"])) for item in items if item["has_permission"]]
+        return [each for each in open_ if len(words) > 1 and words in each[0].lower()]
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Whoever is a member somewhere may enter; what they see there, their roles decide."""

@@ -32,3 +32,32 @@ async function refreshLiveParts() {
 }
 
 setInterval(() => refreshLiveParts().catch(() => {}), LIVE_EVERY_MS);
+
+// The search: "/" or Ctrl-K anywhere, unless somebody is writing. Where its field is hidden, its page has one.
+document.addEventListener("keydown", (event) => {
+  const writing = event.target.closest("input, textarea, select, [contenteditable]");
+  const command = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
+  if (!command && (event.key !== "/" || writing || event.ctrlKey || event.metaKey || event.altKey)) return;
+  const field = document.querySelector("#fc-words, #fc-find");
+  if (!field) return;
+  event.preventDefault();
+  if (field.offsetParent === null) return field.form.submit();
+  field.focus();
+  field.select();
+});
+
+// Times that run out are counted down between two looks at the server.
+const spanned = (seconds) => {
+  const [days, hours, minutes] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  if (days) return `${days} d ${hours} h`;
+  if (hours) return `${hours} h ${minutes} min`;
+  if (minutes) return minutes < 10 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
+  return `${seconds} s`;
+};
+const shown = performance.now();
+setInterval(() => {
+  for (const each of document.querySelectorAll("[data-countdown]")) {
+    const left = Math.round(Number(each.dataset.countdown) - (performance.now() - shown) / 1000);
+    each.textContent = left > 0 ? spanned(left) : `over since ${spanned(-left)}`;
+  }
+}, 1000);

@@ -1,0 +1,44 @@
+"""What the search finds of the releases."""
+
+from django.db.models import Q
+from django.urls import reverse
+
+from factory.admin.searching import SHOWN, Found, Hit, Sought, finder
+from factory.admin.show import seen
+from factory.context import Context
+from factory.identity.permissions import may
+from registry.models import Release
+
+NEWEST = 5_000
+
+
+@finder(30)
+def releases(ctx: Context, what: Sought) -> Found | None:
+    """Releases by id, name, version, commit, author or hash."""
+    if not may(ctx, "ListReleases"):
+        return None
+    rows = Release.objects.select_related("asset")
+    looked = f"Among the tenant's newest {NEWEST:,}."
+    if what.id is not None:
+        found = tuple(_hit(row, exact=True) for row in rows.filter(pk=what.id))
+        return Found("Releases", found, looked)
+    newest = Release.objects.order_by("-created_at", "-id").values("pk")[:NEWEST]
+    name, _, version = what.text.partition("@")
+    named = Q(asset__name__icontains=name, semver__startswith=version) if version else Q()
+    if not version:
+        named = Q(asset__name__icontains=name) | Q(semver=name) | Q(author__icontains=name)
+        named |= Q(closure__hash=name)
+    if what.commit:
+        named |= Q(commit__startswith=what.commit)
+    rows = rows.filter(named, pk__in=newest).order_by("-created_at", "-id")
+    return Found("Releases", tuple(_hit(row) for row in rows[:SHOWN]), looked)
+
+
+def _hit(row: Release, *, exact: bool = False) -> Hit:
+    return Hit(
+        title=f"{row.asset.name}@{row.semver}",
+        url=reverse("admin:registry_release_change", args=[row.id]),
+        state=row.state,
+        note=f"commit {row.commit[:12]}, by {seen(row.author)}, {row.created_at:%d %b %Y} UTC",
+        exact=exact,
+    )
