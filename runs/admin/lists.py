@@ -1,17 +1,36 @@
-"""The first page's cards about runs, and the list of what needs an Operator."""
+"""The list of what needs an Operator: every step of which nobody is sure, with what one has to know of it."""
+
+from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import DateTimeField, Func, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
-from factory.admin.show import outline, when
+from factory.admin.scope import context_of
+from factory.admin.show import badge, outline, seen, short, span, when
 from factory.admin.site import site
+from factory.identity.permissions import may
 from runs.models import Step
+from runs.selectors.doubts import doubts
+from runs.selectors.figures import attention_steps
 from runs.states import Attention
+
+HAPPENED = {
+    Attention.UNCERTAIN: "The effect may have happened.",
+    Attention.VIOLATION: "It acted without an authorization.",
+    Attention.LATE_EFFECT: "An effect was reported by a holder that had lost its lease.",
+}
+NOTHING = SafeString('<span class="fc-soft">nothing</span>')
+
+
+def _all(parts: SafeString) -> SafeString:
+    """Several lines of a cell as one thing, also where a phone lays the cells out as rows."""
+    return format_html("<div>{}</div>", parts) if parts else NOTHING
 
 
 @admin.register(Step, site=site)
@@ -19,36 +38,88 @@ class AttentionAdmin(HouseAdmin[Step]):
     """Steps that a person has to look at: uncertain effects, violations, effects that came too late."""
 
     view_operation = "ListUncertainAttempts"
-    list_display = ("what", "kind", "klass", "since", "reason")
+    list_display = ("what", "happened", "held_by", "allowed", "left", "since", "settle")
     list_display_links = None
     list_filter = ("attention",)
     search_fields = ("run__id", "node_key")
     ordering = ("-updated_at", "-id")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Step]:
-        rows = super().get_queryset(request).exclude(attention=Attention.NONE)
-        project_id = request.context.project_id  # type: ignore[attr-defined]  # set by ConsoleScope
-        return rows if project_id is None else rows.filter(run__project_id=project_id)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        at = Func(function="clock_timestamp", output_field=DateTimeField())
+        return attention_steps(context_of(request)).select_related("run").annotate(at=at)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return DoubtedList
 
     @admin.display(description="step")
     def what(self, row: Step) -> SafeString:
-        url = reverse("admin:runs_run_change", args=[row.run_id])
         return format_html(
-            '<a class="fc-link" href="{}#settle">{} of run …{}</a>', url, row.node_key, str(row.run_id)[-8:]
-        )
+            '<div><a class="fc-link" href="{}">{} of {}</a><div>run {}</div><div>{}</div></div>',
+            _url(row), row.node_key, row.run.workflow_id, short(row.run_id), outline(row.side_effect_class),
+        )  # fmt: skip
 
     @admin.display(description="what happened")
-    def kind(self, row: Step) -> str:
-        return {
-            Attention.UNCERTAIN: "the effect may have happened",
-            Attention.VIOLATION: "it acted without an authorization",
-            Attention.LATE_EFFECT: "an effect was reported by a holder that had lost its lease",
-        }.get(Attention(row.attention), row.attention)
+    def happened(self, row: Step) -> SafeString:
+        state = "Uncertain" if row.attention == Attention.UNCERTAIN else row.attention.capitalize()
+        return format_html(
+            "<div>{}<div>{}</div><div class='fc-soft'>{}</div></div>",
+            badge(state), HAPPENED[Attention(row.attention)], seen(row.reason)[:200],
+        )  # fmt: skip
 
-    @admin.display(description="class")
-    def klass(self, row: Step) -> SafeString:
-        return outline(row.side_effect_class)
+    @admin.display(description="who had it")
+    def held_by(self, row: Any) -> SafeString:
+        leases = row.doubt.leases if row.doubt else ()
+        lines = ((seen(one.worker_name), when(one.offered_at), when(one.closed_at)) for one in leases[-2:])
+        told = "<div>{}</div><div class='fc-soft'>{} to {}</div>"
+        return _all(format_html_join("", told, lines))
 
-    @admin.display(description="since")
-    def since(self, row: Step) -> SafeString:
-        return when(row.updated_at)
+    @admin.display(description="what was allowed")
+    def allowed(self, row: Any) -> SafeString:
+        page = "admin:approvals_approvalrequest_change"
+        lines = (
+            (reverse(page, args=[view.id]), seen(view.summary)[:160], short(view.proposal_hash))
+            for view in (row.doubt.approvals if row.doubt else ())
+        )
+        told = '<div><a class="fc-link" href="{}">{}</a></div><div class="fc-soft">{}</div>'
+        return _all(format_html_join("", told, lines))
+
+    @admin.display(description="what it left")
+    def left(self, row: Any) -> SafeString:
+        lines = (
+            (_url(row), one.kind, seen(one.name), short(one.proposal_hash or one.receipt_id))
+            for one in (row.doubt.receipts if row.doubt else ())
+        )
+        return _all(
+            format_html_join("", '<div><a class="fc-link" href="{}">{} receipt</a> {} {}</div>', lines)
+        )
+
+    @admin.display(description="for")
+    def since(self, row: Any) -> SafeString:
+        return format_html(
+            "<div><b>{}</b><div class='fc-soft'>since {}</div></div>",
+            span((row.at - row.updated_at).total_seconds()), when(row.updated_at),
+        )  # fmt: skip
+
+    @admin.display(description="act")
+    def settle(self, row: Any) -> SafeString:
+        if not row.may_settle:
+            return SafeString('<span class="fc-soft">An Operator settles it.</span>')
+        word = "Settle" if row.attention == Attention.UNCERTAIN else "Look"
+        return format_html('<a class="fc-button primary" href="{}">{}</a>', _url(row), word)
+
+
+class DoubtedList(ChangeList):
+    """A list whose page of steps carries the evidence of each, read with a few queries for all."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows: list[Any] = list(self.result_list)
+        found = {one.step.pk: one for one in doubts(rows)}
+        allowed = may(context_of(request), "ResolveUncertainStep")
+        for row in rows:
+            row.doubt, row.may_settle = found.get(row.pk), allowed
+        self.result_list = rows
+
+
+def _url(row: Step) -> str:
+    return reverse("admin:runs_run_change", args=[row.run_id]) + "#settle"

@@ -106,6 +106,10 @@ SELECT tenant_id, count(*) || ' ' || max(at) FROM (
 _LAST_SERVED = (
     "SELECT tenant_id FROM runs_lease WHERE tenant_id = ANY(%s) ORDER BY fencing_token DESC LIMIT 1"
 )
+_OPEN_OF = """
+SELECT worker_id, count(*) FROM runs_lease
+WHERE worker_id = ANY(%s) AND state IN ('Offered', 'Held') GROUP BY worker_id
+"""
 _OPEN = "SELECT count(*) FROM runs_lease WHERE worker_id = %s AND state IN ('Offered', 'Held')"
 
 
@@ -194,6 +198,13 @@ def offers_of(worker_id: UUID) -> list[Offer]:
     with scanning() as cursor:
         cursor.execute(_OFFERS, [worker_id])
         return [Offer(*row) for row in cursor.fetchall()]
+
+
+def open_leases_of(worker_ids: Iterable[UUID]) -> dict[UUID, int]:
+    """The same for several workers; one without any is not in it."""
+    with scanning() as cursor:
+        cursor.execute(_OPEN_OF, [list(worker_ids)])
+        return dict(cursor.fetchall())
 
 
 def open_leases(worker_id: UUID) -> int:

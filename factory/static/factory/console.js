@@ -33,13 +33,14 @@ async function refreshLiveParts() {
 
 setInterval(() => refreshLiveParts().catch(() => {}), LIVE_EVERY_MS);
 
-// The search: "/" or Ctrl-K anywhere, unless somebody is writing. Where its field is hidden, its page has one.
+// The search: Ctrl-K anywhere, and "/" unless somebody is writing or the page has a list with a search of its
+// own. Where its field is hidden, its page has one.
 document.addEventListener("keydown", (event) => {
-  const writing = event.target.closest("input, textarea, select, [contenteditable]");
+  const writing = event.target.closest?.("input, textarea, select, [contenteditable]");
   const command = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
   if (!command && (event.key !== "/" || writing || event.ctrlKey || event.metaKey || event.altKey)) return;
   const field = document.querySelector("#fc-words, #fc-find");
-  if (!field) return;
+  if (!field || (!command && document.querySelector("#searchbar"))) return;
   event.preventDefault();
   if (field.offsetParent === null) return field.form.submit();
   field.focus();
@@ -54,10 +55,11 @@ const spanned = (seconds) => {
   if (minutes) return minutes < 10 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
   return `${seconds} s`;
 };
-const shown = performance.now();
+const firstSeen = new WeakMap();
 setInterval(() => {
   for (const each of document.querySelectorAll("[data-countdown]")) {
-    const left = Math.round(Number(each.dataset.countdown) - (performance.now() - shown) / 1000);
+    if (!firstSeen.has(each)) firstSeen.set(each, performance.now());
+    const left = Math.round(Number(each.dataset.countdown) - (performance.now() - firstSeen.get(each)) / 1000);
     each.textContent = left > 0 ? spanned(left) : `over since ${spanned(-left)}`;
   }
 }, 1000);
