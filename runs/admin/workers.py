@@ -71,13 +71,13 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         ctx = context_of(request)
-        with reading(ctx):
+        with reading(ctx):  # the list joins it
             share = {
                 "quota": TenantQuota.objects.values_list("open_attempts", flat=True).first(),
                 "at_work": Attempt.objects.filter(state=AttemptState.OPEN).count(),
                 "may_change_quota": may(ctx, "ChangeTenantQuota"),
             }
-        return super().changelist_view(request, {**(extra_context or {}), **share})
+            return super().changelist_view(request, {**(extra_context or {}), **share})
 
     def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
         row = self.get_queryset(request).filter(pk=key).first()
@@ -170,7 +170,7 @@ class BusyList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         rows: list[Any] = list(self.result_list)
-        found = open_leases_of(row.pk for row in rows)
+        found = open_leases_of([row.pk for row in rows])
         for row in rows:
             row.open_leases = found.get(row.pk, 0)
         self.result_list = rows

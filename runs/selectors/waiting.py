@@ -1,6 +1,6 @@
 """Who waits for a worker, across tenants: ids and due times only, as the scan role may see them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -200,8 +200,10 @@ def offers_of(worker_id: UUID) -> list[Offer]:
         return [Offer(*row) for row in cursor.fetchall()]
 
 
-def open_leases_of(worker_ids: Iterable[UUID]) -> dict[UUID, int]:
+def open_leases_of(worker_ids: Collection[UUID]) -> dict[UUID, int]:
     """The same for several workers; one without any is not in it."""
+    if not worker_ids:
+        return {}
     with scanning() as cursor:
         cursor.execute(_OPEN_OF, [list(worker_ids)])
         return dict(cursor.fetchall())

@@ -54,8 +54,12 @@ def test_the_page_shows_it_beside_the_three_ways_and_only_keepers_see_the_queue(
     house = doubtful
     queue = reverse("admin:runs_step_changelist")
     assert signed_in(house.world.requester).get(queue).status_code == 403
-    assert "publish of run" in signed_in(house.world.operator).get(queue).content.decode()
     [item] = Api.as_(house.world.operator).get(PATH).json()["items"]
+    listed = signed_in(house.world.operator).get(queue).content.decode()
+    [receipt] = item["receipts"]
+    for said in ("publish of gated", "effect receipt", receipt["proposalHash"], "w1", "Settle"):
+        assert said in listed
+    assert "An Operator settles it." in signed_in(house.world.workspace_admin).get(queue).content.decode()
     page = reverse("admin:runs_run_change", args=[item["runId"]])
     text = signed_in(house.world.operator).get(page).content.decode()
     for said in ("Authorized", "What was allowed", "Held by", item["receipts"][0]["receiptId"], "Give up"):
