@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -17,6 +18,7 @@ from factory.admin.scope import as_moment, context_of
 from factory.admin.show import badge, seen, span
 from factory.admin.site import site
 from factory.clock import now
+from factory.errors import DomainError, InvalidInput
 from factory.identity.permissions import may
 from factory.tenancy import reading
 from projects.commands import lend_role, revoke_delegation
@@ -59,23 +61,27 @@ class DelegationAdmin(HouseAdmin[Any]):
         }
         return super().changelist_view(request, {**(extra_context or {}), **extra})
 
-    def lend_view(self, request: HttpRequest) -> HttpResponse:
+    def lend_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Lend it, or show the list again with what was refused, and everything that was written kept."""
         ctx, sent = context_of(request), request.POST
         until = as_moment(sent.get("until", ""))
-        then = reverse("admin:projects_delegation_changelist")
-        if ctx.project_id is None or until is None:
-            messages.error(request, "Choose a project above, and a time that is one.")
-            return HttpResponseRedirect(then)
-        command = partial(
-            lend_role,
-            ctx,
-            project_id=ctx.project_id,
-            role=sent.get("role", ""),
-            delegate=sent.get("delegate", ""),
-            expires_at=until,
-            reason=sent.get("reason", ""),
-        )
-        return self.act(request, command, done="Lent. Both names will stand on every decision.", then=then)
+        try:
+            if ctx.project_id is None or until is None:
+                raise InvalidInput("Choose a project above, and a time that is one.")
+            lend_role(
+                ctx,
+                project_id=ctx.project_id,
+                role=sent.get("role", ""),
+                delegate=sent.get("delegate", ""),
+                expires_at=until,
+                reason=sent.get("reason", ""),
+            )
+        except DomainError as refusal:
+            page: HttpResponseBase = self.changelist_view(request, {"refusal": refusal, "sent": sent})
+            page.status_code = refusal.http_status
+            return page
+        messages.success(request, "Lent. Both names will stand on every decision.")
+        return HttpResponseRedirect(reverse("admin:projects_delegation_changelist"))
 
     def revoke_view(self, request: HttpRequest, delegation_id: UUID) -> HttpResponse:
         ctx, then = context_of(request), reverse("admin:projects_delegation_changelist")

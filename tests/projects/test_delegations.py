@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from django.urls import reverse
 
 from config.celery import app as celery
 from factory.errors import Forbidden, InvalidInput, NotFound
@@ -29,6 +30,7 @@ from projects.inputs import NewMember
 from projects.models import Delegation
 from projects.reconcilers import DelegationExpiryReconciler
 from projects.selectors import delegations_in_force
+from tests.console.test_pages import signed_in
 from tests.support.api import Api, problem
 from tests.support.delegations import end_now, lend
 from tests.support.evidence import audits, journal, outbox, violations
@@ -252,3 +254,16 @@ def test_two_at_once_lend_the_same_once(w):
     assert refusals(race(lend_, lend_)) == ["DelegationExists"]
     with reading(w.system()):
         assert len(delegations_in_force(w.project)) == 1
+
+
+def test_the_console_lends_and_keeps_what_was_written_where_it_does_not(w):
+    client, where = signed_in(w.reviewer), reverse("admin:projects_lend")
+    wanted = {"role": "Reviewer", "delegate": w.observer.actor.subject, "until": "2020-01-01T00:00"}
+    refused = client.post(where, wanted | {"reason": "a <b>long</b> leave"})
+    page = refused.content.decode()
+    assert (refused.status_code, "After now, and within" in page) == (400, True)
+    assert 'value="a &lt;b&gt;long&lt;/b&gt; leave"' in page
+    assert f'<option value="{w.observer.actor.subject}" selected>' in page
+    soon = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
+    assert client.post(where, wanted | {"until": soon, "reason": "leave"}).status_code == 302
+    assert client.post(where, wanted | {"until": soon, "reason": "twice"}).status_code == 409
