@@ -64,7 +64,10 @@ def console(navigation: list[dict[str, Any]]) -> dict[str, Any]:
         "SHOW_VIEW_ON_SITE": False,
         "SHOW_BACK_BUTTON": False,
         "STYLES": [lambda request: static("factory/console.css")],
-        "SCRIPTS": [lambda request: static("factory/console.js")],
+        "SCRIPTS": [
+            lambda request: static("factory/console.js"),
+            lambda request: static("factory/shortcuts.js"),
+        ],
         "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": navigation},
         "COLORS": {
             "primary": {

@@ -13,7 +13,8 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from approvals.admin.drafts import forget_words, keep_words, kept_words
-from approvals.admin.page import decision_page, moved_on, standing
+from approvals.admin.filters import MINE, WORDS, ByClass, ByProject, ByState, Whose, chosen_view, views_of
+from approvals.admin.page import SOON, decision_page, moved_on, standing
 from approvals.admin.several import Several, number_of
 from approvals.commands import decide_approval
 from approvals.models import ApprovalRequest
@@ -21,7 +22,6 @@ from approvals.selectors import (
     ApprovalView,
     approval,
     may_see_proposal,
-    mine,
     proposal,
     refusal_for,
     visible,
@@ -48,46 +48,17 @@ DONE = {
 SENT = {"approve": "Approve", "reject": "Reject", "request_changes": "Request changes"}
 
 
-class Whose(admin.SimpleListFilter):
-    """What to show first: what I may decide."""
-
-    title = "whose"
-    parameter_name = "whose"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [
-            ("mine", "Waiting for me"),
-            ("pending", "All pending"),
-            ("closed", "Closed"),
-            ("break-glass", "Decided by break-glass"),
-            ("waived", "Approved in advance"),
-        ]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
-    ) -> QuerySet[ApprovalRequest]:
-        if self.value() == "mine":
-            return queryset.filter(pk__in=mine(context_of(request)).values("pk"))
-        if self.value() == "pending":
-            return queryset.filter(state=ApprovalState.PENDING)
-        if self.value() == "break-glass":
-            return queryset.filter(break_glass=True)
-        if self.value() == "waived":
-            return queryset.filter(waiver__isnull=False)
-        if self.value() == "closed":
-            return queryset.exclude(state=ApprovalState.PENDING)
-        return queryset
-
-
 @admin.register(ApprovalRequest, site=site)
 class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     """Questions that agents ask before they act. Each is about exactly one proposal, by its hash."""
 
     view_operation = "ListApprovals"
     actions = ("approve_selected", "reject_selected")
-    list_display = ("what", "klass", "status", "env", "run", "requested_by", "age", "ends")
+    list_display = ("what", "klass", "status", "where", "run", "requested_by", "age", "ends")
     list_display_links = None
-    list_filter = (Whose, "action_class", "state")
+    list_filter = (Whose, ByClass, ByProject, ByState)
+    list_before_template = "approvals/inbox_about.html"
+    nothing_yet = "When an agent asks before it acts, its question stands here with the time left to answer."
     list_select_related = ("environment", "project")
     search_fields = ("summary", "requested_by", "run_id", "proposal_hash")
     ordering = ("-requested_at", "-id")
@@ -95,6 +66,13 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
         at = Func(function="clock_timestamp", output_field=DateTimeField())
         return visible(context_of(request)).annotate(at=at)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        view = chosen_view(request)
+        told = {"views": views_of(request), "view_is_mine": view == MINE}
+        title, words = WORDS[view]
+        told |= {"view_title": title, "view_words": words}
+        return super().changelist_view(request, {**told, **(extra_context or {})})
 
     def get_urls(self) -> list[URLPattern]:
         own = [
@@ -226,9 +204,12 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             marks.append(outline("too few approvers"))
         return format_html_join(" ", "{}", ((mark,) for mark in marks))
 
-    @admin.display(description="environment")
-    def env(self, row: ApprovalRequest) -> str:
-        return row.environment.slug if row.environment else "–"
+    @admin.display(description="project and environment")
+    def where(self, row: ApprovalRequest) -> SafeString:
+        project = row.project.name if row.project else "the whole tenant"
+        if row.environment is None:
+            return format_html("{}", seen(project))
+        return format_html("{}<small>{}</small>", seen(project), row.environment.slug)
 
     @admin.display(description="run")
     def run(self, row: ApprovalRequest) -> SafeString:
@@ -236,18 +217,22 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             return SafeString("publication")
         if row.subject_type == SubjectType.WAIVER:
             return SafeString("waiver")
-        return short(row.run_id)
+        url = reverse("admin:runs_run_change", args=[row.run_id])
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, short(row.run_id))
 
     @admin.display(description="age")
     def age(self, row: Any) -> str:
         return span((row.at - row.requested_at).total_seconds())
 
     @admin.display(description="expires in")
-    def ends(self, row: Any) -> str:
+    def ends(self, row: Any) -> SafeString | str:
         if row.state != ApprovalState.PENDING:
             return "–"
         left = (row.expires_at - row.at).total_seconds()
-        return span(left) if left > 0 else "has expired"
+        if left <= 0:
+            return "has expired"
+        soon = left <= SOON * (row.expires_at - row.requested_at).total_seconds()
+        return format_html('<span class="fc-badge bad">{}, soon</span>', span(left)) if soon else span(left)
 
 
 def _rendered(

@@ -24,7 +24,7 @@ async function refreshLiveParts() {
   if (!fresh.querySelector("[data-live]")) return location.reload();
   parts.forEach((part, index) => {
     const next = renewedPart(fresh, part, index);
-    if (!next || next.innerHTML === part.innerHTML) return;
+    if (!next || next.innerHTML === part.innerHTML || part.contains(document.activeElement)) return;
     const open = [...part.querySelectorAll("details")].map((each) => each.open);
     part.replaceChildren(...next.childNodes);
     part.querySelectorAll("details").forEach((each, place) => { if (open[place]) each.open = true; });
