@@ -76,7 +76,9 @@ class Story:
     def _run_words(self, entry: dict[str, Any]) -> str | None:
         state, cause = entry["toState"], entry["cause"]
         if state == "Accepted":
-            release = f"{self.release['asset']}@{self.release['version']} {self.run['releaseHash'][:19]}…"
+            bundled = self.run["releaseHash"] == self.release["hash"]  # a run that waits may be another's
+            name = f"{self.release['asset']}@{self.release['version']}" if bundled else self.run["workflowId"]
+            release = f"{name} {self.run['releaseHash'][:19]}…"
             return f"{release}, policy {self.run['policyRevision']}, snapshot {self.run['snapshotId'][:13]}…"
         if state == "Running":
             return None if cause == "FirstAttemptDispatched" else spaced(cause)
