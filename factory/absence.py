@@ -34,6 +34,7 @@ def put_off(job: str, **about: str) -> Iterator[None]:
         yield
     except TimeIsUp:
         log.warning("job_out_of_time", job=job, **about)
+        connections.close_all()  # it may have come in the middle of a question
     except (OperationalError, InterfaceError, *BROKER_AWAY) as fault:
         if not is_away(fault):
             raise

@@ -87,7 +87,10 @@ class WorkerSurface:
                 left = ends_at - asyncio.get_running_loop().time()
                 if found or left <= 0 or await request.is_disconnected():
                     return answer({"assignments": found})
-                await _called(request, waiting, left)
+                try:
+                    await _called(request, waiting, left)
+                except asyncio.CancelledError:  # the process stops; another one will answer the next poll
+                    return answer({"assignments": []})
 
     async def manifest(self, request: Request) -> Response:
         """The release of an assignment: its manifest and the hash of every file."""

@@ -271,3 +271,18 @@ def test_a_draining_worker_is_offered_nothing(base, house, worker):
     worker.drain()
     house.run("single")
     assert worker.poll(wait=1) == []
+
+
+def test_who_waits_when_the_process_stops_is_told_that_there_is_nothing(house: House, caplog) -> None:
+    """A connection that broke would look like an outage, and each one would fill the log with a traceback."""
+    token, found = worker_token("worker:w1", pool=house.pool), list[Any]()
+    with serving() as url:
+        client = WorkerClient(f"{url}/factory", lambda: token, "w1", patience=5)
+        client.register(["*/*"], 4, "1.0")
+        waiting = threading.Thread(target=lambda: found.append(client.poll(wait=20)))
+        waiting.start()
+        time.sleep(0.5)
+    waiting.join(10)
+    client.close()
+    assert found == [[]]
+    assert "Exception in ASGI application" not in caplog.text
