@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 || echo $$n)
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo check test bench lint types imports venv venv-dev browser clean
+.PHONY: help up demo check test bench gallery lint types imports venv venv-dev browser clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test: venv-dev browser lint types imports ## everything, the slow and the browse
 
 bench: venv-dev ## what the hot paths cost, as multiples of a bare insert and commit (ROUNDS=)
 	@$(PY) -m benchmarks $(ROUNDS)
+
+gallery: venv-dev browser ## pictures of every page, for every person, into var/gallery (ONLY=)
+	@$(PY) -m tests.gallery $(ONLY)
 
 lint: venv-dev
 	@$(PY) -m ruff check .

@@ -4,13 +4,14 @@ The scope comes from an authenticated principal alone: never from a body, a quer
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 from uuid import UUID
 
 from factory.ids import uuid7
 
 ActorKind = Literal["person", "service", "worker", "system"]
 Channel = Literal["api", "admin", "cli", "worker", "handler", "job"]
+CHANNELS: tuple[str, ...] = get_args(Channel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from approvals.selectors import ApprovalView, votes_of, who_may_decide
 from approvals.states import ApprovalState
 from factory.context import Context
-from notifications.models import Channel, Notification, Preference
+from notifications.models import Channel, Notice, Notification, Preference
 from notifications.states import CHOOSABLE, Fate, Kind, Medium
 from projects.selectors import members, memberships_among
 from projects.states import Role, SubjectKind
@@ -85,6 +85,11 @@ def channels_of(subject: str) -> "QuerySet[Channel]":
     """Somebody's channels that are in use; no command and no page reaches another's."""
     rows: QuerySet[Channel] = Channel.objects.filter(subject=subject, removed_at__isnull=True)
     return rows
+
+
+def notices_about(approval_id: UUID) -> "QuerySet[Notice]":
+    """What there was to tell about one request."""
+    return Notice.objects.filter(approval_id=approval_id)
 
 
 def notifications_of(ctx: Context) -> "QuerySet[Notification]":

@@ -154,6 +154,11 @@ def pinnable(workflow_id: str) -> list[tuple[ReleaseView, tuple[str, ...]]]:
     ]
 
 
+def known_workflows() -> list[str]:
+    """The names of the tenant's workflows, in order."""
+    return list(AssetWorkflow.objects.order_by("workflow_id").values_list("workflow_id", flat=True)[:500])
+
+
 def profiles_of_workflow(workflow_id: str) -> frozenset[str]:
     """The model profiles that some Published release with this workflow knows. Raises UnknownWorkflow."""
     found = pinnable(workflow_id)

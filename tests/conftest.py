@@ -1,7 +1,6 @@
 """What every test has: a migrated database on a real server, and a tenant of its own."""
 
 import os
-import shutil
 from collections.abc import Generator, Iterator
 from typing import Any
 from uuid import uuid4
@@ -9,7 +8,8 @@ from uuid import uuid4
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+from tests.browser.web import find_chromium
+
 SLOW_ROOMS = {
     "assessment",
     "concurrency",
@@ -44,12 +44,6 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     report = yield
     report.sections = [(title, text.encode("utf-8", "replace").decode()) for title, text in report.sections]
     return report
-
-
-def find_chromium() -> str | None:
-    """The browser of this machine. In CI there must be one: the tests then fail instead of being skipped."""
-    named = os.environ.get("FACTORY_TEST_CHROMIUM")
-    return named or next((path for name in CHROMIUMS if (path := shutil.which(name))), None)
 
 
 @pytest.fixture(scope="session")

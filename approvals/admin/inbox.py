@@ -60,7 +60,10 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     list_before_template = "approvals/inbox_about.html"
     nothing_yet = "When an agent asks before it acts, its question stands here with the time left to answer."
     list_select_related = ("environment", "project")
-    search_fields = ("summary", "requested_by", "run_id", "proposal_hash")
+    heading = "Approvals"
+    large, recent_words = True, ("summary",)
+    search_fields = ("requested_by", "run_id", "proposal_hash")
+    search_help_text = "Words of a recent question, who asked, a run's id, a proposal's hash"
     ordering = ("-requested_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:

@@ -37,7 +37,9 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
 
     view_operation = "ListPolicyRevisions"
     list_display = ("revision", "note", "published_by", "at", "hash")
+    nothing_yet = "Publish a new revision makes the first one. Until then nothing is allowed."
     search_fields = ("note", "published_by")
+    search_help_text = "Words of the note, or who published"
     ordering = ("-number",)
 
     @admin.display(description="published")

@@ -39,7 +39,9 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
     list_display = ("what", "with_release", "status", "ends", "uses", "requested_by", "decided_by")
     list_display_links = None
     list_filter = ("state",)
+    nothing_yet = "A waiver is asked for on the page of a run template, and decided in the inbox."
     search_fields = ("template_name", "release_name", "workflow_id", "requested_by", "reason")
+    search_help_text = "Words of a template, release, workflow, reason, or who asked"
     ordering = ("-requested_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Waiver]:

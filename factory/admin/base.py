@@ -5,15 +5,18 @@ from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin
-from unfold.paginator import InfinitePaginator
 
 from factory.admin.confirming import Act
+from factory.admin.lists.files import file_of
+from factory.admin.lists.pages import FORMAT, HouseList
+from factory.admin.lists.searching import search
 from factory.admin.scope import as_uuid, context_of
 from factory.commanding import AlreadyDone
 from factory.errors import DomainError, NotFound
@@ -28,17 +31,31 @@ class HouseAdmin(ModelAdmin, Generic[M]):
 
     `view_operation` is the operation of the permission table that opens it. Nothing is added,
     changed or deleted here: what moves a state is a command, called by `act`. Lists never count
-    all rows, because a count of millions is slower than the page.
+    all rows, because a count of millions is slower than the page; a `large` one searches only for what
+    an index answers, and in `recent_words` of its newest rows. `nothing_yet` says what would stand in the
+    list, and how it gets there.
     """
 
     view_operation: ClassVar[str]
-    paginator = InfinitePaginator
+    nothing_yet: ClassVar[str]
+    heading: ClassVar[str] = ""
+    large: ClassVar[bool] = False
+    recent_words: ClassVar[tuple[str, ...]] = ()
     show_full_result_count = False
     list_per_page = 50
+    sortable_by: ClassVar[tuple[str, ...]] = ()
     actions: ClassVar[Any] = None
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
+    order_words: ClassVar[tuple[str, str]] = ("Newest first", "Oldest first")
+    change_list_template = "factory/list.html"
     list_before_template = "factory/about.html"
     change_form_outer_before_template = "factory/acts.html"
+
+    @property
+    def name(self) -> str:
+        """What the list is called: its heading, or its kind in the plural."""
+        words = self.heading or str(self.opts.verbose_name_plural)
+        return words[:1].upper() + words[1:]
 
     @property
     def about(self) -> str:
@@ -73,8 +90,39 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             rows = rows.filter(project_id=project_id)
         return rows
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return HouseList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
+    ) -> tuple[models.QuerySet[Any], bool]:
+        fields = tuple(self.get_search_fields(request))
+        recent = tuple(self.recent_words)
+        return search(queryset, fields, search_term, large=self.large, recent=recent), False
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return self.in_scope(request, lambda: super(HouseAdmin, self).changelist_view(request, extra_context))
+        asked = {name: values for name, values in request.GET.lists() if any(values)}
+        if len(asked) != len(request.GET):
+            chosen = QueryDict(mutable=True)  # without what the form sends empty
+            for name, values in asked.items():
+                chosen.setlist(name, values)
+            request.GET = chosen  # type: ignore[assignment]  # nobody changes it from here on
+        if request.GET.get(FORMAT) == "csv" and request.method == "GET":
+            return self._file(request)
+        extra = {"title": self.name, **(extra_context or {})}
+        return self.in_scope(request, lambda: super(HouseAdmin, self).changelist_view(request, extra))
+
+    def _file(self, request: HttpRequest) -> HttpResponseBase:
+        """What the list shows, as a file, for whoever may open it."""
+        ctx = context_of(request)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            with reading(ctx):
+                cl = self.get_changelist_instance(request)
+        except IncorrectLookupParameters:
+            return HttpResponseRedirect(f"{request.path}?e=1")
+        return file_of(request, cl)
 
     def changeform_view(
         self,

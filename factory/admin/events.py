@@ -4,16 +4,20 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from factory.admin.evidence import EvidenceAdmin, way
+from factory.admin.lists.filters import one_of
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import short, span, when
 from factory.admin.site import site
+from factory.admin.things import thing
 from factory.commanding import Command
 from factory.consumers import (
     INSIDE,
@@ -27,6 +31,7 @@ from factory.consumers import (
     skip_delivery,
 )
 from factory.context import Context
+from factory.events import topics
 from factory.identity.permissions import may
 from factory.models import OutboxEvent
 from factory.tenancy import reading
@@ -34,14 +39,39 @@ from factory.tenancy import reading
 ITSELF = {"handlers": "the product's own handlers", "streams": "Redis Streams"}
 
 
+class Way(admin.SimpleListFilter):
+    """How far events have come; each answer is in an index of its own."""
+
+    title = "delivery"
+    parameter_name = "delivery"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("waiting", "waits for a consumer"), ("aside", "set aside")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() not in ("waiting", "aside"):
+            return queryset
+        waits = queryset.filter(Q(handled_at=None) | Q(streamed_at=None))
+        if self.value() == "waiting":
+            return waits
+        return waits.filter(
+            Q(handled_at=None, handle_set_aside_at__isnull=False)
+            | Q(streamed_at=None, stream_set_aside_at__isnull=False)
+        )
+
+
 @admin.register(OutboxEvent, site=site)
 class EventAdmin(EvidenceAdmin):
     """Every event, and how far it has come on its way to handlers and streams."""
 
-    list_display = ("at", "topic", "stream", "sequence", "to_handlers", "to_streams")
-    list_filter = ("topic",)
+    heading = "Events"
+    nothing_yet = "What happens here is told as events; the first run tells the first ones."
+    large = True
+    list_display = ("at", "what", "about_", "to_handlers", "to_streams")
+    list_filter = (Way, one_of("topic", "topic", lambda request: sorted(topics())))
+    search_help_text = "The whole id of an event or of a run"
     search_fields = ("id", "stream_id", "run_id")
-    ordering = ("-occurred_at", "-sequence")
+    ordering = ("-occurred_at", "-id")
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -102,9 +132,13 @@ class EventAdmin(EvidenceAdmin):
     def at(self, row: OutboxEvent) -> SafeString:
         return when(row.occurred_at)
 
-    @admin.display(description="stream")
-    def stream(self, row: OutboxEvent) -> SafeString:
-        return short(row.stream_id)
+    @admin.display(description="event")
+    def what(self, row: OutboxEvent) -> SafeString:
+        return format_html("<code>{}</code>", row.topic)
+
+    @admin.display(description="about")
+    def about_(self, row: OutboxEvent) -> SafeString:
+        return thing("run", row.run_id) if row.run_id else short(row.stream_id)
 
     @admin.display(description="handlers")
     def to_handlers(self, row: OutboxEvent) -> str:

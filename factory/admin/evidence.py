@@ -1,15 +1,22 @@
 """Pages of the evidence: journal and audit log."""
 
+import re
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
-from factory.admin.scope import context_of
-from factory.admin.show import badge, short, when
+from factory.admin.lists.filters import one_of
+from factory.admin.scope import as_uuid, context_of
+from factory.admin.show import badge, seen, short, when
 from factory.admin.site import site
+from factory.admin.things import KINDS, named, thing
+from factory.context import CHANNELS
+from factory.identity.permissions import table
+from factory.lifecycle import CREATION, lifecycles
 from factory.models import AuditEntry, Finding, JournalEntry, Verification
 
 
@@ -27,38 +34,83 @@ class EvidenceAdmin(HouseAdmin[Any]):
 
 @admin.register(JournalEntry, site=site)
 class JournalAdmin(EvidenceAdmin):
-    """Every transition, as it was recorded and chained."""
+    """Every change of state, as it was recorded: who did it, why, and its place in a chain of hashes."""
 
-    list_display = ("at", "entity", "which", "from_state", "to", "cause", "actor", "sequence", "chain")
-    list_filter = ("entity", "to_state")
-    search_fields = ("entity_id", "stream_id", "cause", "actor")
-    ordering = ("-occurred_at", "-sequence")
+    heading = "Journal"
+    nothing_yet = (
+        "Each change of state of a run, an approval, a release or a budget writes an entry here by itself. "
+        "The first of them brings the first entry."
+    )
+    large = True
+    list_display = ("at", "which", "moved", "why", "actor", "place")
+    list_filter = (
+        one_of("entity", "what", lambda request: sorted(lifecycles())),
+        one_of(
+            "to_state", "became", lambda request: sorted({s for m in lifecycles().values() for s in m.states})
+        ),
+    )
+    search_fields = ("entity_id", "stream_id")
+    search_help_text = "The whole id of a run, a step, an approval …"
+    ordering = ("-occurred_at", "-id")
 
     @admin.display(description="time")
     def at(self, row: JournalEntry) -> SafeString:
         return when(row.occurred_at)
 
-    @admin.display(description="id")
+    @admin.display(description="what")
     def which(self, row: JournalEntry) -> SafeString:
-        return short(row.entity_id)
+        return thing(row.entity, row.entity_id, row.stream_id)
 
-    @admin.display(description="to")
-    def to(self, row: JournalEntry) -> SafeString:
-        return badge(row.to_state)
+    @admin.display(description="became")
+    def moved(self, row: JournalEntry) -> SafeString:
+        if row.from_state in (CREATION, row.to_state):
+            return badge(row.to_state)
+        return format_html('{} <small class="fc-soft">after {}</small>', badge(row.to_state), row.from_state)
 
-    @admin.display(description="hash")
-    def chain(self, row: JournalEntry) -> SafeString:
-        return short(row.hash)
+    @admin.display(description="because")
+    def why(self, row: JournalEntry) -> str:
+        return words_of(row.cause)
+
+    @admin.display(description="entry")
+    def place(self, row: JournalEntry) -> SafeString:
+        return format_html("no. {} {}", row.sequence, short(row.hash))
 
 
 @admin.register(AuditEntry, site=site)
 class AuditAdmin(EvidenceAdmin):
-    """Who did or tried what, and what came of it."""
+    """Who did or tried what, on which way, and what came of it: also what was refused."""
 
-    list_display = ("at", "actor", "action", "subject", "result", "reason", "channel")
-    list_filter = ("outcome", "action", "channel")
-    search_fields = ("actor", "subject", "action")
-    ordering = ("-occurred_at", "-sequence")
+    heading = "Audit log"
+    nothing_yet = "Whatever anybody does here, or tries and may not, is written down by itself."
+    large = True
+    list_display = ("at", "actor", "what", "about_", "result", "told", "way_in")
+    list_filter = (
+        one_of("outcome", "outcome", ("done", "refused", "noted")),
+        one_of("action", "action", lambda request: sorted(table)),
+        one_of("channel", "way", CHANNELS),
+    )
+    search_fields = ("actor", "subject")
+    search_help_text = "A whole address of a person, or the whole id of what it was about"
+    ordering = ("-occurred_at", "-id")
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """An id alone is looked for under every kind of thing that the log speaks of."""
+        key = as_uuid(search_term.strip())
+        if key is None:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(subject__in=[str(key), *(f"{kind}:{key}" for kind in KINDS)]), False
+
+    @admin.display(description="did")
+    def what(self, row: AuditEntry) -> str:
+        return words_of(row.action)
+
+    @admin.display(description="about")
+    def about_(self, row: AuditEntry) -> SafeString:
+        return named(row.subject)
+
+    @admin.display(description="reason")
+    def told(self, row: AuditEntry) -> str:
+        return seen(row.reason)[:200] or "–"
 
     @admin.display(description="time")
     def at(self, row: AuditEntry) -> SafeString:
@@ -67,6 +119,16 @@ class AuditAdmin(EvidenceAdmin):
     @admin.display(description="outcome")
     def result(self, row: AuditEntry) -> SafeString:
         return badge(row.outcome)
+
+    @admin.display(description="by way of")
+    def way_in(self, row: AuditEntry) -> str:
+        return row.channel
+
+
+def words_of(name: str) -> str:
+    """The name of an operation or a cause as words: RevokeWorker is "revoke worker"."""
+    found = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_-]", " ", seen(name))
+    return found[:1].upper() + found[1:].lower()
 
 
 def way(done: Any, aside: Any, attempts: int) -> str:
@@ -82,6 +144,7 @@ def way(done: Any, aside: Any, attempts: int) -> str:
 class VerificationAdmin(EvidenceAdmin):
     """When the auditor looked at everything, and what came of it; Findings has what it found here."""
 
+    nothing_yet = "manage.py verify looks at everything, and writes here what it found."
     list_display = ("at", "result", "rules", "here", "walls_", "unchecked_", "anchored", "took")
     list_display_links = None
     fields = ("started_at", "seconds", "rules", "anchors")
@@ -123,10 +186,12 @@ class VerificationAdmin(EvidenceAdmin):
 class FindingAdmin(EvidenceAdmin):
     """What verifications found wrong here. A run concerned is frozen until a PlatformAdmin looked at it."""
 
+    nothing_yet = "No verification has found anything wrong here. What one finds stands here from then on."
     list_display = ("at", "code", "subject", "detail")
     list_display_links = None
     list_filter = ("code",)
     search_fields = ("subject", "detail")
+    search_help_text = "Words of what was found"
     ordering = ("-found_at", "-id")
 
     @admin.display(description="time")

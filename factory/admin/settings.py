@@ -23,6 +23,7 @@ class SettingAdmin(HouseAdmin[Setting]):
     """What can be changed while the house runs, for every tenant; what was decided before stays as it is."""
 
     view_operation = "ReadSettings"
+    nothing_yet = "Every setting has a value; those that were changed say so."
     ordering = ("name",)
 
     def get_urls(self) -> list[URLPattern]:

@@ -45,8 +45,13 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
     view_operation = "ListWebhooks"
     list_display = ("which", "status", "consumer", "wants", "health", "since")
     list_display_links = None
+    heading = "Webhooks"
+    nothing_yet = (
+        "A webhook sends events to an address of yours. An administrator makes the first with New webhook."
+    )
     list_filter = ("state",)
     search_fields = ("url", "consumer", "description")
+    search_help_text = "Words of the address, the consumer or the description"
     ordering = ("-created_at", "-id")
     list_before_template = "factory/webhooks_about.html"
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from django.core import signing
-from django.db.models import Model, Q, QuerySet
-from django.utils.encoding import force_str
+from django.db.models import Model, QuerySet
 from rest_framework.request import Request
 
 from factory import clock
 from factory.errors import FieldError, InvalidInput
 from factory.hashing import digest
+from factory.keyset import beyond, place_of, values_of
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 Row = TypeVar("Row", bound=Model)
@@ -32,7 +32,7 @@ def page(
     limit = limit_of(request)
     sealed = request.query_params.get("cursor")
     if sealed:
-        rows = rows.filter(_beyond(key, _open(request, rows.model, key, sealed), oldest_first))
+        rows = rows.filter(beyond(key, _open(request, rows.model, key, sealed), ascending=oldest_first))
     ordering = [name if oldest_first else f"-{name}" for name in key]
     found = list(rows.order_by(*ordering)[: limit + 1])
     more = len(found) > limit
@@ -52,15 +52,6 @@ def limit_of(request: Request) -> int:
     return int(raw)
 
 
-def _beyond(key: Sequence[str], values: Sequence[Any], oldest_first: bool) -> Q:
-    """The rows after `values` in the order of `key`; the first bound alone lets an index start there."""
-    past, up_to = ("gt", "gte") if oldest_first else ("lt", "lte")
-    strictly = Q(**{f"{key[-1]}__{past}": values[-1]})
-    for name, value in list(zip(key, values, strict=True))[-2::-1]:
-        strictly = Q(**{f"{name}__{past}": value}) | (Q(**{name: value}) & strictly)
-    return Q(**{f"{key[0]}__{up_to}": values[0]}) & strictly
-
-
 def _list_of(request: Request) -> str:
     """What a cursor is good for: this list, with these filters, in this scope."""
     filters = sorted((k, v) for k, v in request.query_params.items() if k not in ("cursor", "limit"))
@@ -70,14 +61,12 @@ def _list_of(request: Request) -> str:
 
 
 def _seal(request: Request, key: Sequence[str], row: Model) -> str:
-    values = [row._meta.get_field(name).value_to_string(row) for name in key]  # type: ignore[union-attr]
-    return signing.dumps([force_str(value) for value in values], salt=_list_of(request), compress=True)
+    return signing.dumps(place_of(row, key), salt=_list_of(request), compress=True)
 
 
 def _open(request: Request, model: type[Model], key: Sequence[str], sealed: str) -> list[Any]:
     try:
-        values = signing.loads(sealed, salt=_list_of(request))
-        return [model._meta.get_field(name).to_python(v) for name, v in zip(key, values, strict=True)]  # type: ignore[union-attr]
+        return values_of(model, key, signing.loads(sealed, salt=_list_of(request)))
     except (signing.BadSignature, ValueError, TypeError, json.JSONDecodeError) as fault:
         error = FieldError("/cursor", "Not a cursor of this list.")
         raise InvalidInput("The cursor is not good for this list.", errors=[error]) from fault

@@ -14,7 +14,8 @@ from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
 from factory.admin.confirming import Act, Question, act_on
-from factory.admin.scope import context_of, places_of
+from factory.admin.lists.filters import one_of
+from factory.admin.scope import as_uuid, context_of, places_of
 from factory.admin.show import badge, seen, short, when
 from factory.admin.site import site
 from factory.identity.permissions import may
@@ -22,8 +23,8 @@ from factory.tenancy import reading
 from notifications.admin.mine import Mine
 from notifications.commands import retry_notification
 from notifications.models import Notification
-from notifications.selectors import FATES, notifications_of
-from notifications.states import Fate
+from notifications.selectors import FATES, notices_about, notifications_of
+from notifications.states import Fate, Kind
 
 
 class FateFilter(admin.SimpleListFilter):
@@ -48,9 +49,13 @@ class NotificationAdmin(Mine, HouseAdmin[Notification]):
     list_before_template = "notifications/list_about.html"
     list_display = ("what", "status", "subject", "way", "attempts", "last_error", "since", "request_id")
     list_display_links = None
-    list_filter = (FateFilter, "medium", "notice__kind")
+    heading = "Notifications"
+    nothing_yet = "When somebody has to be told of a request, what was sent to whom stands here."
+    large = True
+    list_filter = (FateFilter, "medium", one_of("notice__kind", "kind", Kind.values))
     list_select_related = ("notice", "channel")
-    search_fields = ("subject", "error", "notice__approval__id")
+    search_fields = ("subject",)
+    search_help_text = "A whole address of a person, or the id of a request"
     ordering = ("-created_at", "-id")
     fields = ("what", "status", "subject", "way", "attempts", "last_error", "since", "sent", "request_id")
     readonly_fields = fields
@@ -61,6 +66,12 @@ class NotificationAdmin(Mine, HouseAdmin[Notification]):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         more = {**(extra_context or {}), "email_on": settings.FACTORY_EMAIL_ON}
         return super().changelist_view(request, more)
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        key = as_uuid(search_term.strip())
+        if key is None:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(notice__in=notices_about(key)), False
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

@@ -36,7 +36,9 @@ class ServiceAccountAdmin(Stated):
 
     view_operation = "ListServiceAccounts"
     list_display = ("name", "subject", "owner", "status", "since")
+    nothing_yet = "manage.py register_service_account makes one; its owner answers for what it asks for."
     search_fields = ("name", "subject", "owner")
+    search_help_text = "Words of a name, a subject or an owner"
     fields = ("name", "slug", "subject", "owner", "status", "since")
     readonly_fields = fields
 
@@ -91,7 +93,10 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
     view_operation = "ListRevocations"
     list_display = ("at", "which", "reason", "revoked_by")
     list_display_links = None
+    heading = "Revoked tokens"
+    nothing_yet = "No token was revoked. An administrator revokes one with the button above."
     search_fields = ("jti", "subject", "reason")
+    search_help_text = "A jti, a subject, or words of the reason"
     ordering = ("-revoked_at", "-id")
     fields = ("at", "which", "reason", "revoked_by")
     readonly_fields = fields

@@ -37,7 +37,9 @@ class DelegationAdmin(HouseAdmin[Any]):
     list_display_links = None
     list_select_related = ("project",)
     list_filter = ("state", "role")
+    nothing_yet = "Nobody has lent a role. Whoever holds one lends it with the form above, for an absence."
     search_fields = ("delegator", "delegate", "reason")
+    search_help_text = "Who lent, who borrowed, or words of the reason"
     ordering = ("-lent_at", "-id")
     list_before_template = "projects/lend.html"
 

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from factory.admin.base import HouseAdmin
 from factory.admin.confirming import Act, Question, act_on
 from factory.admin.scope import context_of
-from factory.admin.show import badge, when
+from factory.admin.show import badge, seen, when
 from factory.admin.site import site
 from factory.commanding import Command
 from factory.concerns import concerns
@@ -41,13 +41,20 @@ class ProjectAdmin(Stated):
     """Where work is submitted. A suspended project accepts no runs and dispatches nothing new."""
 
     view_operation = "ListProjects"
-    list_display = ("name", "slug", "status", "since", "suspension_reason")
+    nothing_yet = "A project is onboarded in one act, over the API or with manage.py onboard."
+    list_display = ("name", "slug", "status", "since", "suspended_because")
+    list_filter = ("state",)
     search_fields = ("name", "slug")
+    search_help_text = "Words of a name"
     fields = (
         "name", "slug", "status", "since", "suspension_reason", "killed_by", "kill_reason", "killing_since",
         "version",
     )  # fmt: skip
     readonly_fields = fields
+
+    @admin.display(description="suspended because")
+    def suspended_because(self, row: Project) -> str:
+        return seen(row.suspension_reason) or "–"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
@@ -167,7 +174,9 @@ class EnvironmentAdmin(HouseAdmin[Any]):
     view_operation = "ListEnvironments"
     list_display = ("slug", "name", "project")
     list_select_related = ("project",)
+    nothing_yet = "Environments are made when a project is onboarded."
     search_fields = ("slug", "name")
+    search_help_text = "Words of a name"
 
 
 @admin.register(Membership, site=site)
@@ -178,7 +187,10 @@ class MembershipAdmin(Stated):
     list_display = ("who", "email", "what", "may_also", "place", "status", "since")
     list_select_related = ("project",)
     list_filter = ("state", "kind")
+    heading = "Members"
+    nothing_yet = "Members are added when a project is onboarded, and later over the API by an administrator."
     search_fields = ("subject", "display_name", "email")
+    search_help_text = "Words of a name or an address"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = Membership.objects.all()

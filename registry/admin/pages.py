@@ -34,7 +34,9 @@ class ReleaseAdmin(HouseAdmin[Release]):
     view_operation = "ListReleases"
     list_display = ("what", "status", "hash", "from_commit", "author", "made", "problem")
     list_select_related = ("asset", "closure")
+    nothing_yet = "A release is submitted from one commit, over the API or with manage.py publish_release."
     list_filter = ("state",)
+    search_help_text = "Words of a name or a version; a commit, an author, a hash"
     search_fields = ("asset__name", "semver", "commit", "author", "closure__hash")
     ordering = ("-created_at", "-id")
     fields = (
@@ -194,7 +196,11 @@ class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
 
     view_operation = "ListReleases"
     list_display = ("suite", "suite_version", "verdict", "scored", "of", "producer", "at")
+    heading = "Evaluations"
+    nothing_yet = "Before a release is reviewed, its suite is run and what it measured is recorded here."
     list_filter = ("verdict", "suite")
+    search_fields = ("suite", "producer", "release_hash")
+    search_help_text = "Words of a suite or a producer, or a release's hash"
     ordering = ("-recorded_at", "-id")
 
     @admin.display(description="scores")
@@ -215,12 +221,22 @@ class AliasAdmin(HouseAdmin[Alias]):
     """Names that lead to releases. Moving one affects later submissions only."""
 
     view_operation = "ReadAlias"
-    list_display = ("of", "name", "names", "version")
+    nothing_yet = "The alias latest comes with the first published release of an asset."
+    list_display = ("of", "name", "names", "moves")
+    search_fields = ("asset__name", "name", "release__semver")
+    search_help_text = "Words of an asset, an alias or a version"
     list_select_related = ("asset", "release")
 
     @admin.display(description="asset")
     def of(self, row: Alias) -> str:
         return row.asset.name
+
+    @admin.display(description="moves")
+    def moves(self, row: Alias) -> SafeString:
+        where = reverse("admin:registry_aliasmove_changelist")
+        return format_html(
+            '<a class="fc-link" href="{}?alias__id__exact={}">{} so far</a>', where, row.id, row.version + 1
+        )
 
     @admin.display(description="names")
     def names(self, row: Alias) -> str:
@@ -232,9 +248,16 @@ class AliasMoveAdmin(HouseAdmin[AliasMove]):
     """Which alias named which release, from when, and who moved it."""
 
     view_operation = "ReadAlias"
+    heading = "Moves of aliases"
+    nothing_yet = "Each time that an alias comes to name another release, a row here says so."
+    search_fields = ("alias__asset__name", "alias__name", "release__semver", "moved_by")
+    search_help_text = "Words of an asset, an alias, a version, or who moved it"
     list_display = ("at", "of", "names", "moved_by")
     list_select_related = ("alias__asset", "release")
     ordering = ("-moved_at", "-id")
+
+    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
+        return lookup == "alias__id__exact" or super().lookup_allowed(lookup, value, request)
 
     @admin.display(description="time")
     def at(self, row: AliasMove) -> SafeString:

@@ -27,7 +27,10 @@ class LeaseAdmin(HouseAdmin[Lease]):
     list_display_links = None
     list_select_related = ("step", "run")
     list_filter = ("state",)
+    nothing_yet = "No worker holds anything. One that takes an attempt gets a lease, which stands here."
+    order_words = ("Ends first", "Ends last")
     search_fields = ("worker_name", "run__id")
+    search_help_text = "Words of a worker's name, or the whole id of a run"
     ordering = ("expires_at", "id")
     fields = ("what", "status", "worker", "left", "then", "token", "since")
     readonly_fields = fields

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import DateTimeField, Func, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -11,6 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
+from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
 from factory.admin.show import badge, outline, seen, short, span, when
 from factory.admin.site import site
@@ -40,8 +40,12 @@ class AttentionAdmin(HouseAdmin[Step]):
     view_operation = "ListUncertainAttempts"
     list_display = ("what", "happened", "held_by", "allowed", "left", "since", "settle")
     list_display_links = None
+    heading = "Needs an operator"
+    nothing_yet = "Nothing does. A step whose effect may have happened, but nobody knows, would stand here."
+    order_words = ("Latest first", "Longest waiting first")
     list_filter = ("attention",)
     search_fields = ("run__id", "node_key")
+    search_help_text = "The whole id of a run, or words of a step's name"
     ordering = ("-updated_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -108,17 +112,14 @@ class AttentionAdmin(HouseAdmin[Step]):
         return format_html('<a class="fc-button primary" href="{}">{}</a>', _url(row), word)
 
 
-class DoubtedList(ChangeList):
+class DoubtedList(HouseList):
     """A list whose page of steps carries the evidence of each, read with a few queries for all."""
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        rows: list[Any] = list(self.result_list)
+    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
         found = {one.step.pk: one for one in doubts(rows)}
         allowed = may(context_of(request), "ResolveUncertainStep")
         for row in rows:
             row.doubt, row.may_settle = found.get(row.pk), allowed
-        self.result_list = rows
 
 
 def _url(row: Step) -> str:

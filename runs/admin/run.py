@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -14,16 +13,20 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from factory.admin.base import OwnPageAdmin
+from factory.admin.lists.filters import one_of
+from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
 from factory.admin.show import badge, seen, short, usd, when
 from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
+from registry.selectors import known_workflows
 from runs.admin.again import again_view
 from runs.admin.cancelling import MOST, ask_about, cancel_many
 from runs.admin.page import run_page
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
 from runs.models import Run
+from runs.states import FailureClass
 from usage.selectors import usage_of_runs
 
 
@@ -32,10 +35,17 @@ class RunAdmin(OwnPageAdmin[Run]):
     """Work that was asked for: who asked, exactly what runs, where it stands and what it cost."""
 
     view_operation = "ReadRun"
-    list_display = ("which", "workflow_id", "status", "requested_by", "asked", "ended", "why", "cost")
+    nothing_yet = "A run is submitted over the API, with manage.py submit, or from a run template."
+    large = True
+    list_display = ("which", "status", "requested_by", "asked", "ended", "why", "cost")
     list_display_links = None
-    list_filter = ("state", "workflow_id", "failure_class")
-    search_fields = ("id", "workflow_id", "requested_by", "idempotency_key", "release_hash")
+    list_filter = (
+        "state",
+        one_of("workflow_id", "workflow", lambda request: known_workflows()),
+        one_of("failure_class", "failure", FailureClass.values),
+    )
+    search_fields = ("id", "requested_by", "idempotency_key", "workflow_id")
+    search_help_text = "A whole run id, key, workflow, or address of who asked"
     ordering = ("-created_at", "-id")
 
     actions: ClassVar[Any] = ("cancel_selected",)
@@ -147,7 +157,9 @@ class RunAdmin(OwnPageAdmin[Run]):
 
     @admin.display(description="run")
     def which(self, row: Run) -> SafeString:
-        return format_html('<a class="fc-link" href="{}">{}</a>', _url(row.id), short(row.id))
+        return format_html(
+            '<a class="fc-link" href="{}">{} {}</a>', _url(row.id), seen(row.workflow_id), short(row.id)
+        )
 
     @admin.display(description="state")
     def status(self, row: Run) -> SafeString:
@@ -174,16 +186,13 @@ class RunAdmin(OwnPageAdmin[Run]):
         return CostedList
 
 
-class CostedList(ChangeList):
-    """A list whose page of rows carries the runs' costs, read with one query for all of them."""
+class CostedList(HouseList):
+    """A list whose rows carry the runs' costs."""
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        rows: list[Any] = list(self.result_list)
+    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
         costs = usage_of_runs([row.pk for row in rows])
         for row in rows:
             row.cost_usd = costs[row.pk].cost if row.pk in costs else None
-        self.result_list = rows
 
 
 def _url(run_id: UUID) -> str:

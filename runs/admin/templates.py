@@ -43,7 +43,9 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
     list_display = ("what", "workflow_id", "model_profile_id", "limit", "status", "created_by", "made")
     list_display_links = None
     list_filter = ("state",)
+    nothing_yet = "A template fixes what runs of a kind have in common. Make a template makes the first."
     search_fields = ("name", "workflow_id", "description", "created_by")
+    search_help_text = "Words of a name, workflow or description, or who made it"
     ordering = ("-created_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RunTemplate]:

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import DateTimeField, Func, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -15,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from factory.admin.base import OwnPageAdmin
+from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.settings import whole
 from factory.admin.show import badge, seen, span
@@ -40,7 +40,12 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
     list_display = ("name", "pool", "online", "seen", "slots", "drain", "abilities", "version")
     list_select_related = ("pool",)
     list_before_template = "runs/workers_about.html"
-    search_fields = ("name",)
+    nothing_yet = (
+        "A worker stands here as soon as it has registered with a token of a pool that serves this tenant."
+    )
+    order_words = ("Seen last first", "Longest silent first")
+    search_fields = ("name", "version", "pool__name")
+    search_help_text = "Words of a name, a pool or a version"
     ordering = ("-last_seen_at", "-id")
 
     def get_urls(self) -> list[URLPattern]:
@@ -164,16 +169,13 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
         return BusyList
 
 
-class BusyList(ChangeList):
+class BusyList(HouseList):
     """A list whose page of workers carries how many leases each has, read with one query for all."""
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        rows: list[Any] = list(self.result_list)
+    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
         found = open_leases_of([row.pk for row in rows])
         for row in rows:
             row.open_leases = found.get(row.pk, 0)
-        self.result_list = rows
 
 
 def may_drain(ctx: Context, row: Worker) -> bool:

@@ -1,6 +1,7 @@
 """Somebody at a browser window, and everything that goes wrong in it."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Response, expect
@@ -88,6 +89,11 @@ class Visitor:
 
     def measure(self, script: str) -> Any:
         return self.page.evaluate(script)
+
+    def picture(self, file: Path, width: int) -> None:
+        """All of the page at a width, as high as it is."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.screenshot(path=file, full_page=True, animations="disabled")
 
     def leave(self) -> None:
         self.window.close()

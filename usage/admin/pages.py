@@ -11,11 +11,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
+from factory.admin.lists.filters import one_of
 from factory.admin.scope import context_of
-from factory.admin.show import badge, short, usd, when
+from factory.admin.show import badge, seen, short, usd, when
 from factory.admin.site import site
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.selectors import visible_budgets
+from usage.states import Account, Movement, ReceiptKind, ReservationState, UsageState
 
 
 def run_link(run_id: Any) -> SafeString:
@@ -29,6 +31,10 @@ class BudgetAdmin(HouseAdmin[Budget]):
     """Money for a calendar month. What is reserved, spent and held is the sum of the ledger, always."""
 
     view_operation = "ListBudgets"
+    nothing_yet = "No budget, so no run can start. Who has the grant finance makes one over the API."
+    order_words = ("Latest month first", "Earliest month first")
+    search_fields = ("project__name", "created_by")
+    search_help_text = "Words of a project's name, or who made it"
     list_display = ("month", "scope", "total", "bar", "reserved", "used", "open_hold", "left", "entries_link")
     list_select_related = ("project",)
     ordering = ("-period_start", "-id")
@@ -95,10 +101,18 @@ class LedgerAdmin(HouseAdmin[LedgerEntry]):
     """Every movement of money. The entries of one transaction add up to zero."""
 
     view_operation = "ReadLedger"
-    list_display = ("at", "budget", "movement", "account", "signed", "transaction", "sequence")
-    list_select_related = ("budget",)
-    list_filter = ("movement", "account")
-    ordering = ("-posted_at", "-sequence")
+    heading = "Ledger"
+    nothing_yet = "The first reservation of a run writes the first movement."
+    large = True
+    search_fields = ("transaction_id",)
+    search_help_text = "The whole id of a transaction"
+    list_display = ("at", "of_budget", "movement", "account", "signed", "transaction")
+    list_select_related = ("budget__project",)
+    list_filter = (
+        one_of("movement", "movement", tuple(Movement)),
+        one_of("account", "account", tuple(Account)),
+    )
+    ordering = ("-posted_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         mine = visible_budgets(context_of(request).project_id)
@@ -111,6 +125,11 @@ class LedgerAdmin(HouseAdmin[LedgerEntry]):
     @admin.display(description="time")
     def at(self, row: LedgerEntry) -> SafeString:
         return when(row.posted_at)
+
+    @admin.display(description="budget")
+    def of_budget(self, row: LedgerEntry) -> str:
+        where = row.budget.project.name if row.budget.project else "whole tenant"
+        return f"{row.budget.period_start:%B %Y}, {where}"
 
     @admin.display(description="amount")
     def signed(self, row: LedgerEntry) -> str:
@@ -127,9 +146,12 @@ class ReservationAdmin(HouseAdmin[Reservation]):
 
     view_operation = "ListReservations"
     list_display = ("run", "status", "sum", "made", "until", "reason")
+    nothing_yet = "When a run starts, what it may cost is reserved in its budgets, and stands here."
+    large = True
     list_display_links = ("made",)
-    list_filter = ("state",)
+    list_filter = (one_of("state", "state", tuple(ReservationState)),)
     search_fields = ("run_id",)
+    search_help_text = "The whole id of a run"
     ordering = ("-created_at", "-id")
 
     @admin.display(description="run")
@@ -158,14 +180,30 @@ class UsageAdmin(HouseAdmin[UsageRecord]):
     """What was used, by receipt. What nobody could price is not known, and never counted as nothing."""
 
     view_operation = "ReadUsage"
-    list_display = ("at", "run", "agent_id", "kind", "provider", "name", "quantity", "price", "status")
-    list_filter = ("state", "kind", "provider")
-    search_fields = ("receipt_id", "run_id", "agent_id", "name")
-    ordering = ("-occurred_at", "-id")
+    heading = "Usage"
+    nothing_yet = (
+        "A worker sends a receipt for each call of a model or a tool; each stands here with its cost."
+    )
+    large = True
+    list_display = ("at", "run", "agent", "call", "quantity", "price", "status")
+    list_filter = (one_of("state", "state", tuple(UsageState)), one_of("kind", "kind", tuple(ReceiptKind)))
+    search_fields = ("receipt_id", "run_id", "name")
+    search_help_text = "The whole id of a run or a receipt, or the name of a model or tool"
+    ordering = ("-priced_at", "-id")
 
     @admin.display(description="time")
     def at(self, row: UsageRecord) -> SafeString:
-        return when(row.occurred_at)
+        return when(row.priced_at)
+
+    @admin.display(description="agent")
+    def agent(self, row: UsageRecord) -> str:
+        return seen(row.agent_id) or "–"
+
+    @admin.display(description="call of")
+    def call(self, row: UsageRecord) -> SafeString:
+        return format_html(
+            '{} <small class="fc-soft">{} of {}</small>', seen(row.name), row.kind, seen(row.provider)
+        )
 
     @admin.display(description="run")
     def run(self, row: UsageRecord) -> SafeString:
@@ -189,6 +227,10 @@ class PricingAdmin(HouseAdmin[PricingRevision]):
     """What units cost, from when. A revision never changes; a call is priced by the one in force then."""
 
     view_operation = "ListPricingRevisions"
+    heading = "Prices"
+    nothing_yet = "The first prices come with the tenant; later ones are published over the API."
+    search_fields = ("published_by", "document_hash")
+    search_help_text = "Who published it, or a part of the hash"
     list_display = ("number", "valid", "published_by", "hash")
     ordering = ("-number",)
     fields = ("number", "valid", "published_by", "document_hash", "text")

@@ -1,0 +1,112 @@
+"""A list that reads one page of rows and the one behind it, however many there are."""
+
+from typing import Any, cast
+
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from unfold.views import ChangeList
+
+from factory.keyset import beyond, place_of, values_of
+
+AFTER, BEFORE, ORDER, FORMAT = "after", "before", "order", "format"
+OWN = (AFTER, BEFORE, ORDER, FORMAT)
+OLDEST = "oldest"
+BETWEEN = "~"
+
+
+class HouseList(ChangeList):
+    """The rows after a place, or before it. Nothing is counted, and no row is read to be passed over.
+
+    `next_url` and `previous_url` are links that lead to the same rows whenever they are opened, and are
+    empty at the ends. The order is the one that an index has, in either direction.
+    """
+
+    next_url = previous_url = ""
+
+    def get_filters_params(self, params: Any = None) -> Any:
+        found = super().get_filters_params(params)
+        return {name: value for name, value in found.items() if name not in OWN}
+
+    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
+        """Another filter begins at the first page again."""
+        return str(super().get_query_string(new_params, [*(remove or ()), AFTER, BEFORE, FORMAT]))
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
+        names = [*self.model_admin.get_ordering(request)]
+        return [_turned(name) for name in names] if self.oldest_first else names
+
+    @property
+    def oldest_first(self) -> bool:
+        return bool(self.params.get(ORDER) == OLDEST)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return tuple(name.lstrip("-") for name in self.model_admin.ordering)
+
+    def get_results(self, request: HttpRequest) -> None:
+        back = BEFORE in self.params
+        place = self.params.get(BEFORE) if back else self.params.get(AFTER)
+        found = self.rows(place, self.list_per_page + 1, back=back)
+        more, found = len(found) > self.list_per_page, found[: self.list_per_page]
+        if back:
+            found.reverse()
+        self.carry(request, found)
+        self.result_list = found
+        self.result_count = self.full_result_count = len(found)
+        self.show_full_result_count = self.can_show_all = False
+        self.multi_page = more or place is not None
+        if found:
+            self.previous_url = self._link(BEFORE, found[0]) if (more if back else place) else ""
+            self.next_url = self._link(AFTER, found[-1]) if (place if back else more) else ""
+
+    def rows(self, place: str | None, limit: int, *, back: bool = False) -> list[Any]:
+        """So many rows behind a place, in the list's order, or in its opposite."""
+        rows = cast("QuerySet[Any]", self.queryset)
+        ascending = self.model_admin.ordering[0].startswith("-") == self.oldest_first
+        if back:
+            rows, ascending = rows.reverse(), not ascending
+        if place is not None:
+            try:
+                values = values_of(self.model, self.key, place.split(BETWEEN))
+            except ValueError as fault:
+                raise IncorrectLookupParameters(str(fault)) from fault
+            rows = rows.filter(beyond(self.key, values, ascending=ascending))
+        return list(rows[:limit])
+
+    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+        """Put on a page of rows what its columns need besides, with one query for all of them."""
+
+    def place(self, row: Model) -> str:
+        return BETWEEN.join(place_of(row, self.key))
+
+    def _link(self, name: str, row: Model) -> str:
+        return str(super().get_query_string({name: self.place(row)}, [AFTER, BEFORE, FORMAT]))
+
+    @property
+    def first_url(self) -> str:
+        return self.get_query_string()
+
+    @property
+    def turned_url(self) -> str:
+        return self.get_query_string({ORDER: None if self.oldest_first else OLDEST})
+
+    @property
+    def file_url(self) -> str:
+        return str(super().get_query_string({FORMAT: "csv"}, [AFTER, BEFORE]))
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether fewer rows are shown than there are."""
+        return bool(self.query or self.chosen)
+
+    @property
+    def chosen(self) -> dict[str, list[str]]:
+        """What was chosen among the filters."""
+        found = self.get_filters_params()
+        return {name: values for name, values in found.items() if name != SEARCH_VAR}
+
+
+def _turned(name: str) -> str:
+    return name[1:] if name.startswith("-") else f"-{name}"

@@ -1,0 +1,54 @@
+"""The way from a name in the evidence to the page of what it names."""
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from factory.admin.show import seen, short
+
+PAGES = {
+    "run": "runs_run",
+    "run-template": "runs_runtemplate",
+    "worker": "runs_worker",
+    "approval": "approvals_approvalrequest",
+    "policy-revision": "approvals_policyrevision",
+    "waiver": "approvals_waiver",
+    "release": "registry_release",
+    "alias": "registry_alias",
+    "budget": "usage_budget",
+    "reservation": "usage_reservation",
+    "usage-record": "usage_usagerecord",
+    "pricing-revision": "usage_pricingrevision",
+    "project": "projects_project",
+    "membership": "projects_membership",
+    "service-account": "projects_serviceaccount",
+    "webhook": "factory_webhooksubscription",
+    "notification": "notifications_notification",
+}
+IN_A_RUN = ("step", "attempt", "lease")
+KINDS = (*PAGES, *IN_A_RUN, "delegation", "door", "channel", "environment", "event", "pool", "service",
+         "setting", "subject", "system", "tenant", "token")  # fmt: skip
+"""What the audit log speaks of, as `kind:key`."""
+
+
+def thing(kind: str, key: Any, run: Any = None) -> SafeString:
+    """A thing in words with the end of its id, and a link to its page: a step's is that of its run."""
+    page, at = PAGES.get(kind), key
+    if kind in IN_A_RUN and run is not None:
+        page, at = PAGES["run"], run
+    words = format_html("{} {}", kind.replace("-", " "), short(key))
+    if page is None:
+        return words
+    return format_html(
+        '<a class="fc-link" href="{}">{}</a>', reverse(f"admin:{page}_change", args=[at]), words
+    )
+
+
+def named(subject: str) -> SafeString:
+    """What an audit entry is about: `kind:key` in words."""
+    kind, _, key = subject.partition(":")
+    if kind in KINDS and key:
+        return thing(kind, key) if len(key) == 36 else format_html("{} {}", kind, seen(key))
+    return format_html("{}", seen(subject))

@@ -1,0 +1,64 @@
+"""`{% load lists %}`: the rows, the filters and the empty words of a list."""
+
+from typing import Any
+
+from django import template
+from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.urls import NoReverseMatch
+
+from factory.admin.lists.files import heading, plain, shown
+from factory.admin.lists.filters import choices_of
+from factory.admin.lists.pages import ORDER, HouseList
+
+register = template.Library()
+
+
+@register.simple_tag
+def columns_of(cl: HouseList) -> list[tuple[str, str]]:
+    """Name and heading of each column but the check boxes."""
+    return [(name, heading(cl, name)) for name in cl.list_display if name != "action_checkbox"]
+
+
+@register.simple_tag
+def rows_of(cl: HouseList) -> Any:
+    """Each row with its cells: name, heading, what stands there, and where the first of them leads."""
+    columns = columns_of(cl)
+    for row in cl.result_list:
+        cells = [
+            (name, label, shown(cl, name, row), _way(cl, name, at, row))
+            for at, (name, label) in enumerate(columns)
+        ]
+        yield row, cells
+
+
+@register.filter
+def is_short(cell: Any) -> bool:
+    """Whether a cell is of few characters, which look odd on two lines."""
+    return len(plain(cell)) <= 14
+
+
+def _way(cl: HouseList, name: str, at: int, row: Any) -> str:
+    if cl.list_display_links is None:
+        return ""
+    if at > 0 if not cl.list_display_links else name not in cl.list_display_links:
+        return ""
+    try:
+        kept = {"preserved_filters": cl.preserved_filters, "opts": cl.opts}
+        return str(add_preserved_filters(kept, cl.url_for_result(row)))
+    except NoReverseMatch:
+        return ""
+
+
+@register.simple_tag
+def filters_of(cl: HouseList) -> list[tuple[str, str, Any]]:
+    """Each filter as the field of a form: its name, its words and its choices."""
+    return [(name, spec.title, found) for spec in cl.filter_specs for name, found in (choices_of(cl, spec),)]
+
+
+@register.simple_tag
+def kept_of(cl: HouseList) -> list[tuple[str, str]]:
+    """What the form has to send along although it has no field for it."""
+    named = {choices_of(cl, spec)[0] for spec in cl.filter_specs} | {SEARCH_VAR}
+    kept = [(name, value) for name, values in cl.chosen.items() if name not in named for value in values]
+    return [*kept, (ORDER, "oldest")] if cl.oldest_first else kept

@@ -1,0 +1,75 @@
+"""Every page of the console: what the browser tests walk, and the gallery shows."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Model
+from django.urls import reverse
+
+import config.urls  # noqa: F401 - it is what registers the pages
+from approvals.states import ApprovalState
+from factory.admin.site import site
+from factory.context import Context
+from factory.tenancy import reading
+
+MODELS = sorted(site._registry, key=lambda model: model._meta.label)
+
+NAMED = (
+    "index", "notifications_mine", "factory_consumers", "approvals_policy_explain",
+    "approvals_policy_compare", "approvals_policy_publish", "factory_webhook_new", "projects_revoke_token",
+    "runs_new_template",
+)  # fmt: skip
+"""Pages that are of no row."""
+
+OF_A_ROW: dict[str, tuple[str, ...]] = {
+    "approvals.approvalrequest": ("approvals_break_glass",),
+    "approvals.waiver": ("approvals_revoke_waiver",),
+    "projects.project": ("projects_suspend", "projects_kill"),
+    "projects.delegation": ("projects_revoke_delegation",),
+    "projects.serviceaccount": ("projects_revoke_account",),
+    "registry.release": ("registry_deprecate", "registry_revoke"),
+    "runs.run": ("runs_again",),
+    "runs.runtemplate": ("runs_from_template", "runs_request_waiver", "runs_retire_template"),
+    "runs.worker": ("runs_revoke_worker",),
+}
+"""Pages of one row besides its own, by the kind of the row."""
+
+STATES = {"approvals.approvalrequest": tuple(ApprovalState)}
+"""Kinds whose pages differ so much by state that one of each is looked at."""
+
+
+def pages(ctx: Context) -> Iterator[tuple[str, str]]:
+    """A name and an address for each page: lists, the newest row of each kind, and what is done about it."""
+    for name in NAMED:
+        yield name, reverse(f"admin:{name}")
+    for model in MODELS:
+        label = model._meta.label_lower
+        page = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        yield f"{label} list", reverse(f"{page}_changelist")
+        for word, key in _rows(ctx, model, label):
+            if label != "runs.step":
+                yield f"{label} {word}".strip(), reverse(f"{page}_change", args=[key])
+            if not word:
+                for act in OF_A_ROW.get(label, ()):
+                    yield f"{label} {act}", reverse(f"admin:{act}", args=[key])
+
+
+def _rows(ctx: Context, model: type[Model], label: str) -> list[tuple[str, Any]]:
+    """The newest row, and the newest in each of its states where that matters."""
+    with reading(ctx):
+        rows: Any = model._default_manager.order_by("-pk")
+        if label == "runs.worker":
+            rows = rows.filter(pool__tenants__contains=[ctx.tenant_id])
+        found = [("", key) for key in rows.values_list("pk", flat=True)[:1]]
+        states = STATES.get(label) or _states(model)
+        for state in states:
+            found += [(state, key) for key in rows.filter(state=state).values_list("pk", flat=True)[:1]]
+    return found
+
+
+def _states(model: type[Model]) -> tuple[str, ...]:
+    lifecycle = getattr(model, "lifecycle", None)
+    return tuple(sorted(lifecycle.states)) if lifecycle and model._meta.label_lower in _SHOWN else ()
+
+
+_SHOWN = ("runs.run", "registry.release")

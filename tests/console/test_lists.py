@@ -1,0 +1,187 @@
+"""Lists: pages by key, what is shown as a file, and what is said where there is nothing."""
+
+import csv
+import io
+import re
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+import config.urls  # noqa: F401 - it is what registers the pages
+from factory.admin.lists import files
+from factory.admin.site import site
+from factory.models import AuditEntry
+from factory.tenancy import reading
+from runs.commands import cancel_run
+from tests.console.test_pages import IDS, PAGES, signed_in, url
+from tests.support.client import Client
+from tests.support.running import House
+from tests.support.world import PEOPLE, World, second_world
+
+AUDIT = "/admin/factory/auditentry/"
+RUNS = "/admin/runs/run/"
+FORMULA = '=HYPERLINK("https://elsewhere.example";"look")'
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    """More audit entries than a page holds, and a run whose reason is written for a spreadsheet."""
+    made = House(f"t-{uuid4().hex[:16]}")
+    run_id = made.run("single")
+    cancel_run(made.world.operator, run_id=run_id, reason=FORMULA)
+    for _ in range(16):
+        made.accept("single")
+    return made
+
+
+@pytest.fixture(scope="module")
+def auditor(house: House) -> Client:
+    return signed_in(house.world.auditor)
+
+
+@pytest.fixture(scope="module")
+def stranger(house: House) -> World:
+    return second_world(house.tenant)
+
+
+def text(answer: Any) -> str:
+    return answer.content.decode()
+
+
+def keys(answer: Any) -> list[str]:
+    return re.findall(rf"{AUDIT}([0-9a-f-]+)/change/", text(answer))
+
+
+def way(answer: Any, rel: str) -> str:
+    found = re.search(rf'rel="{rel}" href="([^"]+)"', text(answer))
+    return AUDIT + unescape(found[1]) if found else ""
+
+
+def sheet(answer: Any) -> list[list[str]]:
+    assert answer["Content-Type"].startswith("text/csv")
+    said = b"".join(answer.streaming_content).decode("utf-8-sig")
+    return list(csv.reader(io.StringIO(said)))
+
+
+@pytest.mark.parametrize("order", ["", "oldest"])
+def test_every_row_is_on_one_page_in_order_and_the_way_back_is_the_same(
+    house: House, auditor: Client, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site._registry[AuditEntry], "list_per_page", 10)
+    with reading(house.system):
+        rows = AuditEntry.objects.filter(project_id=house.world.project).order_by("-occurred_at", "-id")
+        expected = [str(key) for key in rows.values_list("pk", flat=True)]
+    expected = expected[::-1] if order else expected
+    at, pages = f"{AUDIT}?{urlencode({'order': order})}", []
+    with CaptureQueriesContext(connection) as asked:
+        while at:
+            page = auditor.get(at)
+            pages.append((at, keys(page)))
+            at = way(page, "next")
+    assert [key for _, found in pages for key in found] == expected
+    assert len(pages) > 1
+    own = [q["sql"] for q in asked.captured_queries if "factory_auditentry" in q["sql"]]
+    assert own
+    assert not [sql for sql in own if re.search(r"OFFSET|COUNT\(\*\)", sql)]
+    back = auditor.get(way(auditor.get(pages[-1][0]), "prev"))
+    assert keys(back) == pages[-2][1]
+
+
+def test_a_place_that_is_none_leads_to_the_first_page(auditor: Client) -> None:
+    for wrong in ("after=x", "before=2026-01-01", f"after=yesterday~{uuid4()}", "outcome__nonsense=1"):
+        answer = auditor.get(f"{AUDIT}?{wrong}")
+        assert answer.status_code in (302, 400), wrong
+        assert "e=1" in answer.get("Location", "e=1")
+
+
+def test_the_file_holds_what_is_shown_and_nothing_that_a_spreadsheet_would_run(
+    house: House, auditor: Client
+) -> None:
+    asked = {"action": "CancelRun", "order": "oldest"}
+    heads, *rows = sheet(auditor.get(f"{AUDIT}?{urlencode({**asked, 'format': 'csv'})}"))
+    shown = auditor.get(f"{AUDIT}?{urlencode(asked)}")
+    assert heads == ["Time", "Actor", "Did", "About", "Outcome", "Reason", "By way of"]
+    assert len(rows) == len(keys(shown)) == 1
+    [(at, actor, _, about, outcome, reason, _)] = rows
+    assert (actor, outcome, reason) == (house.world.operator.actor.subject, "done", f"'{FORMULA}")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", at)
+    assert re.fullmatch(r"run [0-9a-f-]{36}", about), "The whole id, not the end that is enough for the eye"
+    everything = sheet(auditor.get(f"{AUDIT}?format=csv"))
+    assert len(everything) > 17
+
+
+def test_a_file_is_cut_at_its_limit_and_says_so(auditor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_ROWS", 10)
+    monkeypatch.setattr(files, "ROWS_AT_ONCE", 4)
+    lines = sheet(auditor.get(f"{AUDIT}?format=csv"))
+    assert len(lines) == 1 + 10 + 1
+    assert lines[-1][0].startswith("Cut after 10 rows.")
+
+
+def test_a_file_is_for_whoever_may_open_the_list_and_of_their_place(house: House, stranger: World) -> None:
+    assert signed_in(house.world.requester).get(f"{AUDIT}?format=csv").status_code == 403
+    assert len(sheet(signed_in(stranger.auditor).get(f"{AUDIT}?format=csv"))) < 17
+    elsewhere = sheet(signed_in(stranger.operator).get(f"{RUNS}?format=csv"))
+    assert len(elsewhere) == 1
+
+
+@pytest.mark.parametrize(("model", "page"), PAGES, ids=IDS)
+def test_a_list_says_what_it_finds_what_would_stand_there_and_how_to_see_all(
+    stranger: World, model: Any, page: Any
+) -> None:
+    assert page.nothing_yet.endswith(".")
+    if model._meta.model_name == "setting":
+        return
+    assert bool(page.search_fields) == bool(page.search_help_text)
+    client = signed_in(stranger.tenant_admin)
+    searched = text(client.get(f"{url(model, 'changelist')}?q=never-heard-of-it"))
+    if page.search_fields:
+        assert "Nothing matches “never-heard-of-it”" in searched
+        assert "Clear the search and the filters" in searched
+    empty = client.get(f"{url(model, 'changelist')}?q=&state__exact=&state=")
+    assert empty.status_code == 200, "What the form sends empty is not chosen"
+
+
+@pytest.mark.parametrize(
+    ("path", "term"),
+    [
+        (RUNS, "single"),
+        ("/admin/factory/journalentry/", "run"),
+        ("/admin/factory/auditentry/", "run"),
+        ("/admin/factory/outboxevent/", "run"),
+    ],
+)
+def test_the_big_lists_find_by_whole_names_and_ids(house: House, path: str, term: str) -> None:
+    operator = signed_in(house.world.operator)
+    with reading(house.system):
+        run_id = AuditEntry.objects.filter(action="CancelRun").get().subject.removeprefix("run:")
+    by_id = text(operator.get(f"{path}?q={run_id}"))
+    assert run_id in by_id
+    assert "Nothing matches" in text(operator.get(f"{path}?q={uuid4()}"))
+    assert "Nothing matches" in text(operator.get(f"{path}?q={run_id[:12]}"))
+    if term == "single":
+        assert run_id in text(operator.get(f"{path}?q={term}&state__exact=Cancelled"))
+
+
+@pytest.mark.parametrize("member", [*PEOPLE, "tenant_admin", "platform_admin"])
+def test_everybody_opens_what_the_menu_offers_and_nothing_else(house: House, member: str) -> None:
+    person: Any = getattr(house.world, member)
+    client = signed_in(person)
+    offered = set(re.findall(r'href="(/admin/[a-z_]+/[a-z_]+/)"', text(client.get("/admin/"))))
+    for model, page in PAGES:
+        address = url(model, "changelist")
+        answer = client.get(address)
+        assert answer.status_code in (200, 403, 404), address
+        assert (address in offered) <= (answer.status_code == 200), address
+        request: Any = answer.wsgi_request
+        for may in ("add", "change", "delete"):
+            assert not getattr(page, f"has_{may}_permission")(request), address
+        assert "delete_selected" not in page.get_actions(request)
+    assert reverse("admin:index") == "/admin/"
+    assert site._actions == {} or set(site._actions) == {"delete_selected"}

@@ -1,0 +1,108 @@
+"""A house in which everything has happened once: what the pages of the console are looked at with."""
+
+from typing import Any
+from uuid import UUID
+
+from projects.commands import revoke_token
+from registry.commands import submit_release
+from runs.answers import Assignment
+from runs.commands import cancel_run, start_run
+from tests.support.acts import deliver, deprecate, newer
+from tests.support.delegations import lend
+from tests.support.running import DIFF, Hand, House, costing, effect, receipt, said
+from tests.support.waivers import ask_waiver, run_from, template, waiver
+
+REPORT = (
+    "diff --git a/report.md b/report.md\n"
+    "new file mode 100644\n"
+    "--- /dev/null\n"
+    "+++ b/report.md\n"
+    "@@ -0,0 +1,3 @@\n"
+    "+# Assessment of the sample\n"
+    "+\n"
+    "+142 files, 18,204 lines of code.\n"
+    "diff --git a/index.md b/index.md\n"
+    "--- a/index.md\n"
+    "+++ b/index.md\n"
+    "@@ -1,2 +1,2 @@\n"
+    " # Reports\n"
+    "-- none yet\n"
+    "+- sample\n"
+)
+CHANGE: dict[str, Any] = {
+    "kind": "unified-diff",
+    "repository": "artifacts",
+    "branch": "factory/assessment-01a2",
+    "message": "Publish the assessment",
+    "diff": REPORT,
+}
+
+
+def furnished(tenant_id: str) -> House:
+    """Runs, approvals, releases, money and members in each of their states, all by commands."""
+    house = House(tenant_id)
+    worker = house.hand("a-worker-with-a-long-name-in-eu-central-1", slots=12)
+    house.hand("spare", slots=1)
+    _through(house, worker)
+    _asked(house, worker)
+    _standing(house)
+    house.run("diamond")
+    house.accept("single")
+    deliver(house)
+    return house
+
+
+def _through(house: House, worker: Hand) -> None:
+    """A run that is through, one that failed, one cancelled, one being cancelled, one nobody is sure of."""
+    house.run("single")
+    work = worker.take()
+    calls = [receipt(), receipt(name="never-heard-of"), costing("1.25")]
+    worker.report(work, output={"found": 1}, receipts=calls)
+    house.run("stubborn")
+    worker.fail(worker.take(), "permanent")
+    cancel_run(house.world.requester, run_id=house.run("single"), reason="The wrong branch")
+    stopping = house.run("single")
+    worker.take()
+    cancel_run(house.world.operator, run_id=stopping, reason="It took too long")
+    house.run("gated")
+    work = worker.take()
+    worker.receipts(work, effect(None))
+    worker.report(work, "Uncertain", "uncertain", reason="The line was cut")
+
+
+def _asked(house: House, worker: Hand) -> None:
+    """A request in each state that people bring about."""
+    for decision in ("approve", "reject", "request_changes"):
+        asked = worker.ask(_work(worker, house.run("gated")), DIFF, park=True)
+        house.decide(asked.approval_id, decision, reason="As we agreed in the review")
+    withdrawn = house.run("gated")
+    worker.ask(_work(worker, withdrawn), said("Send the digest to 14 subscribers"), park=True)
+    cancel_run(house.world.operator, run_id=withdrawn, reason="Not this month")
+    worker.ask(_work(worker, house.run("gated")), CHANGE, park=True)
+
+
+def _work(worker: Hand, run_id: UUID) -> Assignment:
+    """The work of a run, held; what is offered besides stays offered."""
+    found = next(work for work in worker.poll() if work.run_id == run_id)
+    worker.acquire(found)
+    return found
+
+
+def _standing(house: House) -> None:
+    """What stands around the runs: releases, templates, waivers, loans, refused tokens."""
+    world = house.world
+    made = template(house)
+    waiver(house, made)
+    ask_waiver(house, made, hours=48)
+    start_run(house.system, run_id=run_from(house, made))
+    newer(house)
+    deprecate(house, "drain")
+    submit_release(
+        world.workspace_admin,
+        asset="sample",
+        version="2.0.0",
+        repository="https://git.example.test/sample.git",
+        commit="d" * 40,
+    )
+    lend(world.reviewer, world.requester)
+    revoke_token(world.tenant_admin, jti=str(UUID(int=7)), reason="The laptop was lost")
