@@ -1,5 +1,6 @@
 """Several answers from the list: first what would be decided, then, from that page, each by itself."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -23,6 +24,7 @@ class Several:
     """The list's actions. Nothing is decided by choosing rows: the page that follows names each hash."""
 
     admin_site: Any
+    get_queryset: Callable[[HttpRequest], QuerySet[ApprovalRequest]]
 
     def several_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(require_POST(self.decide_many_view))
@@ -41,7 +43,7 @@ class Several:
     ) -> HttpResponse:
         """What would be decided, each with its version and hash: nothing is, before it is sent from here."""
         ctx = context_of(request)
-        chosen = list(queryset[: MOST_AT_ONCE + 1])
+        chosen = list(self._chosen(request, queryset)[: MOST_AT_ONCE + 1])
         with reading(ctx):
             views = [approval_view(row) for row in chosen[:MOST_AT_ONCE]]
             items = [(view, _why_not(ctx, view, decision)) for view in views]
@@ -58,6 +60,13 @@ class Several:
         response = TemplateResponse(request, "approvals/several.html", context)
         response.render()
         return response
+
+    def _chosen(self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
+        """What was ticked, also where it has left the view that was shown: then the page says why."""
+        if request.POST.get("select_across") == "1":
+            return queryset
+        ticked = [found for text in request.POST.getlist("_selected_action") if (found := as_uuid(text))]
+        return self.get_queryset(request).filter(pk__in=ticked).order_by("-requested_at", "-id")
 
     def decide_many_view(self, request: HttpRequest) -> HttpResponse:
         """Each row by itself, by the one command; then what became of each."""

@@ -1,5 +1,6 @@
 """A person decides, by hand, on what an agent asks."""
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,12 +14,12 @@ from tests.support.running import Hand, House, effect
 PROPOSAL = change()
 
 
-def asking(house: House) -> tuple[UUID, Hand, Assignment, ApprovalAnswer]:
+def asking(house: House, proposal: Any = PROPOSAL) -> tuple[UUID, Hand, Assignment, ApprovalAnswer]:
     """A run that waits for a decision on a diff, with its worker let go."""
     run_id = house.run("gated")
     worker = house.hand()
     work = worker.take()
-    return run_id, worker, work, worker.ask(work, PROPOSAL, park=True)
+    return run_id, worker, work, worker.ask(work, proposal, park=True)
 
 
 def page_of(asked: ApprovalAnswer) -> str:
@@ -84,10 +85,30 @@ def test_a_page_that_has_moved_on_decides_nothing_and_keeps_the_reason(house: Ho
     reviewer.reads("Nothing was decided")
     reviewer.reads("The figures are those of the system.")
     assert [a.state for a in house.approvals(run_id)] == ["Stale", "Pending"]
+    reviewer.reads("From what you read to what waits now")
     reviewer.follow("Read the proposal that waits now")
     reviewer.page.wait_for_url(f"**{page_of(second)}")
+    expect(reviewer.page.get_by_label("Reason")).to_have_value("The figures are those of the system.")
     reviewer.press("Approve exactly this")
     reviewer.reads("Approved. The agent may do exactly this, once.")
+    assert house.approvals(run_id)[1].reason == "The figures are those of the system."
+
+
+def test_an_open_page_notices_that_it_has_moved_on_and_keeps_what_is_typed(
+    house: House, visit: Visit
+) -> None:
+    _, worker, _, asked = asking(house)
+    reviewer = visit().sign_in(house.world.reviewer, opening=page_of(asked))
+    reviewer.page.get_by_label("Reason").fill("Read half of it")
+    house.decide(asked.approval_id, "request_changes", by=house.world.reviewer2, reason="shorter")
+    second = worker.ask(worker.take(), change(REPORT.replace("142", "141")), park=True)
+    reviewer.reads("This request has moved on")
+    reviewer.reads("What you have typed is kept below.")
+    expect(reviewer.page.get_by_label("Reason")).to_have_value("Read half of it")
+    expect(reviewer.page.get_by_role("button", name="Approve exactly this")).to_be_hidden()
+    reviewer.follow("Read the proposal that waits now")
+    reviewer.page.wait_for_url(f"**{page_of(second)}")
+    expect(reviewer.page.get_by_label("Reason")).to_have_value("Read half of it")
 
 
 @pytest.mark.requirement("IDN-17")
@@ -99,13 +120,58 @@ def test_the_requester_reads_why_not(house: House, visit: Visit) -> None:
     expect(requester.page.get_by_role("button", name="Approve exactly this")).to_have_count(0)
 
 
-def test_a_decision_needs_no_mouse(house: House, visit: Visit) -> None:
+def test_a_decision_needs_no_mouse_and_is_never_made_by_one_key(house: House, visit: Visit) -> None:
     run_id, _, _, asked = asking(house)
-    reviewer = visit().sign_in(house.world.reviewer, opening=page_of(asked))
+    reviewer = visit().sign_in(house.world.reviewer, opening="/admin/approvals/approvalrequest/")
+    keys = reviewer.page.keyboard
+    keys.press("j")
+    keys.press("Enter")
+    reviewer.page.wait_for_url(f"**{page_of(asked)}")
+    keys.press("?")
+    reviewer.reads("Nothing is decided by a key alone.")
+    keys.press("Escape")
+    for key, name in (("r", "Reject"), ("c", "Request changes"), ("a", "Approve exactly this")):
+        keys.press(key)
+        expect(reviewer.page.get_by_role("button", name=name, exact=True)).to_be_focused()
+    assert house.state(run_id) == "WaitingForApproval"
     reviewer.page.get_by_label("Reason").focus()
-    reviewer.page.keyboard.type("Read on the train")
-    reviewer.page.keyboard.press("Tab")
+    keys.type("r, a and c on the train?")
+    expect(reviewer.page.get_by_label("Reason")).to_have_value("r, a and c on the train?")
+    keys.press("Tab")
     expect(reviewer.page.get_by_role("button", name="Approve exactly this")).to_be_focused()
-    reviewer.page.keyboard.press("Enter")
+    keys.press("Enter")
     reviewer.reads("Approved. The agent may do exactly this, once.")
-    assert house.approvals(run_id)[0].reason == "Read on the train"
+    assert house.approvals(run_id)[0].reason == "r, a and c on the train?"
+
+
+LONG = (
+    "diff --git a/values.py b/values.py\n--- a/values.py\n+++ b/values.py\n@@ -1 +1,600 @@\n-old\n"
+    + "".join(f"+value_{number} = {number}\n" for number in range(600))
+)
+
+
+def test_on_a_phone_a_long_diff_is_folded_and_the_decision_is_one_touch_away(
+    house: House, visit: Visit
+) -> None:
+    run_id, *_ = asking(house, change(LONG + REPORT))
+    for scripts in (False, True):
+        reviewer = visit(width=390, scripts=scripts).sign_in(house.world.reviewer)
+        reviewer.open("/admin/approvals/approvalrequest/")
+        reviewer.reads("Only what you may decide at this moment.")
+        assert reviewer.measure("document.documentElement.scrollWidth <= innerWidth")
+        reviewer.follow("publish wants to commit report.md (+142)")
+        reviewer.reads("532 more lines: 532 added")
+        last = reviewer.part("td.t").filter(has_text="value_599")
+        assert last.count() == 1
+        expect(last).to_be_hidden()
+        if scripts:
+            reviewer.press("Unfold all")
+        else:
+            reviewer.page.get_by_text("532 more lines").click()
+        expect(last).to_be_visible()
+        reviewer.follow("Go to the decision")
+        expect(reviewer.page.get_by_role("button", name="Approve exactly this")).to_be_in_viewport()
+        assert reviewer.measure("document.documentElement.scrollWidth <= innerWidth")
+    reviewer.press("Approve exactly this")
+    reviewer.reads("Approved. The agent may do exactly this, once.")
+    assert house.state(run_id) == "Running"

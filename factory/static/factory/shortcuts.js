@@ -100,15 +100,21 @@
     }
   });
 
-  document.querySelectorAll("[data-shortcuts], [data-unfold]").forEach((button) => { button.hidden = false; });
-
   // A reason that is being written survives a slip of the hand: it stays with this tab until it is sent.
-  document.querySelectorAll("form[data-draft] textarea").forEach((field) => {
+  function keepDraft(field) {
     const key = `factory-draft-${field.form.dataset.draft}`;
     try {
       if (!field.value) field.value = sessionStorage.getItem(key) ?? "";
       field.addEventListener("input", () => sessionStorage.setItem(key, field.value));
       field.form.addEventListener("submit", () => sessionStorage.removeItem(key));
     } catch { /* without a store the page is as it would be without scripts */ }
-  });
+  }
+
+  function begin() {
+    document.querySelectorAll("[data-shortcuts], [data-unfold]").forEach((button) => { button.hidden = false; });
+    document.querySelectorAll("form[data-draft] textarea").forEach(keepDraft);
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
 })();
