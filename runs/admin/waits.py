@@ -120,7 +120,7 @@ def _doubt(step: Step) -> Waits:
     return Waits(
         "Uncertain",
         f"An Operator settles {step.node_key}",
-        "Its worker fell silent after it had taken the authorization: the effect may have happened. "
+        "Nobody knows whether what it was to do has happened: its attempt says why. "
         "Nobody repeats it by themselves. This has no time limit.",
         "#settle",
         "Settle it",

@@ -56,6 +56,18 @@ def test_an_accepted_run_says_that_it_waits_for_a_worker(house: House) -> None:
     assert "waits for a worker" in text
 
 
+@pytest.mark.parametrize(("kind", "again"), [("single", False), ("gated", True)])
+def test_a_doubt_claims_no_more_than_is_known(house: House, kind: str, again: bool) -> None:
+    """Who reports a doubt, and whoever was restored, has not fallen silent, and may have asked nobody."""
+    run_id = house.run(kind)
+    worker = house.hand()
+    worker.report(worker.take(), "Uncertain", "uncertain", reason="the line was cut")
+    text = signed_in(house.world.operator).get(page_of(run_id)).content.decode()
+    assert "An Operator settles" in text
+    assert "fell silent" not in text
+    assert ("asks for approval again" in text) is again
+
+
 @pytest.mark.requirement("WFE-03")
 def test_shows_fan_outs_skipped_branches_and_people(house: House) -> None:
     many, branch, asked = house.run("modules"), house.run("branches"), house.run("asked")
