@@ -136,12 +136,14 @@ class ApprovalDetailBody(ApprovalBody):
 
 
 class ApprovalFilter(StrictSerializer):
-    """Which requests to list; `mine=true` are those that wait for the caller."""
+    """Which requests to list; `mine=true` are those that wait for the caller, `breakGlass=true` those that
+    were decided outside the rule."""
 
     state = Choice(choices=ApprovalState.choices, required=False)
     actionClass = Choice(source="action_class", choices=ActionClass.choices, required=False)
     runId = Identifier(source="run_id", required=False)
     mine = Choice(choices=["true", "false"], required=False)
+    breakGlass = Choice(source="break_glass", choices=["true", "false"], required=False)
 
 
 class DecisionBody(StrictSerializer):

@@ -38,6 +38,8 @@ class ApprovalList(HouseView):
         """The requests that the caller's roles may see, newest first."""
         wanted = ApprovalFilter.parse_query(request)
         with self.reading():
+            if "break_glass" in wanted:
+                wanted["break_glass"] = wanted["break_glass"] == "true"
             only_mine = wanted.pop("mine", "false") == "true"
             rows = selectors.mine(self.ctx) if only_mine else selectors.visible(self.ctx)
             context = {"at": clock.now()}
@@ -66,7 +68,7 @@ class ApprovalDetail(HouseView):
 
     def _around(self, view: ApprovalView) -> dict[str, Any]:
         no = selectors.refusal_for(self.ctx, view)
-        shown = selectors.may_see_proposal(self.ctx, view)
+        shown = no is None or selectors.may_see_proposal(self.ctx, view)
         return {
             "at": clock.now(),
             "why_not": "" if no is None else no.detail,

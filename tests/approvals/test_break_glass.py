@@ -52,6 +52,9 @@ def test_who_may_break_the_glass_reads_what_they_would_sign(asker):
     decide(w.platform_admin, view, break_glass=True, reason="the house burns")
     decide(w.reviewer, other)
     assert (reads(view), reads(other)) == (True, False)
+    for wanted, found in (("true", view), ("false", other)):
+        listed = admin.get(f"/factory/approvals?breakGlass={wanted}").json()["items"]
+        assert [one["approvalId"] for one in listed] == [str(found.id)], "all of them can be listed"
     own = asker.again().ask(
         requested_by=w.platform_admin.actor.subject, requester_person=w.platform_admin.actor.person
     )

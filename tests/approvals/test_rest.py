@@ -80,7 +80,7 @@ def test_tells_the_requester_why_not(asker):
 
 def test_a_proposal_is_for_readers_of_payloads_and_for_who_decides(asker):
     view, home = asker.ask(), asker.world
-    may = {"reviewer": True, "requester": True, "operator": True, "observer": False, "platform_admin": False}
+    may = {"reviewer": True, "requester": True, "operator": True, "observer": False, "platform_admin": True}
     for name, shown in may.items():
         told = Api.as_(getattr(home, name)).get(path_of(view)).json()
         assert (told["proposal"] == DIFF) is shown, name
