@@ -111,4 +111,5 @@ def test_who_asks_what_would_happen_hears_of_waivers(house: House) -> None:
     where = reverse("admin:approvals_policy_explain")
     page = signed_in(w.observer).get(where, {"class": "shared-write", "environment": "staging"})
     assert reverse("admin:approvals_waiver_change", args=[given]) in page.content.decode()
+    assert page.context_data["places"][0].tenant_id == house.tenant, "the choice of the place stays"
     assert signed_in(w.observer).get(where, {"class": "read", "environment": "moon"}).status_code == 400
