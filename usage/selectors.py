@@ -4,13 +4,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Case, CharField, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Concat, TruncDate
 
 from factory import clock
+from factory.tenancy import active
 from projects.selectors import paused
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.money import ZERO
@@ -199,10 +202,23 @@ def budgets_now(project_id: UUID | None, today: date) -> QuerySet[Budget]:
     return rows.select_related("project").order_by("project__slug")
 
 
-def spent_by_day(budget_id: UUID) -> dict[date, Decimal]:
-    """What was booked as spent in a budget on each day, in UTC; days without any are left out."""
-    rows = ledger_of(budget_id).filter(account=Account.SPENT).annotate(day=TruncDate("posted_at", tzinfo=UTC))
-    return dict(rows.order_by().values_list("day").annotate(sum=Sum("amount")))
+_BALANCES = """
+SELECT day::date, (
+    SELECT balance FROM usage_ledgerentry e
+    WHERE e.tenant_id = %(tenant)s AND e.budget_id = %(budget)s AND e.account = %(account)s
+      AND e.posted_at < (day + interval '1 day') AT TIME ZONE 'UTC'
+    ORDER BY e.posted_at DESC, e.sequence DESC LIMIT 1)
+FROM generate_series(%(first)s::timestamp, %(last)s::timestamp, interval '1 day') AS day ORDER BY 1
+"""
+
+
+def spent_so_far(budget_id: UUID, first: date, last: date) -> list[tuple[date, Decimal]]:
+    """What was spent of a budget by the end of each day, in UTC: one look at an index a day, however many
+    movements there were, because each entry keeps the balance after it."""
+    params: dict[str, Any] = {"tenant": active().tenant_id, "budget": budget_id, "account": Account.SPENT}
+    with connection.cursor() as cursor:
+        cursor.execute(_BALANCES, params | {"first": first, "last": last})
+        return [(day, balance or ZERO) for day, balance in cursor.fetchall()]
 
 
 def reservations(project_id: UUID | None) -> QuerySet[Reservation]:

@@ -9,8 +9,11 @@ from factory.admin.searching import SHOWN, Found, Hit, Sought, finder
 from factory.admin.show import seen
 from factory.context import Context
 from factory.identity.permissions import may
+from factory.newest import containing, ids_among
 
 NEWEST = 5_000
+COLUMNS = ("summary", "requested_by", "proposal_hash")
+_SAID = "summary ILIKE %(words)s OR requested_by ILIKE %(words)s OR proposal_hash = %(hash)s"
 
 
 @finder(20)
@@ -22,11 +25,10 @@ def approvals(ctx: Context, what: Sought) -> Found | None:
     if what.id is not None:
         rows = visible(ctx).filter(Q(pk=what.id) | Q(run_id=what.id)).order_by("-requested_at")
         return Found("Approvals", tuple(_hit(row, exact=row.pk == what.id) for row in rows[:SHOWN]), looked)
-    newest = visible(ctx).order_by("-requested_at", "-id").values("pk")[:NEWEST]
-    said = Q(summary__icontains=what.text) | Q(requested_by__icontains=what.text)
-    rows = visible(ctx).filter(said | Q(proposal_hash=what.text), pk__in=newest)
-    hits = tuple(_hit(row) for row in rows.order_by("-requested_at", "-id")[:SHOWN])
-    return Found("Approvals", hits, looked)
+    newest = visible(ctx).order_by("-requested_at", "-id")
+    params = {"words": containing(what.text), "hash": what.text}
+    ids = ids_among(newest, NEWEST, COLUMNS, _SAID, params, SHOWN)
+    return Found("Approvals", tuple(_hit(row) for row in newest.filter(pk__in=ids)), looked)
 
 
 def _hit(row: ApprovalRequest, *, exact: bool = False) -> Hit:

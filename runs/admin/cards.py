@@ -91,7 +91,7 @@ def _settle(row: Step) -> Need:
     where += f", {run.environment.slug}" if run.environment else ""
     return Need(
         title=f"{action if action == 'Settle' else 'Look at'} {row.node_key} of run …{str(row.run_id)[-8:]}",
-        url=reverse("admin:runs_run_change", args=[row.run_id]) + "#settle",
+        url=reverse("admin:runs_run_change", args=[row.run_id]) + f"#{action.lower()}",
         state=state,
         tone="bad" if state == "Violation" else "doubt",
         action=action,

@@ -38,11 +38,12 @@ def _ways(ctx: Context, what: Sought) -> Iterable[tuple[str, Iterable[Run]]]:
     """Each way in its turn, asked only if those before have left room."""
     newest = ("-created_at", "-id")
     yield "by its key", finding.by_key(ctx, what.text)[:SHOWN]
-    near = finding.among_newest(ctx, ending=what.ending, words=what.text, commit=what.commit)
-    yield "by id, workflow or release", near.order_by(*newest)[:SHOWN]
+    near = finding.among_newest(ctx, ending=what.ending, words=what.text, commit=what.commit, most=SHOWN)
+    yield "by id, workflow or release", finding.by_ids(ctx, near).order_by(*newest)
     yield "by who asked", finding.of_people(ctx, what.text).order_by(*newest)[:SHOWN]
     if what.commit:
-        yield "by the commit of its input", finding.of_input(ctx, what.commit).order_by(*newest)[:SHOWN]
+        given = finding.of_input(ctx, what.commit, SHOWN)
+        yield "by the commit of its input", finding.by_ids(ctx, given).order_by(*newest)
 
 
 def _hit(run: Run, why: str, *, exact: bool = False) -> Hit:

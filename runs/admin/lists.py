@@ -123,4 +123,5 @@ class DoubtedList(HouseList):
 
 
 def _url(row: Step) -> str:
-    return reverse("admin:runs_run_change", args=[row.run_id]) + "#settle"
+    part = "settle" if row.attention == Attention.UNCERTAIN else "look"
+    return reverse("admin:runs_run_change", args=[row.run_id]) + f"#{part}"

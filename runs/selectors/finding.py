@@ -1,11 +1,12 @@
 """Runs by what people remember of them: bounded looks, each by an index or among the newest."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import Q, QuerySet
 
 from factory.context import Context
+from factory.newest import beginning, ids_among
 from projects.selectors import people_like
 from registry.selectors import releases_of_commit
 from runs.models import Run
@@ -37,23 +38,38 @@ def of_people(ctx: Context, words: str) -> QuerySet[Run]:
     return runs_in(ctx).filter(asked)
 
 
-def among_newest(ctx: Context, *, ending: str, words: str, commit: str) -> QuerySet[Run]:
-    """Runs whose id ends so, whose workflow begins so, or that ran a release of this commit."""
-    named = Q(workflow_id__istartswith=words)
-    if commit:
-        named |= Q(release_id__in=releases_of_commit(commit))
-    rows = runs_in(ctx).filter(pk__in=_newest(ctx, NEWEST))
-    if ending:
-        rows = rows.annotate(text=Cast("id", TextField()))
-        named |= Q(text__endswith=ending)
-    return rows.filter(named)
+_NAMED = """
+workflow_id ILIKE %(words)s OR release_id = ANY(%(releases)s::uuid[])
+OR (%(ending)s <> '' AND pk::text LIKE '%%' || %(ending)s)
+"""
 
 
-def of_input(ctx: Context, commit: str) -> QuerySet[Run]:
-    """Runs that were given this commit, or its beginning, as the revision to work on."""
-    rows = runs_in(ctx).filter(pk__in=_newest(ctx, INPUTS))
-    return rows.filter(snapshot__content__input__revision__istartswith=commit)
+def among_newest(ctx: Context, *, ending: str, words: str, commit: str, most: int) -> list[UUID]:
+    """The newest runs whose id ends so, whose workflow begins so, or that ran a release of this commit."""
+    params = {
+        "words": beginning(words),
+        "releases": releases_of_commit(commit) if commit else [],
+        "ending": ending,
+    }
+    return ids_among(_newest(ctx), NEWEST, ["workflow_id", "release_id"], _NAMED, params, most)
 
 
-def _newest(ctx: Context, many: int) -> QuerySet[Run, UUID]:
-    return runs_in(ctx).order_by("-created_at", "-id").values_list("pk", flat=True)[:many]
+_GIVEN = """
+EXISTS (SELECT 1 FROM runs_snapshot s
+        WHERE s.id = snapshot_id AND s.content #>> '{input,revision}' LIKE %(commit)s)
+"""
+
+
+def of_input(ctx: Context, commit: str, most: int) -> list[UUID]:
+    """The newest runs that were given this commit, or its beginning, as the revision to work on."""
+    params = {"commit": beginning(commit)}
+    return ids_among(_newest(ctx), INPUTS, ["snapshot_id"], _GIVEN, params, most)
+
+
+def by_ids(ctx: Context, ids: Iterable[UUID]) -> QuerySet[Run]:
+    """The runs of the place with these ids."""
+    return runs_in(ctx).filter(pk__in=list(ids))
+
+
+def _newest(ctx: Context) -> QuerySet[Run]:
+    return runs_in(ctx).order_by("-created_at", "-id")

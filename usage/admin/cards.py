@@ -1,8 +1,8 @@
 """What of the money stands on the first page: what is left, and whether it is spent at an even pace."""
 
-from datetime import date, timedelta
+from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
-from itertools import accumulate
 
 from django.urls import reverse
 
@@ -14,7 +14,7 @@ from factory.context import Context
 from factory.identity.permissions import may
 from usage.models import Budget
 from usage.money import ZERO
-from usage.selectors import budgets_now, spent_by_day
+from usage.selectors import budgets_now, spent_so_far
 
 TIGHT = Decimal("0.95")
 
@@ -62,7 +62,8 @@ def spend_against_budget(look: Look) -> Chart | None:
         return None
     today = look.at.date()
     row = look.once(_of_the_place)
-    by_day = spent_by_day(row.id) if row else {}
+    sums = spent_so_far(row.id, row.period_start, today) if row else []
+    spent = bool(sums and sums[-1][1])
     empty = (
         "Nothing was spent yet. What runs cost is booked when they end, and stands here day by day."
         if row
@@ -72,16 +73,15 @@ def spend_against_budget(look: Look) -> Chart | None:
     return Chart(
         key="spend",
         title=f"Spend against budget, {today:%B}",
-        finding=_found(row, look) if row and by_day else "",
-        plot=_plot(row, by_day, look) if row and by_day else None,
+        finding=_found(row, look) if row and spent else "",
+        plot=_plot(row, sums, look) if row and spent else None,
         legend=(("busy", "spent so far"), ("quote", "even pace (dashed)"), ("limit", "budget")),
         table=Table(
             ("Day", "Spent on it, USD", "Spent so far, USD"),
             tuple(
-                (f"{day:%d %b}", f"{sum_:.2f}", f"{so_far:.2f}")
-                for (day, sum_), so_far in zip(
-                    sorted(by_day.items()), accumulate(v for _, v in sorted(by_day.items())), strict=True
-                )
+                (f"{day:%d %b}", f"{so_far - before:.2f}", f"{so_far:.2f}")
+                for (day, so_far), before in zip(sums, [ZERO, *(total for _, total in sums)], strict=False)
+                if so_far != before
             ),
         ),
         empty=empty,
@@ -108,12 +108,10 @@ def _found(row: Budget, look: Look) -> str:
     return f"{told} {usd(abs(apart))} {'above' if apart > 0 else 'below'} the even pace."
 
 
-def _plot(row: Budget, by_day: dict[date, Decimal], look: Look) -> Plot:
+def _plot(row: Budget, sums: Sequence[tuple[date, Decimal]], look: Look) -> Plot:
     days, now = _elapsed(row, look)
-    begun = [row.period_start + timedelta(days=n) for n in range(int(now) + 1)]
-    sums = [0.0, *(float(sum_) for sum_ in accumulate(by_day.get(day, ZERO) for day in begun))]
     marks = [(day, f"{day} {row.period_start:%b}") for day in (1, 8, 15, 22) if day <= days]
-    return pace(sums, days, now, float(row.amount), marks)
+    return pace([0.0, *(float(total) for _, total in sums)], days, now, float(row.amount), marks)
 
 
 @card(50)

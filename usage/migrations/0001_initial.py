@@ -254,6 +254,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='ledgerentry',
-            index=models.Index(fields=['budget', 'account', 'posted_at'], include=('amount',), name='usage_ledger_by_day'),
+            index=models.Index(fields=['tenant_id', 'budget', 'account', 'posted_at', 'sequence'], include=('balance',), name='usage_ledger_by_day'),
         ),
     ]

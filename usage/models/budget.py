@@ -105,7 +105,9 @@ class LedgerEntry(TenantModel):
             models.Index(fields=["transaction_id"], name="usage_ledger_transaction"),
             models.Index(fields=["reservation"], name="usage_ledger_reservation"),
             models.Index(
-                fields=["budget", "account", "posted_at"], include=["amount"], name="usage_ledger_by_day"
+                fields=["tenant_id", "budget", "account", "posted_at", "sequence"],
+                include=["balance"],
+                name="usage_ledger_by_day",
             ),
         ]
 
