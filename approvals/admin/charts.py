@@ -39,7 +39,7 @@ def _found(found: Ages) -> str:
         said.append(
             f"One request was decided, within {half}."
             if decided == 1
-            else f"Half of {decided} requests were decided within {half}."
+            else f"Half of {decided:,} requests were decided within {half}."
         )
     if pending:
         late = (

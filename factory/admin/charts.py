@@ -135,13 +135,13 @@ def stacked(columns: Sequence[Column]) -> Plot:
         told = sum(part.count for part in column.parts if part.named)
         if told:
             kind = next(part.kind for part in column.parts if part.named and part.count)
-            labels.append(Label(_at(left + slot / 2), round(top - 5, 1), str(told), "middle", kind))
+            labels.append(Label(_at(left + slot / 2), round(top - 5, 1), f"{told:,}", "middle", kind))
     across = tuple(
         Label(_at((place + 0.5) * slot), HEIGHT - 6, column.mark)
         for place, column in enumerate(columns)
         if column.mark
     )
-    up = _marks(values, [f"{value:.0f}" for value in values])
+    up = _marks(values, [f"{value:,.0f}" for value in values])
     return Plot(bars=tuple(bars), across=across, up=up, labels=tuple(labels))
 
 
@@ -205,10 +205,10 @@ def pairs(rows: Sequence[tuple[str, Sequence[Part]]]) -> Plot:
         top = place * ROW + 6
         names.append(Label(0, top + 15, name, "start"))
         for line, part in enumerate(parts):
-            y, width = top + line * (BAR + 2), _at(92 * part.count / most)
+            y, width = top + line * (BAR + 2), max(_at(88 * part.count / most), 0.8)
             if part.count:
                 bars.append(Bar(0, y, width, BAR, part.kind, f"{name}: {part.count} {part.word}"))
-                labels.append(Label(width, y + BAR - 1, str(part.count), "start", "after"))
+                labels.append(Label(width, y + BAR - 1, f"{part.count:,}", "start", "after"))
     return Plot(
         height=len(rows) * ROW + 6, bars=tuple(bars), up=tuple(names), labels=tuple(labels), margin=104
     )

@@ -57,7 +57,7 @@ def _found(found: Sequence[Ended], names: Sequence[str], at: str) -> str:
     by_state: Counter[str] = Counter()
     for each in found:
         by_state[each.state] += each.count
-    told = ", ".join(f"{by_state[state]} {state}" for state, _ in OUTCOMES if by_state[state]) + "."
+    told = ", ".join(f"{by_state[state]:,} {state}" for state, _ in OUTCOMES if by_state[state]) + "."
     failed = [each for each in found if each.state == RunState.FAILED]
     if not failed:
         return f"{told} None failed."
@@ -136,7 +136,7 @@ def _slowest(found: Sequence[Took], names: Sequence[str], at: str) -> str:
         return ""
     many = sum(each.count for each in found)
     last, worst = found[-1], max(found, key=lambda each: each.most)
-    whole = f"the newest {NEWEST:,}" if many >= NEWEST else str(many)
+    whole = f"the newest {NEWEST:,}" if many >= NEWEST else f"{many:,}"
     return (
         f"Of {whole} attempts without a question to people: lately half took at most {span(last.half)}. "
         f"The slowest were {at} {names[worst.slot - 1]}: 95 of 100 within {span(worst.most)}."
