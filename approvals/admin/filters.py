@@ -58,6 +58,7 @@ class Whose(admin.SimpleListFilter):
 
     title = "whose"
     parameter_name = "whose"
+    as_links = True
 
     def __init__(self, request: HttpRequest, *args: Any) -> None:
         self.view = chosen_view(request)

@@ -52,13 +52,18 @@ def _way(cl: HouseList, name: str, at: int, row: Any) -> str:
 
 @register.simple_tag
 def filters_of(cl: HouseList) -> list[tuple[str, str, Any]]:
-    """Each filter as the field of a form: its name, its words and its choices."""
-    return [(name, spec.title, found) for spec in cl.filter_specs for name, found in (choices_of(cl, spec),)]
+    """Each filter as the field of a form: its name, its words and its choices. Links are no fields."""
+    return [(name, spec.title, found) for spec in _fields(cl) for name, found in (choices_of(cl, spec),)]
 
 
 @register.simple_tag
 def kept_of(cl: HouseList) -> list[tuple[str, str]]:
     """What the form has to send along although it has no field for it."""
-    named = {choices_of(cl, spec)[0] for spec in cl.filter_specs} | {SEARCH_VAR}
+    named = {choices_of(cl, spec)[0] for spec in _fields(cl)} | {SEARCH_VAR}
     kept = [(name, value) for name, values in cl.chosen.items() if name not in named for value in values]
     return [*kept, (ORDER, "oldest")] if cl.oldest_first else kept
+
+
+def _fields(cl: HouseList) -> list[Any]:
+    """The filters but those that a page offers as links of its own."""
+    return [spec for spec in cl.filter_specs if not getattr(spec, "as_links", False)]

@@ -77,6 +77,7 @@ def test_changes_are_requested_with_a_reason_that_the_agent_reads(house: House, 
 def test_a_page_that_has_moved_on_decides_nothing_and_keeps_the_reason(house: House, visit: Visit) -> None:
     run_id, worker, _, asked = asking(house)
     reviewer = visit().sign_in(house.world.reviewer, opening=page_of(asked))
+    reviewer.look_away()
     reviewer.expected.add(409)
     house.decide(asked.approval_id, "request_changes", by=house.world.reviewer2, reason="shorter")
     second = worker.ask(worker.take(), change(REPORT.replace("142", "141")), park=True)

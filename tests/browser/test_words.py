@@ -24,6 +24,13 @@ PROPOSALS = [
         HOSTILE[4]: ALL_OF_IT,
     },
     {"kind": "text", "text": ALL_OF_IT, HOSTILE[1]: HOSTILE},
+    {"kind": "manifest", "manifest": {HOSTILE[0]: {HOSTILE[2]: HOSTILE}}, "evaluation": {HOSTILE[3]: "x"}},
+    change(
+        f"{HOSTILE[6]}\ndiff --git a/{HOSTILE[2]} b/{HOSTILE[0]}.py\n"
+        f"rename from {HOSTILE[2]}\nrename to {HOSTILE[0]}.py\n"
+        f"--- a/{HOSTILE[2]}\n+++ b/{HOSTILE[0]}.py\n@@" + DIFF.partition("@@")[2],
+        SHORT,
+    ),
 ]
 
 
@@ -91,7 +98,16 @@ def test_a_question_shows_hostile_words_as_words(house: House, asked: list[UUID]
         reviewer.reads("<script>alert('a script')</script>")
         harmless(reviewer)
         assert HOSTILE[0] in reviewer.part(".fc-decision").inner_text()
+    reviewer.open("/admin/approvals/approvalrequest/?whose=all")
+    harmless(reviewer)
+    for approval_id in asked[-2:]:
+        reviewer.page.locator(f'input[name="_selected_action"][value="{approval_id}"]').check()
+    reviewer.page.locator('select[name="action"]').select_option("reject_selected")
+    reviewer.page.locator('button[name="index"]').click()
+    reviewer.reads("Nothing is decided yet")
+    harmless(reviewer)
     reviewer.expected.add(409)
+    reviewer.look_away()
     reviewer.open(f"/admin/approvals/approvalrequest/{asked[-1]}/change/")
     house.decide(asked[-1], by=house.world.reviewer2)
     reviewer.page.get_by_label("Reason").fill(ALL_OF_IT)

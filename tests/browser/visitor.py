@@ -78,6 +78,11 @@ class Visitor:
         assert box, f"{name} is nowhere on the page"
         self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
+    def look_away(self) -> None:
+        """The page learns of nothing any more: what somebody sends from it may have been overtaken."""
+        self.expected.add(503)
+        self.page.route("**/*part=standing*", lambda asked: asked.fulfill(status=503))
+
     def follow(self, name: str | re.Pattern[str]) -> None:
         self.page.get_by_role("link", name=name).first.click()
 

@@ -21,7 +21,7 @@ async function refreshLiveParts() {
   const answer = await fetch(source, { headers: { Accept: "text/html" } });
   if (!answer.ok || answer.redirected) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!fresh.querySelector("[data-live]")) return location.reload();
+  if (!fresh.querySelector("[data-live]")) return source === location.href ? location.reload() : undefined;
   parts.forEach((part, index) => {
     const next = renewedPart(fresh, part, index);
     if (!next || next.innerHTML === part.innerHTML || part.contains(document.activeElement)) return;

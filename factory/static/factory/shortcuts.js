@@ -111,7 +111,10 @@
   }
 
   function begin() {
-    document.querySelectorAll("[data-shortcuts], [data-unfold]").forEach((button) => { button.hidden = false; });
+    document.querySelectorAll("[data-shortcuts]").forEach((button) => { button.hidden = false; });
+    document.querySelectorAll("[data-unfold]").forEach((button) => {
+      button.hidden = !(button.closest(".fc-card") ?? document).querySelector(".fc-diff:not([open]):is(details), .fc-fold");
+    });
     document.querySelectorAll("form[data-draft] textarea").forEach(keepDraft);
   }
 
