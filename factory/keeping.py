@@ -10,7 +10,7 @@ from factory.models.webhook import WebhookState
 
 def _webhook(row: WebhookSubscription, said: Recorded) -> Mapping[str, Any]:
     off = said.state == WebhookState.DISABLED
-    return {"disabled_reason": audited_reason(row.id, "DisableWebhook") if off else "", "updated_at": said.at}
+    return {"disabled_reason": audited_reason(row, "DisableWebhook") if off else "", "updated_at": said.at}
 
 
 repairs("journal", WebhookSubscription, _webhook)

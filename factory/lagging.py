@@ -45,7 +45,8 @@ class Recorded:
     @property
     def entered(self) -> "Recorded":
         """The entry that led into the present state; those after it, if any, stayed in it."""
-        return next(one for one in reversed(self.story) if one.before != one.state)
+        entered = (one for one in reversed(self.story) if one.before != one.state)
+        return next(entered, self.story[0])  # of a story whose beginning is past its time
 
     def last(self, *causes: str) -> "Recorded | None":
         """The newest entry of one of these causes."""
@@ -116,11 +117,10 @@ def why(fault: Exception) -> str:
     return str(fault) or type(fault).__name__
 
 
-def audited_reason(entity_id: UUID, *actions: str) -> str:
+def audited_reason(row: Journaled, *actions: str) -> str:
     """The words that somebody gave for the last of these acts on an entity; empty where none was audited."""
-    told = AuditEntry.objects.filter(
-        action__in=actions, outcome="done", subject__endswith=f":{entity_id}"
-    ).exclude(reason="")
+    subject = f"{row.lifecycle.entity}:{row.id}"
+    told = AuditEntry.objects.filter(action__in=actions, outcome="done", subject=subject).exclude(reason="")
     found = told.order_by("-occurred_at", "-sequence").first()
     return str(found.reason) if found else ""
 

@@ -15,11 +15,11 @@ def _project(row: Project, said: Recorded) -> Mapping[str, Any]:
     since = said.entered
     thrown = said.last("KillSwitchThrown")
     killed = thrown is not None and thrown.at >= since.at
-    why = audited_reason(row.id, "KillProject") if killed else ""
+    why = audited_reason(row, "KillProject") if killed else ""
     suspended = "KillProject" if since.cause == "KillSwitchThrown" else "SuspendProject"
     return {
         "suspended_at": since.at,
-        "suspension_reason": audited_reason(row.id, suspended),
+        "suspension_reason": audited_reason(row, suspended),
         "killing_since": said.at if said.cause == "KillSwitchThrown" else None,
         "killed_by": thrown.actor if killed and thrown else "",
         "kill_reason": why,
