@@ -234,8 +234,9 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         left = (row.expires_at - row.at).total_seconds()
         if left <= 0:
             return "has expired"
-        soon = left <= SOON * (row.expires_at - row.requested_at).total_seconds()
-        return format_html('<span class="fc-badge bad">{}, soon</span>', span(left)) if soon else span(left)
+        if left <= SOON * (row.expires_at - row.requested_at).total_seconds():
+            return format_html('<span class="fc-badge bad">{}, soon</span>', span(left))
+        return format_html('<span class="fc-ends">{}</span>', span(left))
 
 
 def _rendered(

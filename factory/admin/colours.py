@@ -14,6 +14,7 @@ MOST_CHARACTERS = 200_000
 MOST_AT_ONCE = 8_000
 LONGEST_LINE = 400
 SECONDS = 0.7
+"""Of the processor, so that a busy machine shows the same page as an idle one."""
 
 LEXERS = {
     "bash": ("sh", "bash", "zsh"),
@@ -69,7 +70,7 @@ class Palette:
 
     def __init__(self) -> None:
         self.left = MOST_CHARACTERS
-        self.until = time.monotonic() + SECONDS
+        self.seconds = SECONDS
 
     def colour(self, path: str, lines: Sequence[str]) -> list[list[Token]]:
         """The tokens of each line, as they would stand in a file of that name."""
@@ -84,14 +85,16 @@ class Palette:
             return [plain(line) for line in lines]
         self.left -= size
         text = "\n".join(lines)
-        coloured = list(_by_line(self._tokens(name, text)))
+        lexer, began = _lexer(name), time.thread_time()
+        coloured = list(_by_line(self._tokens(lexer, text, began + self.seconds)))
+        self.seconds -= time.thread_time() - began
         same = ["".join(part for _, part in line) for line in coloured] == list(lines)
         return coloured if same else [plain(line) for line in lines]
 
-    def _tokens(self, name: str, text: str) -> Iterator[Token]:
+    def _tokens(self, lexer: Any, text: str, until: float) -> Iterator[Token]:
         done = 0
-        for index, kind, value in _lexer(name).get_tokens_unprocessed(text):
-            if index != done or time.monotonic() > self.until:
+        for index, kind, value in lexer.get_tokens_unprocessed(text):
+            if index != done or time.thread_time() > until:
                 break
             yield _class(kind), value
             done += len(value)

@@ -22,7 +22,7 @@ class Words:
 
     def __init__(self, work: int = 3_000_000) -> None:
         self.left = work
-        self.until = time.monotonic() + SECONDS
+        self.seconds = SECONDS
 
     def pairs(self, gone: Sequence[str], come: Sequence[str]) -> Iterator[tuple[int, int]]:
         """By position, which removed line became which added one; neither is used twice, none cross."""
@@ -46,11 +46,12 @@ class Words:
             return None
         before, after = WORDS.findall(old), WORDS.findall(new)
         cost = len(before) * len(after)
-        if cost > self.left or max(len(before), len(after)) > MOST_WORDS or time.monotonic() > self.until:
+        if cost > self.left or max(len(before), len(after)) > MOST_WORDS or self.seconds < 0:
             return None
         self.left -= cost
-        matcher = SequenceMatcher(None, before, after, autojunk=False)
-        steps = matcher.get_opcodes()
+        began = time.thread_time()
+        steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        self.seconds -= time.thread_time() - began
         kept = sum(len("".join(before[a:b])) for tag, a, b, _, _ in steps if tag == "equal")
         if 2 * kept < ALIKE * (len(old) + len(new)):
             return None

@@ -102,14 +102,14 @@ def test_long_files_are_folded_with_a_sentence_and_the_first_stands_open() -> No
 
 
 def test_no_text_makes_its_reader_wait_for_colours() -> None:
-    began, text = time.monotonic(), "\n\n" * 4000
+    began, text = time.thread_time(), "\n\n" * 4000
     palette = Palette()
-    palette.until = began + 0.2
+    palette.seconds = 0.2
     for endings in LEXERS.values():
         lines = text.split("\n")
         told = palette.colour(f"x.{endings[0]}", lines)
         assert ["".join(part for _, part in line) for line in told] == lines
-    assert time.monotonic() - began < 10
+    assert time.thread_time() - began < 3
     words, near = Words(work=1000), "a b " * 50
     assert words.changed(near, near[2:]) is None, "past the bound lines are not compared"
 
