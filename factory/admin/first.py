@@ -148,7 +148,7 @@ class Window:
         """What stands below the axis: only so many that they do not touch on a phone."""
         if self.span == "hours":
             return [f"{b:%H:%M}" if b.hour % 6 == 0 else "" for b in self._begins()]
-        return [f"{b:%d %b}" if n % 4 == 1 else "" for n, b in enumerate(self._begins())]
+        return [f"{b:%d %b}" if n % 4 == 0 else "" for n, b in enumerate(self._begins())]
 
     def _begins(self) -> list[datetime]:
         long = (self.end - self.start) / self.slots

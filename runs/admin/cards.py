@@ -149,6 +149,8 @@ def workers(look: Look) -> Figure | None:
         told = "No worker of this tenant was seen in the last 24 hours: runs wait until one registers."
         return Figure("Workers", "None", told, url=url, tone="bad", alarm="No worker is online.")
     note = f"{found.in_use} of {found.slots} slots in use for this tenant."
+    if not found.online:
+        note = "Runs wait until one is."
     note += f" {found.draining} {'is' if found.draining == 1 else 'are'} draining." if found.draining else ""
     note += _silent(found)
     value = f"{found.online} of {whole}" if found.silent else str(found.online)

@@ -7,7 +7,17 @@ from uuid import uuid4
 import pytest
 
 import config.urls  # noqa: F401 - it is what registers the pages
-from factory.admin.first import FirstPage
+from factory.admin.first import (
+    Figure,
+    FirstPage,
+    Need,
+    Needs,
+    _urgency,
+    lead_of,
+    title_of,
+    well_of,
+    window,
+)
 from factory.context import Context
 from tests.console.test_pages import signed_in
 from tests.support.queries import within_budget
@@ -131,9 +141,36 @@ def test_the_first_page_asks_the_database_a_known_number_of_questions(house: Hou
         assert client.get("/admin/").status_code == 200
 
 
-def test_windows_end_with_the_hour_or_the_day_that_is_running() -> None:
-    from factory.admin.first import window
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
+
+def need(title: str, *, open_for: int, left: int | None = None, uncertain: bool = False) -> Need:
+    ends = NOON + timedelta(minutes=left) if left is not None else None
+    since = NOON - timedelta(minutes=open_for)
+    return Need(title, "/", "Pending", "wait", "Decide", since, ends, uncertain=uncertain)
+
+
+def test_what_is_uncertain_comes_first_then_what_ends_then_what_has_waited() -> None:
+    listed = [
+        need("set aside long ago", open_for=90),
+        need("ends late", open_for=5, left=300),
+        need("set aside lately", open_for=2),
+        need("nobody knows", open_for=1, uncertain=True),
+        need("ends soon", open_for=1, left=65),
+    ]
+    assert [each.title for each in sorted(listed, key=_urgency)] == [
+        "nobody knows", "ends soon", "ends late", "set aside long ago", "set aside lately",
+    ]  # fmt: skip
+    kinds = [Needs(tuple(listed), 5, "nothing waits"), Needs((), 0, "the relay keeps up")]
+    alarm = Figure("Workers", "0", alarm="No worker is online.")
+    assert lead_of(listed, kinds, [alarm], NOON) == "The next one ends in 1 h 5 min. No worker is online."
+    assert well_of(kinds) == "The relay keeps up."
+    assert title_of(5, "usage-reports") == "Five things need you in usage-reports"
+    assert title_of(1, "x") == "One thing needs you in x"
+    assert title_of(150, "x") == "More than 99 things need you in x"
+
+
+def test_windows_end_with_the_hour_or_the_day_that_is_running() -> None:
     at = datetime(2026, 11, 30, 10, 31, 5, tzinfo=UTC)
     hours, days = window("hours", at), window("days", at)
     assert (hours.end, hours.end - hours.start) == (

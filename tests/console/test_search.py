@@ -7,6 +7,7 @@ import pytest
 import config.urls  # noqa: F401 - it is what registers the pages
 from factory.admin.searching import SHORTEST_ENDING, sought
 from factory.context import Context
+from projects.commands import onboard_project
 from runs.commands import submit
 from tests.console.test_pages import signed_in
 from tests.support.queries import within_budget
@@ -66,9 +67,14 @@ def test_only_what_one_may_see_is_found(house: House, run_id: UUID) -> None:
     elsewhere = House(f"{house.tenant}-b")
     for words in (str(run_id), str(run_id)[-8:], KEY):
         assert find(elsewhere.world.platform_admin, words) == {}, words
-    whole_tenant = signed_in(house.world.tenant_admin)
-    whole_tenant.post("/admin/place/", {"place": f"{house.tenant}/"})
-    assert [kind.kind for kind in whole_tenant.get("/admin/search/", {"q": KEY}).context["found"]] == []
+    sister = onboard_project(house.world.system(), slug="sister", name="Sister", environments=[], members=[])
+    client = signed_in(house.world.tenant_admin)
+    for place in ("", sister["projectId"]):
+        client.post("/admin/place/", {"place": f"{house.tenant}/{place}"})
+        for words in (str(run_id), str(run_id)[-8:], KEY, "requester@"):
+            assert client.get("/admin/search/", {"q": words}).context["found"] == [], (place, words)
+    figures = {each.label: each.value for each in client.get("/admin/").context["first"].figures}
+    assert figures["Open runs"] == "0"
 
 
 def test_the_box_is_on_every_page_and_pages_are_found_too(house: House) -> None:
