@@ -108,14 +108,15 @@ def leases_nobody_recovers(look: Look) -> Needs | None:
     if not may(look.ctx, "DrainWorkerByOperator"):
         return None
     before = look.at - grace() - TARGET
-    many = lapsed(look.ctx, before)
+    ends = lapsed(look.ctx, before)
+    many = len(ends)
     item = Need(
         title=("1 lease is" if many == 1 else f"{many} leases are") + " over, and nobody recovers them",
         url=reverse("admin:runs_lease_changelist"),
         state="Lags",
         tone="bad",
         action="Look",
-        since=before,
+        since=ends[0] if ends else before,
         where="Neither a worker's poll nor the scheduler has taken them back. See whether both run.",
     )
     return Needs((item,) if many else (), 1 if many else 0, "every lease that ended was recovered")

@@ -134,10 +134,10 @@ def crew(ctx: Context, at: datetime, lately: datetime) -> Crew:
     )
 
 
-def lapsed(ctx: Context, before: datetime) -> int:
-    """Leases of the place that ended before `before` and that nobody has recovered, up to a hundred."""
+def lapsed(ctx: Context, before: datetime) -> list[datetime]:
+    """The ends of the leases of the place that ended before `before` and that nobody has recovered, oldest
+    first, up to a hundred."""
     rows = Lease.objects.filter(state__in=sorted(LEASE_CURRENT), expires_at__lt=before, run__frozen_at=None)
     if ctx.project_id is not None:
         rows = rows.filter(run__project_id=ctx.project_id)
-    found: int = rows[:100].count()
-    return found
+    return list(rows.order_by("expires_at", "id").values_list("expires_at", flat=True)[:100])
