@@ -46,7 +46,7 @@ def test_the_decision_page_tells_the_run_so_far(house: House) -> None:
     asked = worker.ask(worker.take(), park=True)
     url = reverse("admin:approvals_approvalrequest_change", args=[asked.approval_id])
     text = signed_in(house.world.reviewer).get(url).content.decode()
-    for said in ("The run so far: gated", "FirstAttemptDispatched", "0.000000 USD of 5"):
+    for said in ("The run so far: gated", "was accepted and pinned", "0.00 of 5.00 USD"):
         assert said in text
 
 
