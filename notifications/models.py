@@ -152,6 +152,7 @@ class Notification(TenantModel):
         ]
         indexes: ClassVar = [
             models.Index(fields=["tenant_id", "created_at", "id"], name="notification_by_time"),
+            models.Index(fields=["tenant_id", "subject", "created_at"], name="notification_by_person"),
             models.Index(
                 fields=["created_at"],
                 condition=Q(sent_at__isnull=True, set_aside_at__isnull=True, dropped_at__isnull=True),

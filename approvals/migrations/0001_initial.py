@@ -322,4 +322,20 @@ class Migration(migrations.Migration):
             model_name='approvalrequest',
             constraint=models.UniqueConstraint(condition=models.Q(('renews__isnull', False)), fields=('renews',), name='approval_renewed_once'),
         ),
+        migrations.AddIndex(
+            model_name='approvalrequest',
+            index=models.Index(fields=['tenant_id', 'project', 'requested_at', 'id'], name='approval_by_project'),
+        ),
+        migrations.AddIndex(
+            model_name='approvalrequest',
+            index=models.Index(fields=['tenant_id', 'state', 'requested_at', 'id'], name='approval_by_state'),
+        ),
+        migrations.AddIndex(
+            model_name='approvalrequest',
+            index=models.Index(fields=['tenant_id', 'requested_by', 'requested_at'], name='approval_by_requester'),
+        ),
+        migrations.AddIndex(
+            model_name='approvalrequest',
+            index=models.Index(fields=['tenant_id', 'proposal_hash'], name='approval_by_proposal'),
+        ),
     ]

@@ -236,6 +236,10 @@ class ApprovalRequest(Journaled):
         indexes: ClassVar = [
             models.Index(fields=["tenant_id", "state", "expires_at"], name="approval_inbox"),
             models.Index(fields=["tenant_id", "requested_at", "id"], name="approval_by_time"),
+            models.Index(fields=["tenant_id", "project", "requested_at", "id"], name="approval_by_project"),
+            models.Index(fields=["tenant_id", "state", "requested_at", "id"], name="approval_by_state"),
+            models.Index(fields=["tenant_id", "requested_by", "requested_at"], name="approval_by_requester"),
+            models.Index(fields=["tenant_id", "proposal_hash"], name="approval_by_proposal"),
             models.Index(fields=["run_id", "step_id"], name="approval_by_run"),
             models.Index(fields=["subject_id", "requested_at"], name="approval_by_subject"),
             models.Index(

@@ -313,4 +313,32 @@ class Migration(migrations.Migration):
             model_name='webhookdelivery',
             index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('set_aside_at__isnull', False)), fields=['tenant_id', 'set_aside_at'], name='webhook_set_aside'),
         ),
+        migrations.AddIndex(
+            model_name='auditentry',
+            index=models.Index(fields=['tenant_id', 'project_id', 'occurred_at'], name='audit_by_project'),
+        ),
+        migrations.AddIndex(
+            model_name='auditentry',
+            index=models.Index(fields=['tenant_id', 'actor', 'occurred_at'], name='audit_by_actor'),
+        ),
+        migrations.AddIndex(
+            model_name='auditentry',
+            index=models.Index(fields=['tenant_id', 'action', 'occurred_at'], name='audit_by_action'),
+        ),
+        migrations.AddIndex(
+            model_name='auditentry',
+            index=models.Index(condition=models.Q(('outcome', 'done'), _negated=True), fields=['tenant_id', 'outcome', 'occurred_at'], name='audit_not_done'),
+        ),
+        migrations.AddIndex(
+            model_name='journalentry',
+            index=models.Index(fields=['tenant_id', 'entity', 'to_state', 'occurred_at'], name='journal_by_kind'),
+        ),
+        migrations.AddIndex(
+            model_name='outboxevent',
+            index=models.Index(fields=['tenant_id', 'occurred_at', 'id'], name='outbox_by_time'),
+        ),
+        migrations.AddIndex(
+            model_name='outboxevent',
+            index=models.Index(fields=['tenant_id', 'topic', 'occurred_at'], name='outbox_by_topic'),
+        ),
     ]

@@ -53,6 +53,7 @@ class JournalEntry(TenantModel):
         indexes: ClassVar = [
             models.Index(fields=["entity_id", "transaction_id"], name="journal_entity_tx"),
             models.Index(fields=["tenant_id", "occurred_at"], name="journal_by_time"),
+            models.Index(fields=["tenant_id", "entity", "to_state", "occurred_at"], name="journal_by_kind"),
         ]
 
     def __str__(self) -> str:
@@ -91,6 +92,14 @@ class AuditEntry(TenantModel):
         indexes: ClassVar = [
             models.Index(fields=["tenant_id", "occurred_at"], name="audit_by_time"),
             models.Index(fields=["tenant_id", "subject"], name="audit_by_subject"),
+            models.Index(fields=["tenant_id", "project_id", "occurred_at"], name="audit_by_project"),
+            models.Index(fields=["tenant_id", "actor", "occurred_at"], name="audit_by_actor"),
+            models.Index(fields=["tenant_id", "action", "occurred_at"], name="audit_by_action"),
+            models.Index(
+                fields=["tenant_id", "outcome", "occurred_at"],
+                condition=~models.Q(outcome="done"),
+                name="audit_not_done",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -159,6 +168,8 @@ class OutboxEvent(TenantModel):
                 | models.Q(stream_set_aside_at__isnull=False, streamed_at__isnull=True),
                 name="outbox_set_aside",
             ),
+            models.Index(fields=["tenant_id", "occurred_at", "id"], name="outbox_by_time"),
+            models.Index(fields=["tenant_id", "topic", "occurred_at"], name="outbox_by_topic"),
             models.Index(fields=["tenant_id", "run_id"], name="outbox_by_run"),
             models.Index(fields=["transaction_id"], name="outbox_by_transaction"),
         ]

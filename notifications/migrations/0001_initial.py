@@ -122,4 +122,8 @@ class Migration(migrations.Migration):
             model_name='notification',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('sent_at__isnull', True), ('set_aside_at__isnull', True)), models.Q(('dropped_at__isnull', True), ('sent_at__isnull', True)), models.Q(('dropped_at__isnull', True), ('set_aside_at__isnull', True)), _connector='OR'), name='notification_one_fate'),
         ),
+        migrations.AddIndex(
+            model_name='notification',
+            index=models.Index(fields=['tenant_id', 'subject', 'created_at'], name='notification_by_person'),
+        ),
     ]

@@ -564,4 +564,28 @@ class Migration(migrations.Migration):
             model_name='run',
             index=models.Index(fields=['tenant_id', 'requester_person', '-created_at', '-id'], name='run_newest_of_person'),
         ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(fields=['tenant_id', '-created_at', '-id'], name='run_by_time'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(fields=['tenant_id', 'state', '-created_at', '-id'], name='run_by_state'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(fields=['tenant_id', 'workflow_id', '-created_at', '-id'], name='run_by_workflow'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(fields=['tenant_id', 'requested_by', '-created_at', '-id'], name='run_by_requester'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(fields=['tenant_id', 'idempotency_key'], name='run_by_key'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(condition=models.Q(('failure_class', ''), _negated=True), fields=['tenant_id', 'failure_class', '-created_at', '-id'], name='run_by_failure'),
+        ),
     ]

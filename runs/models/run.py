@@ -96,6 +96,16 @@ class Run(Journaled):
         ]
         indexes: ClassVar[list[Any]] = [
             models.Index(fields=["tenant_id", "project", "-created_at", "-id"], name="run_newest"),
+            models.Index(fields=["tenant_id", "-created_at", "-id"], name="run_by_time"),
+            models.Index(fields=["tenant_id", "state", "-created_at", "-id"], name="run_by_state"),
+            models.Index(fields=["tenant_id", "workflow_id", "-created_at", "-id"], name="run_by_workflow"),
+            models.Index(fields=["tenant_id", "requested_by", "-created_at", "-id"], name="run_by_requester"),
+            models.Index(fields=["tenant_id", "idempotency_key"], name="run_by_key"),
+            models.Index(
+                fields=["tenant_id", "failure_class", "-created_at", "-id"],
+                condition=~Q(failure_class=""),
+                name="run_by_failure",
+            ),
             models.Index(fields=["tenant_id", "updated_at"], name="run_updated"),
             models.Index(fields=["deadline_at", "id"], condition=Q(state=S.RUNNING), name="run_deadline"),
             models.Index(

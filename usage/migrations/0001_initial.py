@@ -256,4 +256,20 @@ class Migration(migrations.Migration):
             model_name='ledgerentry',
             index=models.Index(fields=['tenant_id', 'budget', 'account', 'posted_at', 'sequence'], include=('balance',), name='usage_ledger_by_day'),
         ),
+        migrations.AddIndex(
+            model_name='ledgerentry',
+            index=models.Index(fields=['tenant_id', 'posted_at', 'id'], name='usage_ledger_by_time'),
+        ),
+        migrations.AddIndex(
+            model_name='usagerecord',
+            index=models.Index(fields=['tenant_id', 'project', 'priced_at'], name='usage_record_by_project'),
+        ),
+        migrations.AddIndex(
+            model_name='usagerecord',
+            index=models.Index(fields=['tenant_id', 'name', 'priced_at'], name='usage_record_by_name'),
+        ),
+        migrations.AddIndex(
+            model_name='usagerecord',
+            index=models.Index(condition=models.Q(('state', usage.states.UsageState['UNCERTAIN'])), fields=['tenant_id', 'priced_at'], name='usage_record_uncertain'),
+        ),
     ]

@@ -104,6 +104,7 @@ class LedgerEntry(TenantModel):
         indexes: ClassVar = [
             models.Index(fields=["transaction_id"], name="usage_ledger_transaction"),
             models.Index(fields=["reservation"], name="usage_ledger_reservation"),
+            models.Index(fields=["tenant_id", "posted_at", "id"], name="usage_ledger_by_time"),
             models.Index(
                 fields=["tenant_id", "budget", "account", "posted_at", "sequence"],
                 include=["balance"],

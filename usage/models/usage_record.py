@@ -56,6 +56,13 @@ class UsageRecord(Journaled):
         indexes: ClassVar = [
             models.Index(fields=["tenant_id", "run_id"], name="usage_record_by_run"),
             models.Index(fields=["tenant_id", "priced_at"], name="usage_record_by_time"),
+            models.Index(fields=["tenant_id", "project", "priced_at"], name="usage_record_by_project"),
+            models.Index(fields=["tenant_id", "name", "priced_at"], name="usage_record_by_name"),
+            models.Index(
+                fields=["tenant_id", "priced_at"],
+                condition=Q(state=UsageState.UNCERTAIN),
+                name="usage_record_uncertain",
+            ),
         ]
 
     def __str__(self) -> str:
