@@ -14,6 +14,7 @@ from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import badge, seen, short, when
 from factory.admin.site import site
 from factory.admin.things import KINDS, named, thing
+from factory.chainchecks import check_chain
 from factory.context import CHANNELS
 from factory.identity.permissions import table
 from factory.lifecycle import CREATION, lifecycles
@@ -37,6 +38,7 @@ class JournalAdmin(EvidenceAdmin):
     """Every change of state, as it was recorded: who did it, why, and its place in a chain of hashes."""
 
     heading = "Journal"
+    readonly_fields = ("checked",)
     nothing_yet = (
         "Each change of state of a run, an approval, a release or a budget writes an entry here by itself. "
         "The first of them brings the first entry."
@@ -56,6 +58,10 @@ class JournalAdmin(EvidenceAdmin):
     @admin.display(description="time")
     def at(self, row: JournalEntry) -> SafeString:
         return when(row.occurred_at)
+
+    @admin.display(description="this chain, recomputed now")
+    def checked(self, row: JournalEntry) -> str:
+        return check_chain("journal", row.stream_id).words
 
     @admin.display(description="what")
     def which(self, row: JournalEntry) -> SafeString:
@@ -81,6 +87,7 @@ class AuditAdmin(EvidenceAdmin):
     """Who did or tried what, on which way, and what came of it: also what was refused."""
 
     heading = "Audit log"
+    readonly_fields = ("checked",)
     nothing_yet = "Whatever anybody does here, or tries and may not, is written down by itself."
     large = True
     list_display = ("at", "actor", "what", "about_", "result", "told", "way_in")
@@ -99,6 +106,10 @@ class AuditAdmin(EvidenceAdmin):
         if key is None:
             return super().get_search_results(request, queryset, search_term)
         return queryset.filter(subject__in=[str(key), *(f"{kind}:{key}" for kind in KINDS)]), False
+
+    @admin.display(description="this chain, recomputed now")
+    def checked(self, row: AuditEntry) -> str:
+        return check_chain("audit", row.stream_id).words
 
     @admin.display(description="did")
     def what(self, row: AuditEntry) -> str:

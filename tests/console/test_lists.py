@@ -185,3 +185,9 @@ def test_everybody_opens_what_the_menu_offers_and_nothing_else(house: House, mem
         assert "delete_selected" not in page.get_actions(request)
     assert reverse("admin:index") == "/admin/"
     assert site._actions == {} or set(site._actions) == {"delete_selected"}
+
+
+def test_whoever_opens_an_entry_reads_whether_its_chain_holds(house: House, auditor: Client) -> None:
+    with reading(house.system):
+        entry = AuditEntry.objects.filter(action="CancelRun").get()
+    assert "Intact: " in text(auditor.get(f"{AUDIT}{entry.pk}/change/"))
