@@ -20,6 +20,7 @@ READ_ELSEWHERE = (
     "FACTORY_FAULT_*",  # tests/faults/rounds.py
     "FACTORY_WORKER_*",  # the reference worker, which knows no Django
     "FACTORY_ARTIFACT_REPOSITORY",  # … where its reports go
+    "FACTORY_ADMIN_DATABASE_URL",  # manage.py provision, before there is anything to serve
     "FACTORY_PG_USER",  # the embedded PostgreSQL, when root starts it
     "FACTORY_CHECK_ONLY",
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from approvals.errors import PolicyInvalid
 from approvals.policy import floor
@@ -81,7 +81,20 @@ def clamped(document: Mapping[str, Any]) -> list[str]:
 
 def _shape_faults(document: Any) -> Iterator[FieldError]:
     for fault in Draft202012Validator(schema()).iter_errors(document):
-        yield FieldError(_pointer(fault.absolute_path), fault.message[:300])
+        for path in _places(fault):
+            yield FieldError(_pointer(path), fault.message[:300])
+
+
+def _places(fault: ValidationError) -> list[list[str | int]]:
+    """Where it is wrong: what is missing, or unknown, is named itself and not what it should stand in."""
+    at = list(fault.absolute_path)
+    if fault.validator == "required":
+        found = [name for name in fault.validator_value if fault.message.startswith(repr(name))]
+        return [[*at, name] for name in found]
+    if fault.validator == "additionalProperties" and isinstance(fault.schema, Mapping):
+        known = fault.schema.get("properties", {})
+        return [[*at, str(name)] for name in fault.instance if name not in known]
+    return [at]
 
 
 def _pointer(path: Sequence[str | int]) -> str:

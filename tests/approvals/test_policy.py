@@ -168,8 +168,10 @@ def test_classes_have_an_order():
 
 FAULTS = [
     ([], ""),
-    ({}, ""),
-    ({**DEFAULT, "rule": []}, ""),
+    ({}, "/defaults"),
+    ({}, "/modelProfiles"),
+    ({**DEFAULT, "rule": []}, "/rule"),
+    (with_rules({"effect": "deny"}), "/rules/0/actionClass"),
     ({**DEFAULT, "defaults": {"maxCostUsd": 0, "maxMinutes": 60}}, "/defaults/maxCostUsd"),
     ({**DEFAULT, "modelProfiles": ["a", "a"]}, "/modelProfiles"),
     (with_rules(rule("harmless", "allow")), "/rules/0/actionClass"),

@@ -1,6 +1,7 @@
 """Settings refuse to start on what nobody meant, in a sentence that names the variable."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,17 @@ from django.core.exceptions import ImproperlyConfigured
 from config import environment, security, servers
 
 ROOT = Path(__file__).resolve().parents[2]
+APPS = (
+    "approvals",
+    "assessment",
+    "config",
+    "factory",
+    "notifications",
+    "projects",
+    "registry",
+    "runs",
+    "usage",
+)
 
 
 def started_with(**variables: str) -> str:
@@ -41,6 +53,15 @@ def test_a_misspelt_variable_stops_the_process_and_names_the_right_one() -> None
 
 
 @pytest.mark.requirement("CFG-07")
+def test_every_variable_that_anything_reads_by_itself_is_known() -> None:
+    """A command that needs a variable which settings refuse could never be run."""
+    reads = re.compile(r"""environ(?:\.get\(|\.pop\(|\[)\s*["'](FACTORY_[A-Z_]+)""")
+    sources = [path for app in APPS for path in (ROOT / app).rglob("*.py")]
+    found = {name for path in sources for name in reads.findall(path.read_text())}
+    assert "FACTORY_ADMIN_DATABASE_URL" in found
+    assert {name for name in found if not environment._is_known(name)} == set()
+
+
 @pytest.mark.parametrize("value", ["text", "", "1.5", "-1"])
 def test_refuses_what_is_no_number_within_bounds(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("FACTORY_SOMETHING", value)
