@@ -87,12 +87,11 @@ def _shape_faults(document: Any) -> Iterator[FieldError]:
 
 def _places(fault: ValidationError) -> list[list[str | int]]:
     """Where it is wrong: what is missing, or unknown, is named itself and not what it should stand in."""
-    at = list(fault.absolute_path)
-    if fault.validator == "required":
-        found = [name for name in fault.validator_value if fault.message.startswith(repr(name))]
-        return [[*at, name] for name in found]
-    if fault.validator == "additionalProperties" and isinstance(fault.schema, Mapping):
-        known = fault.schema.get("properties", {})
+    at, named = list(fault.absolute_path), fault.validator_value
+    if fault.validator == "required" and isinstance(named, list):
+        return [[*at, name] for name in named if fault.message.startswith(repr(name))]
+    if fault.validator == "additionalProperties" and isinstance(fault.instance, Mapping):
+        known = fault.schema.get("properties", {}) if isinstance(fault.schema, Mapping) else {}
         return [[*at, str(name)] for name in fault.instance if name not in known]
     return [at]
 

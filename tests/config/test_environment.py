@@ -13,17 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config import environment, security, servers
 
 ROOT = Path(__file__).resolve().parents[2]
-APPS = (
-    "approvals",
-    "assessment",
-    "config",
-    "factory",
-    "notifications",
-    "projects",
-    "registry",
-    "runs",
-    "usage",
-)
+APPS = ("approvals", "config", "factory", "notifications", "projects", "registry", "runs", "usage")
 
 
 def started_with(**variables: str) -> str:
