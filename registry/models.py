@@ -118,7 +118,7 @@ class Release(Journaled):
         ]
 
     def __str__(self) -> str:
-        return f"{self.asset_id}@{self.semver}"
+        return f"{self.asset.name}@{self.semver}"
 
     @property
     def resolved(self) -> "Closure":

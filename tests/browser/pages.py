@@ -38,6 +38,10 @@ STATES = {"approvals.approvalrequest": tuple(ApprovalState)}
 """Kinds whose pages differ so much by state that one of each is looked at."""
 
 
+ACTED_ON = {"runs.run": "Completed"}
+"""Kinds of which not every row has these acts: in which state one does."""
+
+
 def pages(ctx: Context) -> Iterator[tuple[str, str]]:
     """A name and an address for each page: lists, the newest row of each kind, and what is done about it."""
     for name in NAMED:
@@ -49,7 +53,7 @@ def pages(ctx: Context) -> Iterator[tuple[str, str]]:
         for word, key in _rows(ctx, model, label):
             if label != "runs.step":
                 yield f"{label} {word}".strip(), reverse(f"{page}_change", args=[key])
-            if not word:
+            if word == ACTED_ON.get(label, ""):
                 for act in OF_A_ROW.get(label, ()):
                     yield f"{label} {act}", reverse(f"admin:{act}", args=[key])
 
