@@ -203,9 +203,6 @@ class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
     search_help_text = "Words of a suite or a producer, or a release's hash"
     ordering = ("-recorded_at", "-id")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("release__asset")
-
     @admin.display(description="scores")
     def scored(self, row: EvaluationRecord) -> str:
         return ", ".join(f"{name} {score}" for name, score in sorted(row.scores.items()))

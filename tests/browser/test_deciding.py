@@ -163,7 +163,7 @@ def test_on_a_phone_a_long_diff_is_folded_and_the_decision_is_one_touch_away(
         reviewer.follow("publish wants to commit report.md (+142)")
         reviewer.reads("532 more lines: 532 added")
         last = reviewer.part("td.t").filter(has_text="value_599")
-        assert last.count() == 1
+        expect(last).to_have_count(1)
         expect(last).to_be_hidden()
         if scripts:
             reviewer.press("Unfold all")
