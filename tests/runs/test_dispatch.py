@@ -14,6 +14,8 @@ from tests.support.running import House, costing
 from usage.commands import expire_reservation
 from usage.selectors import reservation_of
 
+pytestmark = pytest.mark.slow
+
 
 def waiting(house: House, run_id) -> str:
     with reading(house.system):

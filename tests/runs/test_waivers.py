@@ -37,6 +37,8 @@ from tests.support.running import MANIFEST, OTHER_DIFF, House, node, workflow
 from tests.support.waivers import ask_waiver, end_now, run_from, shown, template, waiver
 from tests.support.world import context_of, subject_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def house(tenant_id: str) -> House:

@@ -19,6 +19,8 @@ from tests.support.approvals import let_expire
 from tests.support.evidence import journal, violations
 from tests.support.running import House
 
+pytestmark = pytest.mark.slow
+
 
 def ends(house: House, run_id: UUID, **outputs: object) -> None:
     """Let one worker do whatever it is offered until there is nothing more."""
