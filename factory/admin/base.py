@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 from factory.admin.confirming import Act
@@ -18,6 +19,7 @@ from factory.admin.lists.files import file_of
 from factory.admin.lists.pages import FORMAT, HouseList
 from factory.admin.lists.searching import search
 from factory.admin.scope import as_uuid, context_of
+from factory.admin.show import badge
 from factory.commanding import AlreadyDone
 from factory.errors import DomainError, NotFound
 from factory.identity.permissions import may
@@ -65,6 +67,11 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     def acts(self, request: HttpRequest, row: M | None) -> list[Act]:
         """What is offered on a row's page, or without a row on the list; each leads to a page of its own."""
         return []
+
+    @admin.display(description="state")
+    def status(self, row: Any) -> SafeString:
+        """The column of a row's state; a kind that says more about it says so itself."""
+        return badge(row.state)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from factory.admin.base import OwnPageAdmin
 from factory.admin.scope import context_of
-from factory.admin.show import badge, seen, when
+from factory.admin.show import seen, when
 from factory.admin.site import site
 from factory.consumers import webhooks_of
 from factory.context import Context
@@ -144,10 +144,6 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
         return format_html(
             '<a class="fc-link" href="{}">{}</a>', _url(row.id), seen((row.description or row.url)[:80])
         )
-
-    @admin.display(description="state")
-    def status(self, row: WebhookSubscription) -> SafeString:
-        return badge(row.state)
 
     @admin.display(description="events")
     def wants(self, row: WebhookSubscription) -> str:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from factory.admin.base import HouseAdmin
 from factory.admin.confirming import Act, Question, act_on
 from factory.admin.scope import context_of
-from factory.admin.show import badge, seen, when
+from factory.admin.show import seen, when
 from factory.admin.site import site
 from factory.commanding import Command
 from factory.concerns import concerns
@@ -27,10 +27,6 @@ from projects.states import ProjectState
 
 
 class Stated(HouseAdmin[Any]):
-    @admin.display(description="state")
-    def status(self, row: Any) -> SafeString:
-        return badge(row.state)
-
     @admin.display(description="since")
     def since(self, row: Any) -> SafeString:
         return when(row.created_at)

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from factory.admin.base import HouseAdmin
 from factory.admin.confirming import Act, Choice, Question, act_on
 from factory.admin.scope import context_of
-from factory.admin.show import badge, short, when
+from factory.admin.show import short, when
 from factory.admin.site import site
 from factory.commanding import Command
 from factory.concerns import concerns
@@ -92,10 +92,6 @@ class ReleaseAdmin(HouseAdmin[Release]):
     @admin.display(description="release")
     def what(self, row: Release) -> str:
         return f"{row.asset.name}@{row.semver}"
-
-    @admin.display(description="state")
-    def status(self, row: Release) -> SafeString:
-        return badge(row.state)
 
     @admin.display(description="hash")
     def hash(self, row: Release) -> SafeString:

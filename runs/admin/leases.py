@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
 from factory.admin.scope import context_of
-from factory.admin.show import badge, outline, seen, span, when
+from factory.admin.show import outline, seen, span, when
 from factory.admin.site import site
 from runs.models import Lease
 from runs.operations.timing import grace
@@ -54,10 +54,6 @@ class LeaseAdmin(HouseAdmin[Lease]):
     @admin.display(description="class")
     def klass(self, row: Lease) -> SafeString:
         return outline(row.step.side_effect_class)
-
-    @admin.display(description="state")
-    def status(self, row: Lease) -> SafeString:
-        return badge(row.state)
 
     @admin.display(description="worker")
     def worker(self, row: Lease) -> SafeString:

@@ -16,7 +16,7 @@ from factory.admin.base import OwnPageAdmin
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import badge, seen, short, usd, when
+from factory.admin.show import seen, short, usd, when
 from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
@@ -160,10 +160,6 @@ class RunAdmin(OwnPageAdmin[Run]):
         return format_html(
             '<a class="fc-link" href="{}">{} {}</a>', _url(row.id), seen(row.workflow_id), short(row.id)
         )
-
-    @admin.display(description="state")
-    def status(self, row: Run) -> SafeString:
-        return badge(row.state)
 
     @admin.display(description="accepted")
     def asked(self, row: Run) -> SafeString:

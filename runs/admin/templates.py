@@ -19,7 +19,7 @@ from approvals.selectors import current_policy, waivers_of_template
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
 from factory.admin.scope import as_moment, as_uuid, context_of
-from factory.admin.show import badge, seen, when
+from factory.admin.show import seen, when
 from factory.admin.site import site
 from factory.errors import DomainError, FieldError, InvalidInput
 from factory.identity.permissions import may
@@ -227,10 +227,6 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
     @admin.display(description="limits")
     def limit(self, row: RunTemplate) -> str:
         return f"{row.limits['maxCostUsd']} USD, {row.limits['maxMinutes']} min"
-
-    @admin.display(description="state")
-    def status(self, row: RunTemplate) -> SafeString:
-        return badge(row.state)
 
     @admin.display(description="made")
     def made(self, row: RunTemplate) -> SafeString:

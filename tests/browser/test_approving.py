@@ -9,10 +9,10 @@ import pytest
 from approvals.selectors import approval
 from factory.tenancy import reading
 from tests.browser.conftest import Visit
-from tests.browser.proposals import REPORT, change
 from tests.browser.visitor import Visitor
 from tests.runs.test_spend import threshold
 from tests.support.delegations import lend
+from tests.support.proposals import REPORT, change
 from tests.support.running import House, said
 
 pytestmark = pytest.mark.browser

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from runs.answers import ApprovalAnswer, Assignment
 from tests.browser.conftest import Visit
-from tests.browser.proposals import REPORT, change
+from tests.support.proposals import REPORT, change
 from tests.support.running import Hand, House, effect
 
 PROPOSAL = change()

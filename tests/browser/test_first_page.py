@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
-from tests.browser.proposals import HOSTILE, change
 from tests.browser.test_every_page import sound
 from tests.browser.visitor import Visitor
+from tests.support.proposals import HOSTILE, change
 from tests.support.running import House, costing, effect
 
 pytestmark = pytest.mark.browser

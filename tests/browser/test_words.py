@@ -6,8 +6,8 @@ import pytest
 
 from runs.commands import cancel_run
 from tests.browser.conftest import Visit
-from tests.browser.proposals import ALL_OF_IT, HOSTILE, change
 from tests.browser.visitor import Visitor
+from tests.support.proposals import ALL_OF_IT, HOSTILE, change
 from tests.support.running import House, receipt
 
 DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,{n} @@ {first}\n-old\n{lines}".format(

@@ -11,7 +11,7 @@ from factory.admin.diffs import Diff, File
 from factory.admin.folding import LONG
 from factory.admin.spans import hidden_in
 from factory.admin.worddiff import Words
-from tests.browser.proposals import HOSTILE
+from tests.support.proposals import HOSTILE
 
 CODE = (
     "diff --git a/sum.py b/sum.py\n--- a/sum.py\n+++ b/sum.py\n@@ -1,3 +1,3 @@\n"

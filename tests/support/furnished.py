@@ -1,6 +1,5 @@
 """A house in which everything has happened once: what the pages of the console are looked at with."""
 
-from typing import Any
 from uuid import UUID
 
 from projects.commands import revoke_token
@@ -9,33 +8,9 @@ from runs.answers import Assignment
 from runs.commands import cancel_run, start_run
 from tests.support.acts import deliver, deprecate, newer
 from tests.support.delegations import lend
+from tests.support.proposals import change
 from tests.support.running import DIFF, Hand, House, costing, effect, receipt, said
 from tests.support.waivers import ask_waiver, run_from, template, waiver
-
-REPORT = (
-    "diff --git a/report.md b/report.md\n"
-    "new file mode 100644\n"
-    "--- /dev/null\n"
-    "+++ b/report.md\n"
-    "@@ -0,0 +1,3 @@\n"
-    "+# Assessment of the sample\n"
-    "+\n"
-    "+142 files, 18,204 lines of code.\n"
-    "diff --git a/index.md b/index.md\n"
-    "--- a/index.md\n"
-    "+++ b/index.md\n"
-    "@@ -1,2 +1,2 @@\n"
-    " # Reports\n"
-    "-- none yet\n"
-    "+- sample\n"
-)
-CHANGE: dict[str, Any] = {
-    "kind": "unified-diff",
-    "repository": "artifacts",
-    "branch": "factory/assessment-01a2",
-    "message": "Publish the assessment",
-    "diff": REPORT,
-}
 
 
 def furnished(tenant_id: str) -> House:
@@ -78,7 +53,7 @@ def _asked(house: House, worker: Hand) -> None:
     withdrawn = house.run("gated")
     worker.ask(_work(worker, withdrawn), said("Send the digest to 14 subscribers"), park=True)
     cancel_run(house.world.operator, run_id=withdrawn, reason="Not this month")
-    worker.ask(_work(worker, house.run("gated")), CHANGE, park=True)
+    worker.ask(_work(worker, house.run("gated")), change(), park=True)
 
 
 def _work(worker: Hand, run_id: UUID) -> Assignment:

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from factory.admin.base import HouseAdmin
 from factory.admin.lists.filters import one_of
 from factory.admin.scope import context_of
-from factory.admin.show import badge, seen, short, usd, when
+from factory.admin.show import seen, short, usd, when
 from factory.admin.site import site
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.selectors import visible_budgets
@@ -158,10 +158,6 @@ class ReservationAdmin(HouseAdmin[Reservation]):
     def run(self, row: Reservation) -> SafeString:
         return run_link(row.run_id)
 
-    @admin.display(description="state")
-    def status(self, row: Reservation) -> SafeString:
-        return badge(row.state)
-
     @admin.display(description="amount")
     def sum(self, row: Reservation) -> str:
         return usd(None if row.amount is None else row.total)
@@ -216,10 +212,6 @@ class UsageAdmin(HouseAdmin[UsageRecord]):
     @admin.display(description="cost")
     def price(self, row: UsageRecord) -> str:
         return usd(row.cost)
-
-    @admin.display(description="state")
-    def status(self, row: UsageRecord) -> SafeString:
-        return badge(row.state)
 
 
 @admin.register(PricingRevision, site=site)
