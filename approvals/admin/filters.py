@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from approvals.models import ApprovalRequest
 from approvals.selectors import mine
 from approvals.states import GATED, ActionClass, ApprovalState
+from factory.admin.lists.filters import one_of
 from factory.admin.scope import as_uuid, context_of, places_of
 
 Rows = QuerySet[ApprovalRequest]
@@ -49,7 +50,7 @@ def views_of(request: HttpRequest) -> list[tuple[str, str, bool]]:
         query[Whose.parameter_name] = name
         for place in ("after", "before", "p", "e"):
             query.pop(place, None)
-        links.append((title, f"?{query.urlencode()}", name == chosen_view(request)))
+        links.append((title, f"{request.path}?{query.urlencode()}", name == chosen_view(request)))
     return links
 
 
@@ -81,27 +82,8 @@ class Whose(admin.SimpleListFilter):
         return queryset.filter(NARROWED.get(self.view, Q()))
 
 
-class _Known(admin.SimpleListFilter):
-    """A choice among values that the code knows: no row is read to find them."""
-
-    values: tuple[str, ...] = ()
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(value, value) for value in self.values]
-
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        wanted = self.value()
-        return queryset.filter(Q((str(self.parameter_name), wanted))) if wanted in self.values else queryset
-
-
-class ByClass(_Known):
-    title, parameter_name = "class", "action_class"
-    values = tuple(str(one.value) for one in ActionClass if one in GATED)
-
-
-class ByState(_Known):
-    title, parameter_name = "state", "state"
-    values = tuple(ApprovalState.values)
+by_class = one_of("action_class", "class", [one.value for one in ActionClass if one in GATED])
+by_state = one_of("state", "state", ApprovalState.values)
 
 
 class ByProject(admin.SimpleListFilter):

@@ -13,7 +13,17 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from approvals.admin.drafts import forget_words, keep_words, kept_words
-from approvals.admin.filters import MINE, WORDS, ByClass, ByProject, ByState, Whose, chosen_view, views_of
+from approvals.admin.filters import (
+    ALL,
+    MINE,
+    WORDS,
+    ByProject,
+    Whose,
+    by_class,
+    by_state,
+    chosen_view,
+    views_of,
+)
 from approvals.admin.page import SOON, decision_page, moved_on, standing
 from approvals.admin.several import Several, number_of
 from approvals.commands import decide_approval
@@ -56,12 +66,13 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     actions = ("approve_selected", "reject_selected")
     list_display = ("what", "klass", "status", "where", "run", "requested_by", "age", "ends")
     list_display_links = None
-    list_filter = (Whose, ByClass, ByProject, ByState)
+    list_filter = (Whose, by_class, ByProject, by_state)
     list_before_template = "approvals/inbox_about.html"
+    nothing_title = "Nothing waits for you."
     nothing_yet = "When an agent asks before it acts, its question stands here with the time left to answer."
     list_select_related = ("environment", "project")
     heading = "Approvals"
-    large, recent_words = True, ("summary",)
+    large, recent_words, everything = True, ("summary",), f"?whose={ALL}"
     search_fields = ("requested_by", "run_id", "proposal_hash")
     search_help_text = "Words of a recent question, who asked, a run's id, a proposal's hash"
     ordering = ("-requested_at", "-id")

@@ -35,7 +35,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     changed or deleted here: what moves a state is a command, called by `act`. Lists never count
     all rows, because a count of millions is slower than the page; a `large` one searches only for what
     an index answers, and in `recent_words` of its newest rows. `nothing_yet` says what would stand in the
-    list, and how it gets there.
+    list, and how it gets there, below `nothing_title`; `everything` is the query that narrows nothing.
     """
 
     view_operation: ClassVar[str]
@@ -43,6 +43,8 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     heading: ClassVar[str] = ""
     large: ClassVar[bool] = False
     recent_words: ClassVar[tuple[str, ...]] = ()
+    everything: ClassVar[str] = "?"
+    nothing_title: ClassVar[str] = "Nothing here yet"
     show_full_result_count = False
     list_per_page = 50
     sortable_by: ClassVar[tuple[str, ...]] = ()
@@ -105,7 +107,9 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     ) -> tuple[models.QuerySet[Any], bool]:
         fields = tuple(self.get_search_fields(request))
         recent = tuple(self.recent_words)
-        return search(queryset, fields, search_term, large=self.large, recent=recent), False
+        return search(
+            queryset, fields, search_term, large=self.large, recent=recent, ordering=tuple(self.ordering)
+        ), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         asked = {name: values for name, values in request.GET.lists() if any(values)}

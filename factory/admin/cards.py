@@ -19,7 +19,7 @@ TARGET = timedelta(minutes=5)
 """Within that an event has reached its handlers and the streams."""
 OVERDUE = timedelta(hours=26)
 """Verification runs once a day; later than that it is late."""
-ITSELF = {HANDLERS: "the product's own handlers", STREAMS: "the streams"}
+ITSELF = {HANDLERS: "the product's own handlers", STREAMS: "Redis Streams"}
 READS_EVIDENCE = frozenset({"WorkspaceAdmin", "PlatformAdmin", "Operator"})
 
 

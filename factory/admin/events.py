@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
+from factory.admin.cards import ITSELF
 from factory.admin.evidence import EvidenceAdmin, way
 from factory.admin.lists.filters import one_of
 from factory.admin.scope import as_uuid, context_of
@@ -35,8 +36,6 @@ from factory.events import topics
 from factory.identity.permissions import may
 from factory.models import OutboxEvent
 from factory.tenancy import reading
-
-ITSELF = {"handlers": "the product's own handlers", "streams": "Redis Streams"}
 
 
 class Way(admin.SimpleListFilter):

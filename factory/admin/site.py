@@ -8,12 +8,10 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
-from factory.admin.first import Card, Item, card, counts_of, first_page, number
+from factory.admin.first import counts_of, first_page, number
 from factory.admin.scope import context_of, places_of, switch_place
 from factory.admin.searching import only, search, sought
 from factory.context import Context
-
-__all__ = ["Card", "HouseSite", "Item", "card", "site"]
 
 
 class HouseSite(UnfoldAdminSite):

@@ -59,7 +59,7 @@ def run_page(ctx: Context, run: Run, tab: str) -> dict[str, Any]:
         "may_lift": "PlatformAdmin" in ctx.actor.roles,
         "may_settle": "Operator" in ctx.actor.roles,
         "sees_content": "payloads" in ctx.actor.grants,
-        **tabs(facts, tab),
+        **tabs(ctx, facts, tab),
     }
 
 

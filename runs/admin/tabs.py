@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 
 from factory.chain import audit_stream
 from factory.chainchecks import check_chain
+from factory.context import Context
+from factory.identity.permissions import may
 from factory.models import AuditEntry, JournalEntry, OutboxEvent, WebhookDelivery, WebhookSubscription
 from runs.admin.facts import Facts
 from usage.selectors import records_of_run
@@ -27,20 +29,23 @@ class Tab:
     shown: bool
 
 
-def _steps(facts: Facts) -> dict[str, Any]:
+def _steps(ctx: Context, facts: Facts) -> dict[str, Any]:
     return {}
 
 
-def _journal(facts: Facts) -> dict[str, Any]:
+def _journal(ctx: Context, facts: Facts) -> dict[str, Any]:
     rows = JournalEntry.objects.filter(stream_id=facts.run.id).order_by("-sequence")
     return {"entries": _newest(rows), "checked": check_chain("journal", facts.run.id)}
 
 
-def _events(facts: Facts) -> dict[str, Any]:
+def _events(ctx: Context, facts: Facts) -> dict[str, Any]:
+    """To which receivers events went is for who may see the receivers: their addresses hold secrets."""
     rows = OutboxEvent.objects.filter(run_id=facts.run.id).order_by("-sequence", "-position")
     events = _newest(rows)
-    deliveries = _deliveries([event.id for event in events])
-    return {"events": [(event, deliveries.get(event.id, [])) for event in events]}
+    sees_receivers = may(ctx, "ListWebhooks")
+    deliveries = _deliveries([event.id for event in events]) if sees_receivers else {}
+    told = [(event, deliveries.get(event.id, [])) for event in events]
+    return {"events": told, "sees_receivers": sees_receivers}
 
 
 def _deliveries(event_ids: Sequence[UUID]) -> dict[UUID, list[WebhookDelivery]]:
@@ -53,13 +58,13 @@ def _deliveries(event_ids: Sequence[UUID]) -> dict[UUID, list[WebhookDelivery]]:
     return found
 
 
-def _usage(facts: Facts) -> dict[str, Any]:
+def _usage(ctx: Context, facts: Facts) -> dict[str, Any]:
     steps = {step.id: step.node_key for step in facts.steps}
     records = records_of_run(facts.run.id, MOST)
     return {"records": [(steps.get(record.step_id, ""), record) for record in records]}
 
 
-def _audit(facts: Facts) -> dict[str, Any]:
+def _audit(ctx: Context, facts: Facts) -> dict[str, Any]:
     stream = audit_stream(facts.run.id)
     rows = AuditEntry.objects.filter(stream_id=stream).order_by("-sequence")
     return {"audits": _newest(rows), "checked": check_chain("audit", stream)}
@@ -69,7 +74,7 @@ def _newest(rows: QuerySet[Any]) -> list[Any]:
     return list(rows[:MOST])
 
 
-Read = Callable[[Facts], dict[str, Any]]
+Read = Callable[[Context, Facts], dict[str, Any]]
 PARTS: dict[str, tuple[str, Read]] = {
     "steps": ("Steps and attempts", _steps),
     "journal": ("Journal", _journal),
@@ -79,12 +84,12 @@ PARTS: dict[str, tuple[str, Read]] = {
 }
 
 
-def tabs(facts: Facts, wanted: str) -> dict[str, Any]:
+def tabs(ctx: Context, facts: Facts, wanted: str) -> dict[str, Any]:
     """The row of tabs, and the rows of the one that is wanted: the steps, where it is none of them."""
     shown = wanted if wanted in PARTS else "steps"
     notes = _notes(facts)
     found = [Tab(key, title, notes[key], key == shown) for key, (title, _) in PARTS.items()]
-    return {"tabs": found, "tab": shown, "most": MOST, **PARTS[shown][1](facts)}
+    return {"tabs": found, "tab": shown, "most": MOST, **PARTS[shown][1](ctx, facts)}
 
 
 def _notes(facts: Facts) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """What nobody may write, because each of these has gone around a rule somewhere before."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
-from tests.architecture.source import APPS, Source, called, calls, dotted, keywords, sources
+from tests.architecture.source import APPS, PACKAGES, ROOT, Source, called, calls, dotted, keywords, sources
 
 KERNEL_OF_TRANSACTIONS = ("factory/tenancy.py", "factory/commanding.py", "factory/auditing.py")
 CLOCKS = {
@@ -133,6 +134,18 @@ def test_nothing_happens_behind_a_save() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(banned)
     )
     assert found(places) == []
+
+
+def test_a_link_of_a_page_does_not_rest_on_the_address_that_shows_it() -> None:
+    """A refused act shows a page at an address that answers to POST alone: `?tab=…` leads nowhere there."""
+    places = (ROOT / package for package in PACKAGES)
+    templates = [file for place in places for file in place.rglob("*.html")]
+    assert len(templates) > 50
+    assert [
+        f"{file.relative_to(ROOT)}: {link}"
+        for file in templates
+        for link in re.findall(r"""(?:href|action|formaction|src)=["'](?:\?|["'])""", file.read_text())
+    ] == []
 
 
 def test_no_library_mixin_moves_states_in_the_admin() -> None:

@@ -125,6 +125,12 @@ def test_a_decision_needs_no_mouse_and_is_never_made_by_one_key(house: House, vi
     run_id, _, _, asked = asking(house)
     reviewer = visit().sign_in(house.world.reviewer, opening="/admin/approvals/approvalrequest/")
     keys = reviewer.page.keyboard
+    keys.press("/")
+    expect(reviewer.page.locator("#searchbar")).to_be_focused()
+    keys.press("Escape")
+    keys.press("Control+k")
+    expect(reviewer.page.locator("#fc-find")).to_be_focused()
+    reviewer.open("/admin/approvals/approvalrequest/")
     keys.press("j")
     keys.press("Enter")
     reviewer.page.wait_for_url(f"**{page_of(asked)}")

@@ -42,10 +42,18 @@ def test_shows_first_what_waits_for_its_reader_and_says_so(asked: Asking) -> Non
     assert "commit the other one" not in page
     assert "Only what you may decide at this moment." in page
     assert reverse("admin:approvals_approvalrequest_change", args=[view.id]) in page
+    for order in ("", "&order=oldest"):
+        found = shown(reviewer, f"?whose=all&q=WAITING commit{order}")
+        assert "commit the waiting one" in found, order
+        assert "commit the other one" not in found, order
+    nobody = shown(reviewer, "?whose=all&q=nobody asked this")
+    assert "Nothing matches" in nobody
+    assert "whole of a name" not in nobody, "Words of the newest questions are looked through"
+    assert f'href="{INBOX}?whose=all">Clear the search' in nobody
     nothing = shown(requester)
     assert "commit the waiting one" not in nothing
     assert "Nothing waits for you." in nothing
     assert "commit the waiting one" in shown(requester, "?whose=pending")
     for query in ("?whose=closed", "?state=Rejected", "?whose=all&action_class=shared-write", "?q=other"):
         assert "commit the other one" in shown(reviewer, query), query
-    assert 'href="?action_class=spend&amp;whose=closed"' in shown(reviewer, "?action_class=spend")
+    assert f'href="{INBOX}?action_class=spend&amp;whose=closed"' in shown(reviewer, "?action_class=spend")

@@ -60,7 +60,7 @@ def keys(answer: Any) -> list[str]:
 
 def way(answer: Any, rel: str) -> str:
     found = re.search(rf'rel="{rel}" href="([^"]+)"', text(answer))
-    return AUDIT + unescape(found[1]) if found else ""
+    return unescape(found[1]) if found else ""
 
 
 def sheet(answer: Any) -> list[list[str]]:

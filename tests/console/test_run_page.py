@@ -7,6 +7,8 @@ from uuid import UUID
 import pytest
 from django.urls import reverse
 
+from factory.webhooks.commands import create_webhook
+from factory.webhooks.signing import new_secret
 from runs.admin.drawing import HEIGHT, WIDTH, Told, draw_graph
 from runs.admin.lanes import Span, draw_timeline
 from tests.console.test_pages import signed_in
@@ -241,6 +243,24 @@ def test_what_lies_behind_a_run_has_tabs_and_its_chains_are_recomputed(house: Ho
     assert "factory-tools/git-log" in tab("usage")
     assert "SubmitRun" in tab("audit")
     assert "Questions to people" in tab("none of them")
+
+
+def test_where_events_go_is_for_those_who_may_see_the_receivers(house: House) -> None:
+    """The address of a receiver often is its password."""
+    secret = "https://hooks.example.test/T0/B0/the-secret-part"
+    create_webhook(
+        house.world.workspace_admin, url=secret, topics=[], consumer="", description="", secret=new_secret()
+    )
+    at = page_of(house.run("single"))
+    admin, observer = (
+        signed_in(who).get(at, {"tab": "events"}).content.decode()
+        for who in (house.world.workspace_admin, house.world.observer)
+    )
+    for page in (admin, observer):
+        assert "run-control.runs.v1.run-accepted" in page
+    assert "the-secret-part" in admin
+    assert "the-secret-part" not in observer
+    assert "receivers" not in observer.lower()
 
 
 def test_steps_that_wait_for_the_same_are_told_as_one(house: House) -> None:

@@ -45,7 +45,7 @@ def test_a_run_is_found_by_everything_that_people_remember(house: House, run_id:
     assert find(reader, str(run_id)) == {"opened": [f"/admin/runs/run/{run_id}/change/"]}
     for words in (ending, f"…{ending}", ending[-SHORTEST_ENDING:], KEY, "gated", "GAT", "a" * 40, "aaaaaaa"):
         assert title in find(reader, words)["Runs"], words
-    assert len(find(reader, "requester@")["Runs"]) == 2
+    assert title in find(reader, "requester@")["Runs"]
     assert find(reader, "nobody of that name") == {}
     assert find(reader, "%") == find(reader, "") == {}
 

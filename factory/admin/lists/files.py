@@ -57,7 +57,7 @@ def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
     with reading(ctx):
         if not cl.rows(place, 1):
             return
-    yield writer.writerow([f"Cut after {MOST_ROWS} rows. Filter the list, or go on from the row above."])
+    yield writer.writerow([f"Cut after {MOST_ROWS} rows. Filter the list to get the rest."])
 
 
 def heading(cl: HouseList, name: str) -> str:
@@ -87,6 +87,9 @@ def _cell(cl: HouseList, name: str, row: Any) -> str:
     return f"'{text}" if text.startswith(UNSAFE) and not NUMBER.fullmatch(text) else text
 
 
+VOID = {"br", "img", "input", "wbr", "hr"}
+
+
 class _Words(HTMLParser):
     """The words of a cell; of what is shortened for the eye, all of it."""
 
@@ -97,6 +100,8 @@ class _Words(HTMLParser):
         self.open: list[bool] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in VOID:
+            return  # it is never closed
         held = dict(attrs)
         whole = held.get("datetime") if tag == "time" else held.get("title") if tag == "code" else None
         if whole and not self.hidden:

@@ -7,17 +7,25 @@ from django.contrib.admin.utils import get_fields_from_path
 from django.db.models import Model, Q, QuerySet, UUIDField
 
 from factory.admin.scope import as_uuid
+from factory.newest import containing, ids_among
 
 MOST_CHARACTERS = 200
 NEWEST = 2_000
 
 
 def search(
-    rows: QuerySet[Any], fields: tuple[str, ...], term: str, *, large: bool, recent: tuple[str, ...] = ()
+    rows: QuerySet[Any],
+    fields: tuple[str, ...],
+    term: str,
+    *,
+    large: bool,
+    recent: tuple[str, ...] = (),
+    ordering: tuple[str, ...] = (),
 ) -> QuerySet[Any]:
     """The rows of which a field is the term, or, unless the list is large, has its words in it.
 
-    Of a large one, the `NEWEST` rows are also looked through for words in the fields that `recent` names.
+    Of a large one, the `NEWEST` rows are also looked through for words in the fields that `recent` names:
+    those that come first in `ordering`.
     """
     term = term.strip()[:MOST_CHARACTERS]
     if not term or "\x00" in term:
@@ -25,22 +33,23 @@ def search(
     key = as_uuid(term) if len(term) >= 32 else None
     if large or key is not None:
         asked = _is(rows.model, fields, term, key)
-        return rows.filter(asked | Q(pk__in=_newest(rows, recent, term)) if recent and key is None else asked)
+        if recent and key is None:
+            asked |= Q(pk__in=_newest(rows, recent, term, ordering))
+        return rows.filter(asked)
     found = rows
     for word in term.split()[:10]:
         found = found.filter(_has(rows.model, fields, word))
     return found
 
 
-def _newest(rows: QuerySet[Any], fields: tuple[str, ...], term: str) -> list[Any]:
-    """Keys of the newest rows that hold all the words. They are read first: an `OR` would read all rows."""
-    words = [word.casefold() for word in term.split()[:10]]
-    newest = rows.values_list("pk", *fields)[:NEWEST]
-    return [
-        key
-        for key, *texts in newest
-        if all(any(word in str(text).casefold() for text in texts) for word in words)
-    ]
+def _newest(rows: QuerySet[Any], fields: tuple[str, ...], term: str, ordering: tuple[str, ...]) -> list[Any]:
+    """Keys of the newest rows that hold all the words, whichever way round the list is shown."""
+    words = dict(enumerate(term.split()[:10]))
+    where = " AND ".join(
+        "(" + " OR ".join(f"{field} ILIKE %(word{n})s" for field in fields) + ")" for n in words
+    )
+    sought = {f"word{n}": containing(word) for n, word in words.items()}
+    return ids_among(rows.order_by(*ordering), NEWEST, fields, where, sought, NEWEST)
 
 
 def _is(model: type[Model], fields: tuple[str, ...], term: str, key: UUID | None) -> Q:

@@ -33,14 +33,11 @@ async function refreshLiveParts() {
 
 setInterval(() => refreshLiveParts().catch(() => {}), LIVE_EVERY_MS);
 
-// The search: Ctrl-K anywhere, and "/" unless somebody is writing or the page has a list with a search of its
-// own. Where its field is hidden, its page has one.
+// The search: Ctrl-K anywhere ("/" is in shortcuts.js). Where its field is hidden, its page has one.
 document.addEventListener("keydown", (event) => {
-  const writing = event.target.closest?.("input, textarea, select, [contenteditable]");
-  const command = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
-  if (!command && (event.key !== "/" || writing || event.ctrlKey || event.metaKey || event.altKey)) return;
+  if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
   const field = document.querySelector("#fc-words, #fc-find");
-  if (!field || (!command && document.querySelector("#searchbar"))) return;
+  if (!field) return;
   event.preventDefault();
   if (field.offsetParent === null) return field.form.submit();
   field.focus();

@@ -82,7 +82,7 @@
     const acts = {
       j: () => step(1),
       k: () => step(-1),
-      "/": () => focusOn(shown("#searchbar, [role=search] input")),
+      "/": () => focusOn(shown("#searchbar") ?? shown("#fc-words, #fc-find")),
     };
     const act = acts[event.key] ?? (/^[acr]$/.test(event.key) ? () => focusOn(shown(`[data-key="${event.key}"]`)) : null);
     if (act?.()) event.preventDefault();
