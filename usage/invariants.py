@@ -181,3 +181,26 @@ def reservations_are_booked() -> str:
         OR count(DISTINCT l.transaction_id) FILTER (WHERE l.movement IN ('Settled', 'Released', 'Expired'))
            <> CASE WHEN r.state = 'Reserved' THEN 0 ELSE 1 END
     """
+
+
+@invariant("E4e", "What was added up of a run's usage by the day is the sum of its records")
+def sums_are_those_of_records() -> str:
+    return """
+    SELECT coalesce(s.tenant_id, u.tenant_id), coalesce(s.run_id, u.run_id),
+           'of ' || coalesce(s.name, u.name) || ' on ' || coalesce(s.day, u.day) || ': '
+           || concat_ws('/', s.calls, s.uncertain, s.cost, s.estimated, s.input_tokens, s.output_tokens)
+           || ', by records '
+           || concat_ws('/', u.calls, u.uncertain, u.cost, u.estimated, u.input_tokens, u.output_tokens)
+    FROM usage_usagesum s FULL JOIN (
+        SELECT tenant_id, project_id, run_id, (priced_at AT TIME ZONE 'UTC')::date AS day, kind, provider,
+               name, count(*) AS calls, count(*) FILTER (WHERE state = 'Uncertain') AS uncertain,
+               coalesce(sum(cost), 0) AS cost,
+               coalesce(sum(cost) FILTER (WHERE state = 'Estimated'), 0) AS estimated,
+               coalesce(sum(round((quantities ->> 'inputTokens')::numeric, 6)), 0) AS input_tokens,
+               coalesce(sum(round((quantities ->> 'outputTokens')::numeric, 6)), 0) AS output_tokens
+        FROM usage_usagerecord GROUP BY 1, 2, 3, 4, 5, 6, 7
+    ) u ON (s.tenant_id, s.project_id, s.run_id, s.day, s.kind, s.provider, s.name)
+         = (u.tenant_id, u.project_id, u.run_id, u.day, u.kind, u.provider, u.name)
+    WHERE (s.calls, s.uncertain, s.cost, s.estimated, s.input_tokens, s.output_tokens) IS DISTINCT FROM
+          (u.calls, u.uncertain, u.cost, u.estimated, u.input_tokens, u.output_tokens)
+    """

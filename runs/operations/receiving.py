@@ -33,6 +33,8 @@ def take_receipts(
         step_id=attempt.step_id,
         attempt_id=attempt.id,
         agent_id=tried.step.agent_id,
+        workflow_id=run.workflow_id,
+        release_id=run.release_id,
         receipts=receipts,
         dispatched_at=attempt.dispatched_at,
         settled_at=attempt.settled_at,

@@ -20,6 +20,7 @@ from usage.selectors import ReservationView
 
 P = ParamSpec("P")
 R = TypeVar("R")
+RELEASE = UUID("0190" + 28 * "0")
 STARTED = datetime.now(UTC) - timedelta(seconds=1)
 
 
@@ -95,6 +96,7 @@ class Money:
     def receive(self, run_id: UUID, receipts: Sequence[Any], **times: Any) -> int:
         where: dict[str, Any] = {"run_id": run_id, "project_id": self.project, "agent_id": "assessor"}
         where |= {"step_id": uuid7(), "attempt_id": uuid7(), "receipts": receipts}
+        where |= {"workflow_id": "repository-assessment", "release_id": RELEASE}
         where |= {"dispatched_at": STARTED, "settled_at": None}
         return record_receipts(self.ctx, **where | times)
 

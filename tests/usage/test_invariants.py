@@ -14,7 +14,15 @@ pytestmark = pytest.mark.slow
 
 TABLES = [
     f"usage_{name}"
-    for name in ("budget", "ledgerentry", "pricingrevision", "reservation", "reservationhold", "usagerecord")
+    for name in (
+        "budget",
+        "ledgerentry",
+        "pricingrevision",
+        "reservation",
+        "reservationhold",
+        "usagerecord",
+        "usagesum",
+    )
 ]
 
 
@@ -103,6 +111,10 @@ DAMAGE = [
     ("E4d", LEDGER.format("movement = 'Adjusted'") + "movement = 'Settled'"),
     ("E4d", LEDGER.format("movement = 'Adjusted'") + "movement = 'Reserved'"),
     ("E4d", "UPDATE usage_reservation SET state = 'Reserved' WHERE run_id = %(settled)s"),
+    ("E4e", "UPDATE usage_usagesum SET cost = cost + 1 WHERE run_id = %(settled)s"),
+    ("E4e", "UPDATE usage_usagesum SET day = day - 1 WHERE run_id = %(settled)s"),
+    ("E4e", "DELETE FROM usage_usagesum WHERE run_id = %(unknown)s"),
+    ("E4e", "DELETE FROM usage_usagerecord WHERE run_id = %(unknown)s AND cost = 1"),
 ]
 
 

@@ -27,6 +27,7 @@ ALTER TABLE usage_ledgerentry ENABLE ALWAYS TRIGGER balanced;
 """
 
 FIGURES = ("amount", "available", "committed", "spent", "held", "entries")
+SUMS = ("calls", "uncertain", "cost", "estimated", "input_tokens", "output_tokens")
 
 
 class Migration(migrations.Migration):
@@ -55,4 +56,6 @@ class Migration(migrations.Migration):
         TenantWalls("UsageRecord"),
         AppendOnly("UsageRecord"),
         JournalRequired("UsageRecord"),
+        TenantWalls("UsageSum"),
+        MutableColumns("UsageSum", columns=SUMS),
     ]

@@ -79,6 +79,11 @@ class Reservation(Journaled):
                 fields=["due_at", "id"], condition=Q(due_at__isnull=False), name="usage_reservation_due"
             ),
             models.Index(fields=["tenant_id", "created_at", "id"], name="usage_reservation_newest"),
+            models.Index(
+                fields=["tenant_id", "created_at", "id"],
+                condition=Q(state=_RESERVED),
+                name="usage_reservation_open",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ from factory.recording import record
 from usage import money
 from usage.events import UsageRecorded
 from usage.models import PricingRevision, UsageRecord
+from usage.operations.adding_up import add_up
 from usage.operations.closing import adjust, locked_reservation
 from usage.operations.serial import one_at_a_time
 from usage.pricing import quote
@@ -29,6 +30,8 @@ def record_receipts(
     step_id: UUID,
     attempt_id: UUID,
     agent_id: str | None,
+    workflow_id: str,
+    release_id: UUID,
     receipts: Sequence[Any],
     dispatched_at: datetime,
     settled_at: datetime | None,
@@ -37,9 +40,9 @@ def record_receipts(
 
     A receipt id is taken once per tenant: seen again it is a no-op, also when two calls carry it at once.
     Each is priced by the revision in force when the call happened, believed only within the attempt's
-    dispatch and settlement. What comes after the run's settlement is booked as an adjustment in the budget
-    period of its reservation. Emits UsageRecorded for each. Raises `InvalidInput` with a pointer to each
-    faulty receipt; then none is taken.
+    dispatch and settlement; the run's sums move with it. What comes after the run's settlement is booked as
+    an adjustment in the budget period of its reservation. Emits UsageRecorded for each. Raises
+    `InvalidInput` with a pointer to each faulty receipt; then none is taken.
     """
     wanted = [receipt for receipt in parse(receipts) if receipt.is_usage]
     if not wanted:
@@ -50,8 +53,8 @@ def record_receipts(
     place = {"run_id": run_id, "project_id": project_id, "step_id": step_id, "attempt_id": attempt_id}
     facts = place | {"agent_id": agent_id or "", "recorded_at": now}
     prices = _Prices(dispatched_at, settled_at or now)
-    for receipt in new:
-        _record(ctx, receipt, facts, prices)
+    records = [_record(ctx, receipt, facts, prices) for receipt in new]
+    add_up(records, workflow_id=workflow_id, release_id=release_id)
     late = reservation is not None and reservation.state in FUNDED - {ReservationState.RESERVED}
     if new and late and reservation is not None:
         adjust(ctx, reservation)
@@ -80,7 +83,7 @@ class _Prices:
         return begun[-1] if begun else None
 
 
-def _record(ctx: Context, receipt: Receipt, facts: dict[str, Any], prices: _Prices) -> None:
+def _record(ctx: Context, receipt: Receipt, facts: dict[str, Any], prices: _Prices) -> UsageRecord:
     priced_at = prices.believed(receipt.occurred_at)
     revision = prices.at(priced_at)
     price_list = revision.prices if revision else None
@@ -101,6 +104,7 @@ def _record(ctx: Context, receipt: Receipt, facts: dict[str, Any], prices: _Pric
         **facts,
     )
     record(ctx, usage, "ReceiptRecorded", _recorded(ctx, usage))
+    return usage
 
 
 def _texts(receipt: Receipt) -> dict[str, str] | None:
