@@ -22,11 +22,26 @@ from factory.recording import audit
 STAGES = ("journal", "approvals", "releases", "outbox")
 
 
+class EventsPastTheirTime(Exception):
+    """What an entry told stood in an event that has been purged: nobody may put a default in its place."""
+
+
+class _Told(dict[str, Any]):
+    """Data of an entry of which events are purged: what is missing is not empty, but unknown."""
+
+    def __missing__(self, name: str) -> Any:
+        raise EventsPastTheirTime(f"the event that told {name} is past its time")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name]
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What the journal says about an entity at one of its entries, and at all before it (oldest first).
 
-    `data` is the entry's detail with the data of its events.
+    `data` is the entry's detail with the data of its events. Of an entry whose events are purged only the
+    detail is known, and to ask for anything else raises `EventsPastTheirTime`.
     """
 
     before: str
@@ -181,14 +196,15 @@ def bring_up(ctx: Context, *, repair: Repair, entity_id: UUID) -> bool:
 
 
 def _said(entries: Sequence[JournalEntry]) -> Recorded:
-    """All that these entries say about their entity, with the data of the events that are still kept."""
+    """All that these entries say about their entity, with the data of their events."""
     ids = [event["id"] for entry in entries for event in entry.events]
     told = {str(event.id): event.payload for event in OutboxEvent.objects.filter(id__in=ids)}
     story: tuple[Recorded, ...] = ()
     for entry in entries:
-        data = dict(entry.detail)
-        for event in entry.events:
-            data |= told.get(event["id"], {})
+        kept = [told[event["id"]] for event in entry.events if event["id"] in told]
+        data = (dict if len(kept) == len(entry.events) else _Told)(entry.detail)
+        for payload in kept:
+            data.update(payload)
         moved = (entry.from_state, entry.to_state, entry.occurred_at, entry.cause, entry.actor)
         story = (*story, Recorded(*moved, data, story))
     return story[-1]

@@ -1,6 +1,6 @@
 """Row locks, in the one order of the house.
 
-release → project (shared) → run → step → attempt → lease → approval → reservation → budget;
+release → project (shared) → run → step → attempt → lease → waiver → approval → reservation → budget;
 several rows of one table by primary key. `NO KEY` locks, because foreign keys of children lock
 their parents too, and the plain kind deadlocks with them.
 """

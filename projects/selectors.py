@@ -190,10 +190,18 @@ def members(project_id: UUID | None, roles: Iterable[str] = ()) -> list[MemberVi
 
 
 def people_like(project_id: UUID | None, words: str, most: int = 20) -> list[MemberView]:
-    """Who is, or was, in a project and has these words in their name, address or subject."""
-    rows = Membership.objects.filter(Q(project__isnull=True) | Q(project_id=project_id))
+    """Who is, or was, in a project (in any of the tenant, without one) and is called so, or their address.
+
+    Each is told once, whatever they were in how often.
+    """
+    rows = Membership.objects.all()
+    if project_id is not None:
+        rows = rows.filter(Q(project__isnull=True) | Q(project_id=project_id))
     named = Q(subject__icontains=words) | Q(display_name__icontains=words) | Q(email__icontains=words)
-    return [_member_view(row, ()) for row in rows.filter(named).order_by("subject", "id")[:most]]
+    return [
+        _member_view(row, ())
+        for row in rows.filter(named).order_by("subject", "id").distinct("subject")[:most]
+    ]
 
 
 def person_of(subject: str) -> str:

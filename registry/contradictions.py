@@ -5,16 +5,18 @@ that is not found, never one that is not there.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from registry.faults import pointer, short
-from registry.input_schemas import REFERENCES, input_faults
+from registry.input_schemas import MOST_JUDGEMENTS, REFERENCES, CannotJudge, fits
 
 DEEPEST = 12
 MOST_STEPS = 2_000
 EVERY_TYPE = frozenset({"null", "boolean", "object", "array", "number", "string"})
+NOT_BY_ITSELF = ("$ref", "allOf", "unevaluatedProperties", "unevaluatedItems")
+"""What has been unfolded already, or says something only together with what is taken out beside it."""
 BOUNDS = (
     ("number", ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
     ("string", ("minLength",), ("maxLength",)),
@@ -37,10 +39,28 @@ class _Undecided(Exception):
 
 def contradiction(*schemas: Mapping[str, Any]) -> Contradiction | None:
     """Why nothing at all fits all of these schemas (each checked already); None where something might."""
-    try:
-        return _Search().of([(schema, schema) for schema in schemas], "")
-    except _Undecided:
-        return None
+    found = contradictions(schemas[0], [schemas[1:]])
+    return found[0] if found else None
+
+
+def contradictions(
+    schema: Mapping[str, Any], others: Iterable[Sequence[Mapping[str, Any]]]
+) -> list[Contradiction]:
+    """Why nothing fits a schema together with the first of some others, with the second, and so on.
+
+    Empty as soon as something might fit with one of them, or where it would take too long to tell: all are
+    looked at within one budget, of some hundred milliseconds.
+    """
+    search, found = _Search(), []
+    for other in others:
+        try:
+            why = search.of([(each, each) for each in (*other, schema)], "")
+        except (_Undecided, CannotJudge):
+            return []
+        if why is None:
+            return []
+        found.append(why)
+    return found
 
 
 Part = tuple[Mapping[str, Any], Any]
@@ -50,6 +70,7 @@ Part = tuple[Mapping[str, Any], Any]
 class _Search:
     def __init__(self) -> None:
         self._left = MOST_STEPS
+        self._judgements = MOST_JUDGEMENTS
 
     def of(self, parts: Sequence[Part], place: str) -> Contradiction | None:
         self._step(place.count("/"))
@@ -93,9 +114,13 @@ class _Search:
         judges = [part for part in words if not any(f'"{word}"' in json.dumps(part) for word in REFERENCES)]
         for value in min(lists, key=len):
             self._step(0)
-            if not any(input_faults({"inputSchema": part}, value) for part in judges):
+            if all(self._fits(part, value) for part in judges):
                 return None
         return Contradiction(place, f"none of {short(min(lists, key=len))} is allowed")
+
+    def _fits(self, part: Mapping[str, Any], value: Any) -> bool:
+        taken, self._judgements = fits(part, value, self._judgements)
+        return taken
 
     def _bounds(
         self, words: Sequence[Mapping[str, Any]], types: frozenset[str], place: str
@@ -136,7 +161,7 @@ class _Search:
                 if word not in part:
                     continue
                 rest = [*flat[:at], *flat[at + 1 :]]
-                bare = {key: value for key, value in part.items() if key not in (word, "$ref", "allOf")}
+                bare = {key: value for key, value in part.items() if key not in (word, *NOT_BY_ITSELF)}
                 ways = [self.of([*rest, (root, bare), (root, way)], place) for way in part[word]]
                 if ways and all(ways):
                     return ways[0]

@@ -36,6 +36,10 @@ class _TooMuch(Exception):
     """The budget of a judgement is used up."""
 
 
+class CannotJudge(Exception):
+    """Whether a value fits cannot be told: it takes too long, or goes too far."""
+
+
 def schema_faults(schema: Mapping[str, Any], base: str) -> list[FieldError]:
     """The faults of a JSON Schema of an object that is written in a manifest."""
     if schema.get("type") != "object":
@@ -69,6 +73,18 @@ def input_faults(workflow: Mapping[str, Any], value: Any, *, whose: str = "workf
     finally:
         _left.reset(token)
     return sorted(faults, key=lambda fault: fault.pointer)[:MOST_FAULTS]
+
+
+def fits(schema: Mapping[str, Any], value: Any, most: int) -> tuple[bool, int]:
+    """Whether a schema takes a value, and what is left of `most` judgements. Raises `CannotJudge`."""
+    token = _left.set(most)
+    try:
+        taken = next(_Bounded(schema).iter_errors(value), None) is None
+        return taken, _left.get()
+    except (_TooMuch, RecursionError, ArithmeticError, Unresolvable, re2.error) as fault:
+        raise CannotJudge from fault
+    finally:
+        _left.reset(token)
 
 
 def _places(value: Any, base: str, depth: int) -> Iterator[FieldError]:

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from factory.errors import FieldError, NotFound
 from factory.tenancy import scanning
 from registry.closure import Entry
-from registry.contradictions import Contradiction, contradiction
+from registry.contradictions import Contradiction, contradiction, contradictions
 from registry.errors import (
     ReleaseNotFound,
     ReleaseNotLoadable,
@@ -37,6 +37,7 @@ __all__ = [
     "Contradiction",
     "ReleaseView",
     "contradiction",
+    "contradictions",
     "input_faults",
     "schema_faults",
 ]

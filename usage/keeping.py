@@ -11,14 +11,13 @@ from usage.states import TERMINAL, Account
 
 
 def _reservation(row: Reservation, said: Recorded) -> Mapping[str, Any]:
-    """What it cost was told when it ended, and by how much that moved since."""
-    ended = said.entered
-    over = said.state in TERMINAL
+    """What it cost is journaled with its end, and by how much that moved since."""
+    ended, over = said.entered, said.state in TERMINAL
     adjusted = [one.data for one in said.story if one.cause == "UsageAdjusted"]
     return {
         "extended": _sum(one.data.get("by") for one in said.story if one.cause == "BudgetExtended"),
-        "spent": _sum([ended.data.get("committedUsd"), *(one.get("spent") for one in adjusted)]),
-        "held": _sum([ended.data.get("heldUsd"), *(one.get("held") for one in adjusted)]),
+        "spent": _sum([ended.data["committedUsd"], *(one["spent"] for one in adjusted)]) if over else ZERO,
+        "held": _sum([ended.data["heldUsd"], *(one["held"] for one in adjusted)]) if over else ZERO,
         "closed_at": (row.closed_at or ended.at) if over else None,
         "due_at": None if over else row.due_at,
     }

@@ -138,36 +138,60 @@ def usage_of_run(run_id: UUID) -> UsageView:
 
 def usage_of_runs(run_ids: Iterable[UUID]) -> dict[UUID, UsageView]:
     """The same for the runs of a page, in one query; a run without usage is not in it."""
-    rows = (
-        UsageRecord.objects.filter(run_id__in=list(run_ids))
-        .values("run_id")
-        .annotate(
-            known=Sum("cost"),
-            records=Count("id"),
-            uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN)),
-        )
-    )
-    return {r["run_id"]: UsageView(r["known"] or ZERO, r["uncertain"], r["records"]) for r in rows}
+    return _used(UsageRecord.objects.filter(run_id__in=list(run_ids)), "run_id")
 
 
 def usage_of_attempts(run_id: UUID) -> dict[UUID, UsageView]:
     """What each attempt of a run has used, in one query; one without usage is not in it."""
-    rows = (
-        UsageRecord.objects.filter(run_id=run_id)
-        .values("attempt_id")
-        .annotate(
-            known=Sum("cost"),
-            records=Count("id"),
-            uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN)),
-        )
+    return _used(UsageRecord.objects.filter(run_id=run_id), "attempt_id")
+
+
+def _used(records: QuerySet[UsageRecord], each: str) -> dict[UUID, UsageView]:
+    rows = records.values(each).annotate(
+        known=Sum("cost"),
+        records=Count("id"),
+        uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN)),
     )
-    return {r["attempt_id"]: UsageView(r["known"] or ZERO, r["uncertain"], r["records"]) for r in rows}
+    return {row[each]: UsageView(row["known"] or ZERO, row["uncertain"], row["records"]) for row in rows}
 
 
-def records_of_run(run_id: UUID, most: int) -> list[UsageRecord]:
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """A priced receipt: what was used in which step, what it cost, and by which prices."""
+
+    step_id: UUID
+    kind: str
+    provider: str
+    name: str
+    quantities: dict[str, Any]
+    state: UsageState
+    reason: str
+    cost: Decimal | None
+    priced_at: datetime
+    pricing_revision_id: UUID | None
+    pricing_label: str
+
+
+def records_of_run(run_id: UUID, most: int) -> list[RecordView]:
     """The newest priced receipts of a run, with the prices that were used."""
     rows = UsageRecord.objects.filter(run_id=run_id).select_related("pricing_revision")
-    return list(rows.order_by("-occurred_at", "-id")[:most])
+    return [_record_view(row) for row in rows.order_by("-occurred_at", "-id")[:most]]
+
+
+def _record_view(row: UsageRecord) -> RecordView:
+    return RecordView(
+        step_id=row.step_id,
+        kind=str(row.kind),
+        provider=row.provider,
+        name=row.name,
+        quantities=dict(row.quantities or {}),
+        state=UsageState(row.state),
+        reason=row.reason,
+        cost=row.cost,
+        priced_at=row.priced_at,
+        pricing_revision_id=row.pricing_revision_id,
+        pricing_label=row.pricing_revision.label if row.pricing_revision else "",
+    )
 
 
 def in_scope(project_id: UUID, month: date) -> QuerySet[Budget]:

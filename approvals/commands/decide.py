@@ -35,6 +35,7 @@ from factory.commanding import command
 from factory.context import Context, system
 from factory.errors import DomainError, FieldError, InvalidInput
 from factory.locking import lock
+from factory.reasons import remark
 from factory.recording import audit
 from factory.words import is_blank
 from projects.operations import loan_holds
@@ -96,7 +97,7 @@ def decide(
     break_glass: bool = False,
 ) -> ApprovalView:
     """The decision itself, all in one transaction. Interfaces call `decide_approval`."""
-    answer = _answer(decision, reason, break_glass)
+    answer, reason = _answer(decision, reason, break_glass)
     row = _locked(ctx, approval_id)
     try:
         right = right_to_decide(ctx, row, break_glass=break_glass)
@@ -173,8 +174,8 @@ def _broken(ctx: Context, row: ApprovalRequest) -> tuple[ApprovalBreakGlass]:
     return (told,)
 
 
-def _answer(decision: str, reason: str, break_glass: bool) -> Decision:
-    """A word that nobody defined is refused: it never means yes."""
+def _answer(decision: str, reason: str, break_glass: bool) -> tuple[Decision, str]:
+    """The answer, and why, as they are kept. A word that nobody defined is refused: it never means yes."""
     try:
         answer = Decision(decision)
     except ValueError as fault:
@@ -186,11 +187,7 @@ def _answer(decision: str, reason: str, break_glass: bool) -> Decision:
     if break_glass and is_blank(reason):
         errors = [FieldError("/reason", "Say why it could not wait: those who were passed over read it.")]
         raise ReasonMissing("Break-glass needs a reason.", errors=errors)
-    if len(reason) > MAX_REASON:
-        raise InvalidInput(
-            "The reason is too long.", errors=[FieldError("/reason", f"At most {MAX_REASON}.")]
-        )
-    return answer
+    return answer, remark(reason, most=MAX_REASON)
 
 
 def _locked(ctx: Context, approval_id: UUID) -> ApprovalRequest:

@@ -4,6 +4,7 @@ A waiver is locked below everything that a run has, and above the request: share
 on it, alone by whoever ends it.
 """
 
+from typing import Literal
 from uuid import UUID
 
 from approvals.events import WaiverChanged
@@ -64,16 +65,15 @@ def hold_waiver_of(ctx: Context, approval_id: UUID) -> None:
 
 @operation
 def end_waivers_of(
-    ctx: Context, *, reason: str, template_id: UUID | None = None, release_id: UUID | None = None
+    ctx: Context, of: Literal["template_id", "release_id"], subject: UUID, *, reason: str
 ) -> None:
     """A template is retired, or a release is taken out of use: nothing can rest on their waivers any more.
 
     Requested and Active ones → Revoked; `WaiverChanged` for each.
     """
-    about = {"template_id": template_id} if template_id is not None else {"release_id": release_id}
-    cause = "TemplateRetired" if template_id is not None else "ReleaseEnded"
-    open_ = Waiver.objects.filter(**about, state__in=[WaiverState.REQUESTED, WaiverState.ACTIVE])
-    for row in lock_many(open_):
+    cause = {"template_id": "TemplateRetired", "release_id": "ReleaseEnded"}[of]
+    open_ = Waiver.objects.filter(state__in=[WaiverState.REQUESTED, WaiverState.ACTIVE])
+    for row in lock_many(open_.filter(**{of: subject})):
         end_waiver(ctx, row, cause, reason)
 
 

@@ -101,18 +101,27 @@ def _many(quorum: int) -> str:
 
 
 def _places(before: Mapping[str, Any], after: Mapping[str, Any], environments: Sequence[str]) -> list[_Place]:
-    """Where to look: in none, in each that there is, in one for each pattern that none fits, in any other."""
+    """Where to look: in none, in each that there is, in any other that a pattern fits, in any other at all.
+
+    That one of those there are fits a pattern says nothing about the next one: a rule may name the one.
+    """
     real = sorted(set(environments))
     patterns = {
         rule.get("environment", ANYWHERE) for document in (before, after) for rule in document["rules"]
     } - {ANYWHERE}
-    unmet = sorted(one for one in patterns if not any(matches(one, slug) for slug in real))
     return [
         _Place(None, NOWHERE),
         *(_Place(slug, slug) for slug in real),
-        *(_Place(one.replace("*", "").replace("?", "x") or "x", one) for one in unmet),
+        *(_fitting(one, real) for one in sorted(patterns - set(real))),
         _Place(_UNNAMED, ELSEWHERE),
     ]
+
+
+def _fitting(pattern: str, real: Sequence[str]) -> _Place:
+    """One that fits a pattern, and is none of those that there are."""
+    met = any(matches(pattern, slug) for slug in real)
+    slug = pattern.replace("*", _UNNAMED).replace("?", "z")
+    return _Place(slug, f"any other {pattern}" if met else pattern)
 
 
 def _listed(words: set[str]) -> str:

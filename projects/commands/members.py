@@ -9,6 +9,7 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import NotFound, VersionMismatch
 from factory.locking import lock, lock_many
+from factory.reasons import remark
 from factory.recording import audit, record
 from projects.commands.joining import join
 from projects.commands.reach import lock_scope, require_may_give
@@ -61,14 +62,16 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
 
     Where a person is no member any more they answer for nothing: the memberships of their service
     accounts there end too, and when none is left of the person's own, the accounts are revoked.
-    Guards: as for adding. Emits: nothing. Errors: `NotFound`, `RoleOutOfReach`, `MemberRemoved`.
+    Guards: as for adding. Emits: nothing. Errors: `InvalidInput`, `NotFound`, `RoleOutOfReach`,
+    `MemberRemoved`.
     """
+    reason = remark(reason)
     row = _lock_member(ctx, membership_id)
     require_may_give(ctx, row.project_id, tuple(row.roles))
     at = now()
     row.remove(at=at)
     record(ctx, row, "MemberRemoved")
-    audit(ctx, "RemoveMember", subject=f"membership:{row.id}", reason=reason.strip(), stream=row.id)
+    audit(ctx, "RemoveMember", subject=f"membership:{row.id}", reason=reason, stream=row.id)
     revoke_groundless(ctx, row.subject, "MemberRemoved")
     if row.kind == SubjectKind.PERSON:
         _withdraw_accounts_of(ctx, row.person, at)

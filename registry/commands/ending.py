@@ -27,23 +27,23 @@ def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason:
     an in-flight policy that is offered; a reason. Emits: AssetReleaseDeprecated, WaiverChanged. Errors:
     InvalidInput, InFlightNotOffered, ReleaseNotFound, ReleaseNotInState, AliasInUse.
     """
-    _check(in_flight, reason)
+    reason = _check(in_flight, reason)
     release = _locked_in(ctx, release_id, {ReleaseState.PUBLISHED})
     named = aliases_of(release.id)
     if named:
         raise AliasInUse(f"Move the alias {named[0]} first: it names this release.", extra={"aliases": named})
-    release.deprecate(at=now(), in_flight=in_flight, reason=reason.strip())
+    release.deprecate(at=now(), in_flight=in_flight, reason=reason)
     told = AssetReleaseDeprecated(
         release_id=release.id,
         tenant_id=ctx.tenant_id,
         asset=release.asset.name,
         version=release.semver,
         in_flight=in_flight,
-        reason=reason.strip(),
+        reason=reason,
     )
     record(ctx, release, "Deprecated", told)
     if in_flight != InFlight.DRAIN:
-        end_waivers_of(ctx, release_id=release.id, reason=f"The release was deprecated: {reason.strip()}")
+        end_waivers_of(ctx, "release_id", release.id, reason=f"The release was deprecated: {reason}")
     audit(ctx, "DeprecateRelease", subject=f"release:{release.id}", reason=reason, stream=release.id)
     return str(release.state)
 
@@ -60,33 +60,35 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
     Emits: AssetReleaseRevoked, WaiverChanged. Errors: InvalidInput, InFlightNotOffered, ReleaseNotFound,
     ReleaseNotInState.
     """
-    _check(in_flight, reason)
+    reason = _check(in_flight, reason)
     release = _locked_in(
         ctx, release_id, {ReleaseState.IN_REVIEW, ReleaseState.PUBLISHED, ReleaseState.DEPRECATED}
     )
     reviewed = release.state == ReleaseState.IN_REVIEW
-    release.revoke(at=now(), in_flight=in_flight, reason=reason.strip())
+    release.revoke(at=now(), in_flight=in_flight, reason=reason)
     told = AssetReleaseRevoked(
         release_id=release.id,
         tenant_id=ctx.tenant_id,
         asset=release.asset.name,
         version=release.semver,
         in_flight=in_flight,
-        reason=reason.strip(),
+        reason=reason,
     )
     record(ctx, release, "Revoked", told)
+    end_waivers_of(ctx, "release_id", release.id, reason=f"The release was revoked: {reason}")
     if reviewed:
         cancel_pending(ctx, subject=release.id, cause="SubjectWithdrawn")
-    end_waivers_of(ctx, release_id=release.id, reason=f"The release was revoked: {reason.strip()}")
     audit(ctx, "RevokeRelease", subject=f"release:{release.id}", reason=reason, stream=release.id)
     return str(release.state)
 
 
-def _check(in_flight: str, reason: str) -> None:
-    reasoned(reason, "Taking a release out of use needs a reason.")
+def _check(in_flight: str, reason: str) -> str:
+    """The reason as it is kept."""
+    kept = reasoned(reason, "Taking a release out of use needs a reason.")
     if in_flight not in InFlight.values:
         problem = f"What becomes of runs in flight is one of {', '.join(InFlight.values)}."
         raise InFlightNotOffered(problem, errors=[FieldError("/inFlight", problem)])
+    return kept
 
 
 def _locked_in(ctx: Context, release_id: UUID, states: set[ReleaseState]) -> Release:

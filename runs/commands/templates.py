@@ -32,6 +32,7 @@ def create_run_template(ctx: Context, *, content: Any) -> str:
     `ProjectNotActive`, `UnknownWorkflow`, `ModelProfileNotApproved` (422), `TemplateNameTaken` (409).
     """
     wanted = parse_template(content)
+    _check_that_something_fits(wanted)  # nobody waits for the project's lock meanwhile
     project = lock_active_project(ctx)
     _check(ctx, wanted)
     one_at_a_time("runs.template", ctx.tenant_id, project.id, wanted.name)
@@ -70,15 +71,10 @@ def retire_run_template(ctx: Context, *, template_id: UUID, reason: str) -> None
     row.retire(at=now(), by=ctx.actor.subject, reason=reason)
     record(ctx, row, "RetireRequested", _changed(ctx, row))
     audit(ctx, "RetireRunTemplate", subject=f"run-template:{row.id}", reason=reason, stream=row.id)
-    approvals.end_waivers_of(ctx, template_id=row.id, reason=f"The template was retired: {reason}")
+    approvals.end_waivers_of(ctx, "template_id", row.id, reason=f"The template was retired: {reason}")
 
 
 def _check(ctx: Context, wanted: NewTemplate) -> None:
-    if wanted.input_schema is not None:
-        faults = registry.schema_faults(wanted.input_schema, "/inputSchema")
-        if faults:
-            raise InvalidInput("The schema of the input is not valid.", errors=faults)
-        _check_that_something_fits(wanted.workflow_id, wanted.input_schema)
     known = registry.profiles_of_workflow(wanted.workflow_id)
     allowed = current_policy(ctx).document["modelProfiles"]
     if wanted.model_profile_id not in known or wanted.model_profile_id not in allowed:
@@ -90,19 +86,30 @@ def _check(ctx: Context, wanted: NewTemplate) -> None:
         raise ModelProfileNotApproved(problem, errors=[FieldError("/modelProfileId", problem)])
 
 
-def _check_that_something_fits(workflow_id: str, schema: Mapping[str, Any]) -> None:
+def _check_that_something_fits(wanted: NewTemplate) -> None:
     """No run could begin where no input fits, neither by itself nor with any release that there is."""
-    refused = [("", found)] if (found := registry.contradiction(schema)) else []
-    for release, _ in registry.pinnable(workflow_id) if not refused else ():
-        found = registry.contradiction(registry.workflow(release.id, workflow_id)["inputSchema"], schema)
-        if found is None:
-            return
-        refused.append((f" and the workflow's in {release.asset}@{release.version}", found))
-    if refused:
-        also, found = refused[0]
+    schema = wanted.input_schema
+    if schema is None:
+        return
+    faults = registry.schema_faults(schema, "/inputSchema")
+    if faults:
+        raise InvalidInput("The schema of the input is not valid.", errors=faults)
+    also, found = _excluded(wanted.workflow_id, schema)
+    if found:
         where = f"at {found.place}, " if found.place else ""
         problem = f"No input could ever fit this schema{also}: {where}{found.why}."
         raise InvalidInput(problem, errors=[FieldError("/inputSchema", problem)])
+
+
+def _excluded(workflow_id: str, schema: Mapping[str, Any]) -> tuple[str, registry.Contradiction | None]:
+    """Together with what nothing fits the schema, and why; it may be the newest of all releases."""
+    alone = registry.contradiction(schema)
+    releases = [release for release, _ in registry.pinnable(workflow_id)] if alone is None else []
+    theirs = [[registry.workflow(release.id, workflow_id)["inputSchema"]] for release in releases]
+    together = registry.contradictions(schema, theirs)
+    if not together:
+        return "", alone
+    return f" and the workflow's in {releases[0].asset}@{releases[0].version}", together[0]
 
 
 def _locked(ctx: Context, template_id: UUID) -> RunTemplate:

@@ -18,6 +18,8 @@ from runs.selectors.limits import limit_of
 from runs.states import RUN_ACTIVE, STEP_ACTIVE, AttemptState, StepState
 from usage.selectors import BudgetView, UsageView, budgets, set_aside_for, usage_of_attempts, usage_of_run
 
+MOST_MOMENTS = 60
+"""More than a reviewer reads; the newest stand there."""
 TONES = {
     StepState.SUCCEEDED: "good",
     StepState.FAILED: "bad",
@@ -83,15 +85,21 @@ def _usd(amount: Decimal) -> str:
 
 
 def _moments(run: Run) -> Iterator[Moment]:
-    steps = {step.id: step for step in Step.objects.filter(run_id=run.id).order_by("ordinal")}
-    told = [*_of_steps(run, steps.values()), *_of_questions(run, steps)]
+    rows = Step.objects.filter(run_id=run.id).defer("output").order_by("ordinal")
+    steps = {step.id: step for step in rows}
+    told = sorted([*_of_steps(run, steps.values()), *_of_questions(run, steps)], key=lambda one: one.at)
+    lines = list(_merged(told))
     yield Moment(run.created_at, "The run", "was accepted and pinned")
-    yield from _merged(sorted(told, key=lambda moment: moment.at))
+    if len(lines) > MOST_MOMENTS:
+        earlier = len(lines) - MOST_MOMENTS
+        yield Moment(lines[earlier - 1].at, f"{earlier} things before", "stand on the page of the run")
+    yield from lines[-MOST_MOMENTS:]
 
 
 def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[Moment]:
     tries: dict[UUID, list[Attempt]] = {}
-    for attempt in Attempt.objects.filter(run_id=run.id).order_by("number"):
+    rows = Attempt.objects.filter(run_id=run.id).only("id", "step_id", "number", "state")
+    for attempt in rows.order_by("number"):
         tries.setdefault(attempt.step_id, []).append(attempt)
     cost = usage_of_attempts(run.id)
     for step in steps:

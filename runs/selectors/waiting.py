@@ -110,7 +110,6 @@ _OPEN_OF = """
 SELECT worker_id, count(*) FROM runs_lease
 WHERE worker_id = ANY(%s) AND state IN ('Offered', 'Held') GROUP BY worker_id
 """
-_OPEN = "SELECT count(*) FROM runs_lease WHERE worker_id = %s AND state IN ('Offered', 'Held')"
 
 
 def like(capability: str) -> str:
@@ -201,7 +200,7 @@ def offers_of(worker_id: UUID) -> list[Offer]:
 
 
 def open_leases_of(worker_ids: Collection[UUID]) -> dict[UUID, int]:
-    """The same for several workers; one without any is not in it."""
+    """How many leases each of these has; one without any is not in it."""
     if not worker_ids:
         return {}
     with scanning() as cursor:
@@ -211,6 +210,4 @@ def open_leases_of(worker_ids: Collection[UUID]) -> dict[UUID, int]:
 
 def open_leases(worker_id: UUID) -> int:
     """How many leases a worker has, offered or held, in whichever tenant."""
-    with scanning() as cursor:
-        cursor.execute(_OPEN, [worker_id])
-        return int(cursor.fetchone()[0])
+    return open_leases_of([worker_id]).get(worker_id, 0)

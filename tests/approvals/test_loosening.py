@@ -62,8 +62,12 @@ def test_every_way_to_be_looser_is_told() -> None:
         "sandbox everywhere: allow, before deny."
     ]
     assert loosened(STRICT, changed(rules=[*STRICT["rules"][:1], production]), ["live-eu", "staging"]) == [
-        "external in live-eu: require-approval, before deny."
+        "external in live-eu, any other live-*: require-approval, before deny."
     ]
+    of_one = {"actionClass": "external", "environment": "live-eu", "effect": "deny"}
+    assert loosened(STRICT, changed(rules=[STRICT["rules"][0], of_one, production]), ["live-eu"]) == [
+        "external in any other live-*: require-approval, before deny."
+    ], "That the one there is stays closed says nothing about the next"
     assert loosened(STRICT, changed(rules=[*STRICT["rules"][:1], production]), ["staging"]) == [
         "external in live-*: require-approval, before deny."
     ]

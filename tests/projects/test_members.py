@@ -366,3 +366,14 @@ def test_a_session_finds_its_places_across_tenants(w):
 def _membership(w, subject):
     with reading(w.system()):
         return Membership.objects.get(subject=subject, state="Active").id
+
+
+def test_a_person_is_found_once_in_a_project_or_in_any_of_the_tenant(w):
+    with reading(w.system()):
+        here = [one.subject for one in selectors.people_like(w.project, "reviewer")]
+        anywhere = [one.subject for one in selectors.people_like(None, "reviewer")]
+        elsewhere = [one.subject for one in selectors.people_like(uuid4(), "reviewer")]
+    assert w.reviewer.actor.subject in here
+    assert anywhere == here
+    assert len(set(here)) == len(here)
+    assert w.reviewer.actor.subject not in elsewhere

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry.contradictions import contradiction
+from registry.contradictions import contradiction, contradictions
 from registry.input_schemas import input_faults
 
 A = {
@@ -30,10 +30,22 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
         "/b",
     ),
 }
+LONG: dict[str, Any] = {"anyOf": [{"anyOf": [{"type": "null"}] * 300}] * 300 + [{"type": "string"}]}
 POSSIBLE: dict[str, dict[str, Any]] = {
     "the same": A,
     "a member that may be absent": {"properties": {"b": False, "c": {"type": "null", "const": 1}}},
     "one way of a choice": {"anyOf": [{"required": ["b"]}, {"required": ["a"]}]},
+    "what a choice evaluates": {
+        "properties": {"a": {"const": "x"}},
+        "anyOf": [{"properties": {"a": {"const": "x"}}}],
+        "unevaluatedProperties": False,
+    },
+    "what only a way of a choice names": {
+        "const": {"a": "x"},
+        "anyOf": [{"properties": {"a": {"type": "string"}}}],
+        "unevaluatedProperties": False,
+    },
+    "a value that takes too long to judge": {"const": {"a": "x"}, "properties": {"a": LONG}},
     "a loop": {"$ref": "#"},
     "a member like itself": {"required": ["a"], "properties": {"a": {"$ref": "#/properties/a"}}},
     "integers among numbers": {"properties": {"b": {"type": "number", "allOf": [{"type": "integer"}]}}},
@@ -53,6 +65,18 @@ def test_finds_what_nothing_fits_and_where(name: str) -> None:
 @pytest.mark.parametrize("name", POSSIBLE)
 def test_leaves_alone_what_something_might_fit(name: str) -> None:
     assert contradiction(A, {"type": "object", **POSSIBLE[name]}) is None
+
+
+def test_many_releases_are_looked_at_within_one_budget() -> None:
+    """Each value of a list is judged by each schema: alone that is a lot, with twenty releases too much."""
+    values = {
+        "type": "object",
+        "properties": {"a": {"enum": [str(n) for n in range(300)]}},
+        "required": ["a"],
+    }
+    release = {"type": "object", "properties": {"a": {"anyOf": [{"type": "null"}] * 60}}, "required": ["a"]}
+    assert len(contradictions(values, [[release]])) == 1
+    assert contradictions(values, [[release]] * 20) == [], "It is not known, so it is not refused"
 
 
 _values = st.one_of(st.none(), st.booleans(), st.integers(-2, 3), st.sampled_from(["", "x", "yy"]))

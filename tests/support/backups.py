@@ -42,3 +42,10 @@ def put_back(rows: Rows) -> None:
             )
             for (name,) in triggers:
                 db.execute(f'ALTER TABLE "{table}" ENABLE ALWAYS TRIGGER "{name}"')
+
+
+def lose_events() -> None:
+    """Every event, as if its time to be kept were over."""
+    with psycopg.connect(admin_url()) as db:
+        db.execute("SET session_replication_role = replica")
+        db.execute("TRUNCATE factory_outboxevent CASCADE")

@@ -90,7 +90,8 @@ def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: st
         released_usd=max(reservation.total - spent - held, ZERO),
         held_usd=held,
     )
-    record(ctx, reservation, ending.cause, event, detail={"because": because} if because else {})
+    figures = {"committedUsd": spent, "heldUsd": held}  # the journal outlives its events
+    record(ctx, reservation, ending.cause, event, detail=figures | ({"because": because} if because else {}))
     posting = Posting(uuid7(), ending.movement, at, reservation.id)
     deltas = {
         Account.COMMITTED: -reservation.total,
