@@ -49,3 +49,14 @@ def require_sight(ctx: Context) -> None:
         require_over_money(ctx, whole_tenant=True)
     elif ctx.actor.kind != "system" and not (ctx.actor.roles or ctx.actor.grants):
         raise NotOverMoney("The caller has no role in this project.")
+
+
+def sees_money(ctx: Context) -> bool:
+    """The question of `require_sight` for a page of the console, whose person's roles and grants are those
+    of the place that it is read in: it asks no table."""
+    actor = ctx.actor
+    if actor.kind == "system":
+        return True
+    if ctx.project_id is None:
+        return _FINANCE in actor.grants or bool(actor.roles & _ADMINS)
+    return bool(actor.roles or actor.grants)

@@ -8,14 +8,26 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Case, CharField, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    Exists,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+    When,
+)
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Concat, TruncDate
 
 from factory import clock
 from factory.tenancy import active
 from projects.selectors import paused
-from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
+from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, ReservationHold, UsageRecord
 from usage.money import ZERO
 from usage.periods import month_of
 from usage.states import FUNDED, Account, ReceiptKind, ReservationState, UsageState
@@ -249,6 +261,15 @@ def reservations(project_id: UUID | None) -> QuerySet[Reservation]:
     """The reservations of a project, or of the whole tenant."""
     rows: QuerySet[Reservation] = Reservation.objects.all()
     return rows if project_id is None else rows.filter(project_id=project_id)
+
+
+def open_reservations(budget: Budget, project_id: UUID | None) -> QuerySet[Reservation]:
+    """The reservations of a project, or of all, that hold money of a budget now, newest first: of the few
+    that are open at all."""
+    holds = ReservationHold.objects.filter(reservation=OuterRef("pk"), budget=budget)
+    rows = reservations(project_id).filter(Exists(holds), state=ReservationState.RESERVED)
+    found: QuerySet[Reservation] = rows.select_related("project").order_by("-created_at", "-id")
+    return found
 
 
 def pricing_revisions() -> QuerySet[PricingRevision]:

@@ -2,12 +2,13 @@
 
 import json
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+CENT = Decimal("0.01")
 TONES = {
     "good": {
         "Completed",
@@ -170,6 +171,6 @@ def usd(amount: Decimal | None) -> str:
 
 
 def number(amount: Decimal) -> str:
-    """The same without its currency, for a column that names it."""
-    places = 2 if amount == 0 or abs(amount) >= Decimal("0.01") else 6
-    return f"{amount:.{places}f}"
+    """The same without its currency, for a column that names it; half a cent is a cent, as in the ledger."""
+    fine = amount == 0 or abs(amount) >= CENT
+    return f"{amount.quantize(CENT if fine else CENT / 10_000, ROUND_HALF_UP):f}"

@@ -1,5 +1,8 @@
 """A house in which everything has happened once: what the pages of the console are looked at with."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from uuid import UUID
 
 from projects.commands import revoke_token
@@ -9,13 +12,16 @@ from runs.commands import cancel_run, start_run
 from tests.support.acts import deliver, deprecate, newer
 from tests.support.delegations import lend
 from tests.support.proposals import change
-from tests.support.running import DIFF, Hand, House, costing, effect, receipt, said
+from tests.support.running import DIFF, Hand, House, costing, effect, receipt, said, thinking
 from tests.support.waivers import ask_waiver, run_from, template, waiver
+from usage.commands import change_budget_amount, create_budget
+from usage.periods import month_of, next_month
 
 
 def furnished(tenant_id: str) -> House:
     """Runs, approvals, releases, money and members in each of their states, all by commands."""
     house = House(tenant_id)
+    _funded(house)
     worker = house.hand("a-worker-with-a-long-name-in-eu-central-1", slots=12)
     house.hand("spare", slots=1)
     _through(house, worker)
@@ -27,11 +33,22 @@ def furnished(tenant_id: str) -> House:
     return house
 
 
+def _funded(house: House) -> None:
+    """Next month's money, and a tight budget of the whole tenant that was raised once."""
+    month = month_of(datetime.now(UTC))
+    create_budget(house.system, project_id=house.world.project, month=next_month(month), amount=Decimal(800))
+    made = create_budget(house.system, project_id=None, month=month, amount=Decimal(40))
+    admin = house.world.tenant_admin
+    change_budget_amount(
+        replace(admin, project_id=None), budget_id=UUID(made), amount=Decimal("85.5"), version=1
+    )
+
+
 def _through(house: House, worker: Hand) -> None:
     """A run that is through, one that failed, one cancelled, one being cancelled, one nobody is sure of."""
     house.run("single")
     work = worker.take()
-    calls = [receipt(), receipt(name="never-heard-of"), costing("1.25")]
+    calls = [receipt(), receipt(name="never-heard-of"), costing("1.25"), thinking("0.048750")]
     worker.report(work, output={"found": 1}, receipts=calls)
     house.run("stubborn")
     worker.fail(worker.take(), "permanent")

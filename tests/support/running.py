@@ -187,6 +187,13 @@ def costing(amount: str) -> dict[str, Any]:
     return receipt(cost={"amount": amount, "currency": "USD"}, quantities=None)
 
 
+def thinking(amount: str, name: str = "big-1", **changes: Any) -> dict[str, Any]:
+    """A call of a model, with its tokens and the price that the gateway named."""
+    usual: dict[str, Any] = {"kind": "model", "provider": "gateway.example", "name": name}
+    usual |= {"quantities": {"inputTokens": 12_400, "outputTokens": 850}}
+    return receipt(**usual | {"cost": {"amount": amount, "currency": "USD"}} | changes)
+
+
 def effect(approval_id: UUID | None, proposal: Any = DIFF, **details: Any) -> dict[str, Any]:
     return receipt(
         kind="effect",

@@ -1,7 +1,7 @@
 """What of the money stands on the first page: what is left, and whether it is spent at an even pace."""
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.urls import reverse
@@ -9,14 +9,20 @@ from django.urls import reverse
 from factory import clock
 from factory.admin.charts import Plot, pace
 from factory.admin.first import Card, Chart, Figure, Item, Look, Table, card, chart, figure
-from factory.admin.show import usd
+from factory.admin.show import seen, usd
 from factory.context import Context
 from factory.identity.permissions import may
 from usage.models import Budget
 from usage.money import ZERO
+from usage.permissions import sees_money
 from usage.selectors import budgets_now, spent_so_far
 
 TIGHT = Decimal("0.95")
+
+
+def reads_budgets(ctx: Context) -> bool:
+    """Whether somebody sees the money of the place at all."""
+    return may(ctx, "ListBudgets") and sees_money(ctx)
 
 
 def _of_the_place(ctx: Context) -> Budget | None:
@@ -28,13 +34,13 @@ def _of_the_place(ctx: Context) -> Budget | None:
 
 
 def _name(row: Budget) -> str:
-    return row.project.name if row.project else "the whole tenant"
+    return seen(row.project.name) if row.project else "the whole tenant"
 
 
 @figure(40)
 def money_left(look: Look) -> Figure | None:
     """What can still be reserved this month."""
-    if not may(look.ctx, "ListBudgets"):
+    if not reads_budgets(look.ctx):
         return None
     row = look.once(_of_the_place)
     if row is None:
@@ -58,23 +64,31 @@ def money_left(look: Look) -> Figure | None:
 @chart(40)
 def spend_against_budget(look: Look) -> Chart | None:
     """What was spent each day of the month, against the budget."""
-    if not may(look.ctx, "ListBudgets"):
+    if not reads_budgets(look.ctx):
         return None
-    today = look.at.date()
     row = look.once(_of_the_place)
-    sums = spent_so_far(row.id, row.period_start, today) if row else []
-    spent = bool(sums and sums[-1][1])
-    empty = (
-        "Nothing was spent yet. What runs cost is booked when they end, and stands here day by day."
-        if row
-        else "No budget of this place covers the month. Once there is one, each day shows what was spent of "
-        "it, beside the pace that would use it evenly."
-    )
+    if row is not None:
+        return spend_of(row, look.at)
     return Chart(
         key="spend",
-        title=f"Spend against budget, {today:%B}",
-        finding=_found(row, look) if row and spent else "",
-        plot=_plot(row, sums, look) if row and spent else None,
+        title=f"Spend against budget, {look.at:%B}",
+        finding="",
+        empty="No budget of this place covers the month. Once there is one, each day shows what was spent of "
+        "it, beside the pace that would use it evenly.",
+        follows_span=False,
+    )
+
+
+def spend_of(row: Budget, at: datetime) -> Chart:
+    """The same for one budget, as of a moment: of a month that is over, all of it."""
+    last = min(at.date(), row.period_end - timedelta(days=1))
+    sums = spent_so_far(row.id, row.period_start, last)
+    spent = bool(sums and sums[-1][1])
+    return Chart(
+        key="spend",
+        title=f"Spend against budget, {row.period_start:%B}",
+        finding=_found(row, at) if spent else "",
+        plot=_plot(row, sums, at) if spent else None,
         legend=(("busy", "spent so far"), ("quote", "even pace (dashed)"), ("limit", "budget")),
         table=Table(
             ("Day", "Spent on it, USD", "Spent so far, USD"),
@@ -84,32 +98,34 @@ def spend_against_budget(look: Look) -> Chart | None:
                 if so_far != before
             ),
         ),
-        empty=empty,
+        empty="Nothing was spent yet. What runs cost is booked when they end, and stands here day by day.",
         follows_span=False,
     )
 
 
-def _elapsed(row: Budget, look: Look) -> tuple[int, float]:
+def _elapsed(row: Budget, at: datetime) -> tuple[int, float]:
     """The days of the budget's month, and how many of them have passed."""
     days = (row.period_end - row.period_start).days
-    passed = (look.at.date() - row.period_start).days
-    return days, passed + (look.at.hour * 60 + look.at.minute) / 1440
+    passed = (at.date() - row.period_start).days + (at.hour * 60 + at.minute) / 1440
+    return days, min(max(passed, 0.0), float(days))
 
 
-def _found(row: Budget, look: Look) -> str:
-    days, now = _elapsed(row, look)
+def _found(row: Budget, at: datetime) -> str:
+    days, now = _elapsed(row, at)
     even = row.amount * Decimal(now / days)
     apart = row.spent - even
     told = (
         f"{usd(row.spent)} spent, {usd(row.committed)} reserved, {usd(row.available)} free for {_name(row)}."
     )
+    if now >= days:
+        return told
     if abs(apart) * 100 < row.amount:
         return f"{told} That is about the even pace."
     return f"{told} {usd(abs(apart))} {'above' if apart > 0 else 'below'} the even pace."
 
 
-def _plot(row: Budget, sums: Sequence[tuple[date, Decimal]], look: Look) -> Plot:
-    days, now = _elapsed(row, look)
+def _plot(row: Budget, sums: Sequence[tuple[date, Decimal]], at: datetime) -> Plot:
+    days, now = _elapsed(row, at)
     marks = [(day, f"{day} {row.period_start:%b}") for day in (1, 8, 15, 22) if day <= days]
     return pace([0.0, *(float(total) for _, total in sums)], days, now, float(row.amount), marks)
 
@@ -117,7 +133,7 @@ def _plot(row: Budget, sums: Sequence[tuple[date, Decimal]], look: Look) -> Plot
 @card(50)
 def budgets_of_the_month(ctx: Context) -> Card | None:
     """How much of this month's money is in use, where it is divided among several budgets."""
-    if not may(ctx, "ListBudgets"):
+    if not reads_budgets(ctx):
         return None
     rows = list(budgets_now(ctx.project_id, clock.now().date())[:12])
     if len(rows) < 2:
@@ -126,7 +142,7 @@ def budgets_of_the_month(ctx: Context) -> Card | None:
         title="Budgets of this month",
         items=tuple(
             Item(
-                title=f"{row.project.name if row.project else 'Whole tenant'}: {usd(row.available)} left",
+                title=f"{_name(row)}: {usd(row.available)} left",
                 url=reverse("admin:usage_budget_change", args=[row.id]),
                 note=f"of {usd(row.amount)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"
                 + (f", {usd(row.held)} held for usage of unknown cost" if row.held > ZERO else ""),

@@ -1,4 +1,4 @@
-"""Pages of money: budgets with their ledgers, reservations, usage and prices."""
+"""Lists of money: movements, reservations, usage and prices."""
 
 import json
 from typing import Any
@@ -6,98 +6,21 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
 from factory.admin.lists.filters import one_of
 from factory.admin.scope import context_of
 from factory.admin.show import seen, short, usd, when
 from factory.admin.site import site
-from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, UsageRecord
+from usage.admin.base import MoneyAdmin, run_link
+from usage.models import LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.selectors import visible_budgets
 from usage.states import Account, Movement, ReceiptKind, ReservationState, UsageState
 
 
-def run_link(run_id: Any) -> SafeString:
-    return format_html(
-        '<a class="fc-link" href="{}">{}</a>', f"/admin/runs/run/{run_id}/change/", short(run_id)
-    )
-
-
-@admin.register(Budget, site=site)
-class BudgetAdmin(HouseAdmin[Budget]):
-    """Money for a calendar month. What is reserved, spent and held is the sum of the ledger, always."""
-
-    view_operation = "ListBudgets"
-    nothing_yet = "No budget, so no run can start. Who has the grant finance makes one over the API."
-    order_words = ("Latest month first", "Earliest month first")
-    search_fields = ("project__name", "created_by")
-    search_help_text = "Words of a project's name, or who made it"
-    list_display = ("month", "scope", "total", "bar", "reserved", "used", "open_hold", "left", "entries_link")
-    list_select_related = ("project",)
-    ordering = ("-period_start", "-id")
-    fields = ("month", "scope", "total", "bar", "reserved", "used", "open_hold", "left", "created_by")
-    readonly_fields = fields
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return visible_budgets(context_of(request).project_id).select_related("project")
-
-    @admin.display(description="month")
-    def month(self, row: Budget) -> str:
-        return f"{row.period_start:%B %Y}"
-
-    @admin.display(description="of")
-    def scope(self, row: Budget) -> str:
-        return row.project.name if row.project else "whole tenant"
-
-    @admin.display(description="amount")
-    def total(self, row: Budget) -> str:
-        return usd(row.amount)
-
-    @admin.display(description="reserved")
-    def reserved(self, row: Budget) -> str:
-        return usd(row.committed)
-
-    @admin.display(description="spent")
-    def used(self, row: Budget) -> str:
-        return usd(row.spent)
-
-    @admin.display(description="held")
-    def open_hold(self, row: Budget) -> str:
-        return usd(row.held)
-
-    @admin.display(description="left")
-    def left(self, row: Budget) -> str:
-        return usd(row.available)
-
-    @admin.display(description="in use")
-    def bar(self, row: Budget) -> SafeString:
-        percent = _percent(row)
-        kind = "bad" if percent >= 95 else "wait" if percent >= 75 else ""
-        return format_html(
-            '<div class="fc-bar {}" role="img" aria-label="{} percent in use">'
-            '<span style="width:{}%"></span></div>{} %',
-            kind, percent, percent, percent,
-        )  # fmt: skip
-
-    @admin.display(description="ledger")
-    def entries_link(self, row: Budget) -> SafeString:
-        url = reverse("admin:usage_ledgerentry_changelist")
-        return format_html(
-            '<a class="fc-link" href="{}?budget__id__exact={}">{} entries</a>', url, row.id, row.entries
-        )
-
-
-def _percent(row: Budget) -> int:
-    if not row.amount:
-        return 0
-    return min(100, round(100 * (row.amount - row.available) / row.amount))
-
-
 @admin.register(LedgerEntry, site=site)
-class LedgerAdmin(HouseAdmin[LedgerEntry]):
+class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     """Every movement of money. The entries of one transaction add up to zero."""
 
     view_operation = "ReadLedger"
@@ -141,7 +64,7 @@ class LedgerAdmin(HouseAdmin[LedgerEntry]):
 
 
 @admin.register(Reservation, site=site)
-class ReservationAdmin(HouseAdmin[Reservation]):
+class ReservationAdmin(MoneyAdmin[Reservation]):
     """What runs hold of the budgets: reserved before dispatch, settled at their end."""
 
     view_operation = "ListReservations"
@@ -172,7 +95,7 @@ class ReservationAdmin(HouseAdmin[Reservation]):
 
 
 @admin.register(UsageRecord, site=site)
-class UsageAdmin(HouseAdmin[UsageRecord]):
+class UsageAdmin(MoneyAdmin[UsageRecord]):
     """What was used, by receipt. What nobody could price is not known, and never counted as nothing."""
 
     view_operation = "ReadUsage"
@@ -215,7 +138,7 @@ class UsageAdmin(HouseAdmin[UsageRecord]):
 
 
 @admin.register(PricingRevision, site=site)
-class PricingAdmin(HouseAdmin[PricingRevision]):
+class PricingAdmin(MoneyAdmin[PricingRevision]):
     """What units cost, from when. A revision never changes; a call is priced by the one in force then."""
 
     view_operation = "ListPricingRevisions"

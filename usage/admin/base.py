@@ -1,0 +1,30 @@
+"""What every page of money has: who sees it, and how it speaks of runs."""
+
+from typing import Any, TypeVar
+
+from django.db import models
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from factory.admin.base import HouseAdmin
+from factory.admin.show import short
+from usage.permissions import sees_money
+
+M = TypeVar("M", bound=models.Model)
+
+
+class MoneyAdmin(HouseAdmin[M]):
+    """Figures of a project are for everybody in it; those of the whole tenant for who decides over them."""
+
+    def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return super().has_view_permission(request, obj) and sees_money(request.context)  # type: ignore[attr-defined]
+
+
+def run_url(run_id: Any) -> str:
+    """The page of a run, which stands in an app above this one."""
+    return f"/admin/runs/run/{run_id}/change/"
+
+
+def run_link(run_id: Any) -> SafeString:
+    return format_html('<a class="fc-link" href="{}">{}</a>', run_url(run_id), short(run_id))

@@ -1,0 +1,190 @@
+"""The pages of budgets: how much of the month's money is in use, by what, and what happens at its end."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+
+from approvals.selectors import asks_at_the_limit, policy_revisions, policy_view, spend_threshold
+from factory import clock
+from factory.admin.base import OwnPageAdmin
+from factory.admin.scope import context_of
+from factory.admin.show import seen, usd
+from factory.admin.site import site
+from factory.identity.permissions import may
+from usage.admin.bars import bar, bar_in_words, ends_at, in_words, shares, time_in_words, tone_of
+from usage.admin.base import MoneyAdmin
+from usage.admin.cards import spend_of
+from usage.admin.movements import movements
+from usage.models import Budget, Reservation
+from usage.selectors import in_scope, open_reservations, visible_budgets
+
+SHOWN = 20
+BEFORE = "before"
+
+
+@admin.register(Budget, site=site)
+class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
+    """Money for a calendar month: what runs have spent and reserved of it, and what is left for others."""
+
+    view_operation = "ListBudgets"
+    nothing_yet = "No budget, so no run can start. Who has the grant finance makes one over the API."
+    order_words = ("Latest month first", "Earliest month first")
+    search_fields = ("project__name", "created_by")
+    search_help_text = "Words of a project's name, or who made it"
+    list_display = ("month", "scope", "in_use", "left", "total", "used", "reserved", "open_hold", "ends")
+    list_select_related = ("project",)
+    ordering = ("-period_start", "-id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return visible_budgets(context_of(request).project_id).select_related("project")
+
+    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
+        return self.in_scope(request, lambda: self._page(request, key))
+
+    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Budget of {row.period_start:%B %Y}",
+            "opts": None,
+            **budget_page(request, row),
+        }
+        return TemplateResponse(request, "usage/budget.html", context)
+
+    @admin.display(description="month")
+    def month(self, row: Budget) -> str:
+        return f"{row.period_start:%B %Y}"
+
+    @admin.display(description="of")
+    def scope(self, row: Budget) -> str:
+        return of_what(row)
+
+    @admin.display(description="in use")
+    def in_use(self, row: Budget) -> SafeString:
+        return bar_in_words(row)
+
+    @admin.display(description="left")
+    def left(self, row: Budget) -> str:
+        return usd(row.available)
+
+    @admin.display(description="of the amount")
+    def total(self, row: Budget) -> str:
+        return usd(row.amount)
+
+    @admin.display(description="spent")
+    def used(self, row: Budget) -> str:
+        return usd(row.spent)
+
+    @admin.display(description="reserved")
+    def reserved(self, row: Budget) -> str:
+        return usd(row.committed)
+
+    @admin.display(description="held")
+    def open_hold(self, row: Budget) -> str:
+        return usd(row.held)
+
+    @admin.display(description="month ends")
+    def ends(self, row: Budget) -> str:
+        return time_in_words(row, clock.now())
+
+
+def of_what(row: Budget) -> str:
+    """Whose money it is."""
+    return seen(row.project.name) if row.project else "the whole tenant"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An open reservation, and what happens to it next."""
+
+    row: Reservation
+    then: str
+
+
+def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
+    """The values of a budget's page, each by an index, however many runs have drawn on it."""
+    ctx, at = context_of(request), clock.now()
+    found = list(open_reservations(row, ctx.project_id)[: SHOWN + 1])
+    read = may(ctx, "ReadLedger")
+    asked = request.GET.get(BEFORE, "")
+    before = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 18 else None
+    ledger = reverse("admin:usage_ledgerentry_changelist")
+    return {
+        "budget": row,
+        "whose": of_what(row),
+        "sentence": sentence(row, at),
+        "tone": tone_of(row),
+        "bar": bar(row),
+        "shares": shares(row),
+        "ends": ends_at(row),
+        "rules": rules(row, at),
+        "spend": spend_of(row, at),
+        "waiting": [Waiting(each, _then(each)) for each in found[:SHOWN]],
+        "more_waiting": len(found) > SHOWN,
+        "wide": row.project_id is None and ctx.project_id is None,
+        "partly": row.project_id is None and ctx.project_id is not None,
+        "ledger": movements(row, ctx.project_id, before) if read else None,
+        "later": before is not None,
+        "ledger_url": f"{ledger}?budget__id__exact={row.id}",
+    }
+
+
+def sentence(row: Budget, at: datetime) -> str:
+    """How it stands, in one line."""
+    left = f"{usd(max(row.available, Decimal(0)))} of {usd(row.amount)} are left"
+    return f"{capfirst(in_words(row))}: {left}. The month {time_in_words(row, at)}."
+
+
+def _then(row: Reservation) -> str:
+    if row.due_at is not None:
+        return "free again if no worker takes the run by then"
+    return "settled when the run ends"
+
+
+def rules(row: Budget, at: datetime) -> list[str]:
+    """What happens at its limits, in sentences: of the amount, of the policy, and of the month."""
+    every = "every project of the tenant" if row.project is None else "this project"
+    told = [
+        f"Each run of {every} reserves here, before it starts, what it may cost at most. One that asks for "
+        "more than is left fails at once, of the class budget; runs that have begun keep what they have.",
+    ]
+    published = policy_revisions().first()
+    policy = policy_view(published) if published else None
+    threshold = spend_threshold(policy) if policy else None
+    if policy and threshold is not None:
+        told.append(
+            f"A run that asks for more than {usd(threshold)} waits for a person's decision before anything "
+            f"is reserved (policy {policy.revision})."
+        )
+    if policy:
+        what = "asks a person for more" if asks_at_the_limit(policy) else "fails"
+        told.append(f"A run that has used all that was reserved for it {what}.")
+    return [*told, _after(row, at)]
+
+
+def _after(row: Budget, at: datetime) -> str:
+    """What the end of the month does, and whether the next one is provided for."""
+    ends = f"{row.period_end:%d %b %Y}"
+    if at >= ends_at(row):
+        return f"Since {ends}, 00:00 UTC, nothing new is reserved here. What comes late is still booked here."
+    whole = f"On {ends}, 00:00 UTC, the month ends. What is left is not carried over."
+    if row.project_id is None:
+        following = Budget.objects.filter(project=None, period_start=row.period_end).exists()
+    else:
+        following = in_scope(row.project_id, row.period_end).exists()
+    if following:
+        return f"{whole} A budget for the month after it is there."
+    return f"{whole} No budget covers the month after it yet: without one, no run starts."
