@@ -271,15 +271,17 @@ class FirstPage:
     now: datetime
 
 
-def first_page(request: HttpRequest, ctx: Context, where: str, since: Span) -> FirstPage:
-    """The first page for this person, read in one transaction."""
+def first_page(
+    request: HttpRequest, ctx: Context, where: str, since: Span, *, drawn: bool = True
+) -> FirstPage:
+    """The first page for this person, read in one transaction; without the charts if it is not `drawn`."""
     with reading(ctx):
         at = clock.now()
         look = Look(ctx, at, counts_of(request), window(since, at))
         kinds = _filled(fill(look) for _, fill in _needs)
         figures = _filled(fill(look) for _, fill in _figures)
         cards = _filled(fill(ctx) for _, fill in _cards)
-        charts = _filled(fill(look) for _, fill in _charts)
+        charts = _filled(fill(look) for _, fill in _charts) if drawn else []
     items = sorted((item for kind in kinds for item in kind.items), key=_urgency)
     total = sum(kind.count for kind in kinds)
     return FirstPage(

@@ -74,7 +74,10 @@ class HouseSite(UnfoldAdminSite):
         if ctx is not None:
             place = request.place  # type: ignore[attr-defined]  # set by ConsoleScope, with the context
             since: Literal["hours", "days"] = "days" if request.GET.get("span") == "days" else "hours"
-            more["first"] = first_page(request, ctx, place.project_name or place.tenant_name, since)
+            drawn = request.GET.get("part") != "now"  # an open page asks again for all but the charts
+            more["first"] = first_page(
+                request, ctx, place.project_name or place.tenant_name, since, drawn=drawn
+            )
         return super().index(request, more | (extra_context or {}))
 
 

@@ -50,6 +50,8 @@ def at_every_width(visitor: Visitor) -> None:
 def test_an_operator_goes_from_the_first_page_to_what_is_uncertain_and_settles_it(
     house: House, doubtful: UUID, visit: Visit
 ) -> None:
+    left_open = visit().sign_in(house.world.operator)
+    left_open.reads("One thing needs you in The main project")
     operator = visit().sign_in(house.world.operator)
     operator.reads("One thing needs you in The main project")
     expect(operator.part(".fc-needs li").first).to_contain_text("Uncertain")
@@ -74,6 +76,10 @@ def test_an_operator_goes_from_the_first_page_to_what_is_uncertain_and_settles_i
     operator.open("/admin/")
     operator.reads("Nothing needs you in The main project")
     operator.reads("No attempt is uncertain")
+    left_open.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(left_open.part(".fc-first h1")).to_contain_text("Nothing needs you in The main project")
+    expect(left_open.page).to_have_title(re.compile("^Nothing needs you"))
+    assert left_open.part(".fc-charts").count() == 1, "The charts stay as they are"
 
 
 def test_finance_reads_the_money_and_the_charts_without_scripts(

@@ -6,8 +6,8 @@ document.addEventListener("change", (event) => {
 
 // Live parts: the same page, or the lighter one that `data-live-from` names, is read again, and what
 // changed is put in place, by the part's name if it has one. Forms stand outside of them, so that nobody
-// loses a word.
-const LIVE_EVERY_MS = 3000;
+// loses a word. A page that is dear to make says with `data-live-every` how many milliseconds to wait.
+const LIVE_EVERY_MS = Number(document.querySelector("[data-live-every]")?.dataset.liveEvery ?? 3000);
 
 function renewedPart(fresh, part, index) {
   const name = part.dataset.live;
@@ -22,6 +22,7 @@ async function refreshLiveParts() {
   if (!answer.ok || answer.redirected) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (!fresh.querySelector("[data-live]")) return source === location.href ? location.reload() : undefined;
+  if (fresh.title) document.title = fresh.title;
   parts.forEach((part, index) => {
     const next = renewedPart(fresh, part, index);
     if (!next || next.innerHTML === part.innerHTML || part.contains(document.activeElement)) return;
@@ -32,6 +33,7 @@ async function refreshLiveParts() {
 }
 
 setInterval(() => refreshLiveParts().catch(() => {}), LIVE_EVERY_MS);
+document.addEventListener("visibilitychange", () => refreshLiveParts().catch(() => {}));
 
 // The search: Ctrl-K anywhere ("/" is in shortcuts.js). Where its field is hidden, its page has one.
 document.addEventListener("keydown", (event) => {
