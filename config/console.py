@@ -100,6 +100,7 @@ NAVIGATION = [
     ),
     _group(
         "Assets",
+        _entry("Assets", "category", "registry_asset_changelist"),
         _entry("Releases", "deployed_code", "registry_release_changelist"),
         _entry("Aliases", "sell", "registry_alias_changelist"),
         _entry("Evaluations", "fact_check", "registry_evaluationrecord_changelist"),

@@ -1,6 +1,6 @@
 """Reads. To the other apps they hand frozen views, never rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -158,6 +158,22 @@ def pinnable(workflow_id: str) -> list[tuple[ReleaseView, tuple[str, ...]]]:
 def known_workflows() -> list[str]:
     """The names of the tenant's workflows, in order."""
     return list(AssetWorkflow.objects.order_by("workflow_id").values_list("workflow_id", flat=True)[:500])
+
+
+def workflows_of(release_id: UUID) -> list[str]:
+    """The names of the workflows that a release holds; none of one whose commit is not read yet."""
+    held = Release.objects.filter(pk=release_id).values("closure_id")
+    rows = ClosureEntry.objects.filter(closure_id__in=held, kind="workflow")
+    return list(rows.order_by("item_id").values_list("item_id", flat=True))
+
+
+def workflows_left(release_id: UUID, without: Collection[UUID]) -> frozenset[str]:
+    """The workflows that some other Published release of the same asset holds, those in `without` aside."""
+    asset = Release.objects.filter(pk=release_id).values("asset_id")
+    others = Release.objects.filter(asset_id__in=asset, state=ReleaseState.PUBLISHED)
+    others = others.exclude(pk=release_id).exclude(pk__in=list(without))
+    rows = ClosureEntry.objects.filter(closure_id__in=others.values("closure_id"), kind="workflow")
+    return frozenset(rows.values_list("item_id", flat=True).distinct())
 
 
 def profiles_of_workflow(workflow_id: str) -> frozenset[str]:

@@ -68,6 +68,14 @@ def waivers(ctx: Context) -> QuerySet[Waiver]:
     return rows if ctx.actor.kind == "system" or ctx.channel in ("admin", "cli") else rows.none()
 
 
+def open_waivers_of_release(release_id: UUID) -> QuerySet[Waiver]:
+    """The waivers for a release that its end would end, in whatever project; for a bounded look."""
+    rows: QuerySet[Waiver] = Waiver.objects.filter(
+        release_id=release_id, state__in=[WaiverState.REQUESTED, WaiverState.ACTIVE]
+    )
+    return rows.order_by("-requested_at", "-id")
+
+
 def waiver_view(ctx: Context, waiver_id: UUID) -> WaiverView:
     """One waiver with its uses counted. Raises `WaiverNotFound`."""
     row = with_uses(waivers(ctx)).filter(pk=waiver_id).first()

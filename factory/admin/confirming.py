@@ -1,6 +1,6 @@
 """A page before an act: what it will and will not do, why it is done, and one button that says it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +34,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is about to be done, in words."""
+    """What is about to be done, in words; `template` for a page that says `more` about it."""
 
     title: str
     lead: str
@@ -46,6 +46,8 @@ class Question:
     reason: str = "Reason"
     danger: bool = True
     hidden: Sequence[tuple[str, str]] = field(default=())
+    template: str = "factory/confirm.html"
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 def ask(
@@ -58,9 +60,10 @@ def ask(
         "question": question,
         "refusal": refusal,
         "sent": request.POST if refusal else {},
+        **question.more,
     }
     status = refusal.http_status if refusal else 200
-    return TemplateResponse(request, "factory/confirm.html", context, status=status)
+    return TemplateResponse(request, question.template, context, status=status)
 
 
 def act_on(

@@ -1,5 +1,5 @@
-"""Pages of releases, and what the search finds of them."""
+"""Pages of assets and their releases, and what the search finds of them."""
 
-from registry.admin import finding, pages
+from registry.admin import assets, finding, pages, releases
 
-__all__ = ["finding", "pages"]
+__all__ = ["assets", "finding", "pages", "releases"]

@@ -1,5 +1,5 @@
 """Pages of runs and their templates, of what needs an Operator, and of the workers."""
 
-from runs.admin import cards, charts, finding, leases, lists, run, templates, workers
+from runs.admin import cards, charts, finding, leases, lists, run, templates, touched, workers
 
-__all__ = ["cards", "charts", "finding", "leases", "lists", "run", "templates", "workers"]
+__all__ = ["cards", "charts", "finding", "leases", "lists", "run", "templates", "touched", "workers"]

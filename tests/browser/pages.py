@@ -38,7 +38,7 @@ STATES = {"approvals.approvalrequest": tuple(ApprovalState)}
 """Kinds whose pages differ so much by state that one of each is looked at."""
 
 
-ACTED_ON = {"runs.run": "Completed"}
+ACTED_ON = {"runs.run": "Completed", "registry.release": "Published"}
 """Kinds of which not every row has these acts: in which state one does."""
 
 

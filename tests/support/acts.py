@@ -19,9 +19,10 @@ def newer(house: House, version: str = "1.1.0", **changes: Any) -> UUID:
     return house.publish(MANIFEST | {"version": version} | changes, commit="b" * 40)
 
 
-def needed(house: House) -> UUID:
-    """A release of another asset, `base@1.0.0`, for others to need."""
-    definition = MANIFEST | {"asset": "base", "workflows": [workflow("base-look", node("look"))]}
+def needed(house: House, version: str = "1.0.0") -> UUID:
+    """A release of another asset, `base`, for others to need."""
+    flows = [workflow("base-look", node("look"))]
+    definition = MANIFEST | {"asset": "base", "version": version, "workflows": flows}
     return house.publish(definition, commit="c" * 40)
 
 

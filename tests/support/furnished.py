@@ -9,9 +9,10 @@ from projects.commands import revoke_token
 from registry.commands import submit_release
 from runs.answers import Assignment
 from runs.commands import cancel_run, start_run
-from tests.support.acts import deliver, deprecate, newer
+from tests.support.acts import deliver
 from tests.support.delegations import lend
 from tests.support.proposals import change
+from tests.support.released import released
 from tests.support.running import DIFF, Hand, House, costing, effect, receipt, said, thinking
 from tests.support.waivers import ask_waiver, run_from, template, waiver
 from usage.commands import change_budget_amount, create_budget
@@ -87,8 +88,7 @@ def _standing(house: House) -> None:
     waiver(house, made)
     ask_waiver(house, made, hours=48)
     start_run(house.system, run_id=run_from(house, made))
-    newer(house)
-    deprecate(house, "drain")
+    released(house)
     submit_release(
         world.workspace_admin,
         asset="sample",

@@ -333,8 +333,19 @@ class House:
         serve_tenant(self.system, pool=self.pool, tenant_id=tenant_id)
         self.release = self.publish()
 
-    def publish(self, definition: dict[str, Any] = MANIFEST, commit: str = "a" * 40) -> UUID:
+    def publish(self, definition: dict[str, Any] = MANIFEST, commit: str = "a" * 40, **files: bytes) -> UUID:
         """A release of this manifest, reviewed and Published; `latest` of its asset names it from now on."""
+        made = self.candidate(definition, commit, **files)
+        with reading(self.system):
+            asked = release_view(made).approval_id
+        assert asked is not None
+        self.decide(asked)
+        return made
+
+    def candidate(
+        self, definition: dict[str, Any] = MANIFEST, commit: str = "a" * 40, **files: bytes
+    ) -> UUID:
+        """The same before the decision: InReview. `files` are other contents, by name without the ending."""
         assert _sound() if definition is MANIFEST else check(definition) == []
         w = self.world
         with reading(self.system):
@@ -349,6 +360,7 @@ class House:
             )
         )
         contents = {"a.md": b"Look.\n", "s.py": b"def run(c): ...\n", "e.py": b"print()\n"}
+        contents |= {name: files[name[0]] for name in contents if name[0] in files}
         found = close(
             commit=commit,
             definition=definition,
@@ -367,10 +379,6 @@ class House:
             evidence_hash=digest("evidence"),
         )
         request_review(w.workspace_admin, release_id=made)
-        with reading(self.system):
-            asked = release_view(made).approval_id
-        assert asked is not None
-        self.decide(asked)
         return made
 
     def payload(self, workflow_id: str = "single", **changes: Any) -> dict[str, Any]:

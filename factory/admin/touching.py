@@ -1,0 +1,78 @@
+"""What an act would touch, row by row: the apps above say it of their own things, before it is done.
+
+`factory.concerns` counts for the API; here stands what a person looks at before they press the button.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from factory.context import Context
+
+MOST = 100
+"""So many are counted: more is no more of a warning."""
+SHOWN = 12
+
+Kind = Literal["release"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that the reader may open: how it stands, what it is, and what becomes of it."""
+
+    state: str
+    words: str
+    url: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Things of one sort. `rows` are those within the reader's place; `elsewhere` says how many are not."""
+
+    name: str
+    total: int
+    says: str
+    rows: Sequence[Row] = ()
+    elsewhere: int = 0
+
+    @property
+    def count(self) -> str:
+        """How many, within bounds."""
+        return bounded(self.total)
+
+    @property
+    def left_out(self) -> str:
+        """How many of the reader's place are counted and not listed."""
+        left = self.total - self.elsewhere - len(self.rows)
+        more = " and more" if self.total > MOST else ""
+        return f"{left}{more}" if left > 0 else ""
+
+
+def bounded(count: int) -> str:
+    """A number of which no more than `MOST` and one were counted."""
+    return f"{MOST} and more" if count > MOST else str(count)
+
+
+Fill = Callable[[Context, UUID, Collection[UUID]], Sequence[Touched]]
+_fills: dict[str, list[Fill]] = {}
+
+
+def touches(kind: Kind) -> Callable[[Fill], Fill]:
+    """Declare what an act on such a thing touches above.
+
+    Called inside a reading transaction with the reader's scope, what the act is about, and everything that it
+    reaches, which is at least that.
+    """
+
+    def declare(fill: Fill) -> Fill:
+        _fills.setdefault(kind, []).append(fill)
+        return fill
+
+    return declare
+
+
+def touched(kind: Kind, ctx: Context, about: UUID, reached: Collection[UUID]) -> list[Touched]:
+    """All that the apps above say, in the order in which they were declared."""
+    return [one for fill in _fills.get(kind, ()) for one in fill(ctx, about, reached)]

@@ -1,0 +1,103 @@
+"""Assets: what all versions of a thing share, with its releases in order and its aliases through time."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from factory.admin.base import OwnPageAdmin
+from factory.admin.lists.pages import HouseList
+from factory.admin.show import badge, when
+from factory.admin.site import site
+from registry.admin.naming import history_of_asset
+from registry.models import Alias, Asset, AssetWorkflow
+from registry.selectors import releases
+
+MOST = 100
+
+
+class NamedList(HouseList):
+    """A page of assets, each with what its alias `latest` names."""
+
+    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+        latest = Alias.objects.filter(asset_id__in=[row.pk for row in rows], name="latest")
+        found = {one.asset_id: one.release for one in latest.select_related("release")}
+        for row in rows:
+            row.latest = found.get(row.pk)
+
+
+@admin.register(Asset, site=site)
+class AssetAdmin(OwnPageAdmin[Asset]):
+    """The names that versions share: an asset's releases, and which alias led to which of them when."""
+
+    view_operation = "ListReleases"
+    list_display = ("what", "newest", "state_of_it", "made")
+    list_display_links = None
+    nothing_yet = "An asset comes with the first release that is submitted under its name."
+    search_fields = ("name",)
+    search_help_text = "Words of a name"
+    order_words = ("By name", "Names backwards")
+    ordering = ("name", "id")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return NamedList
+
+    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
+        return self.in_scope(request, lambda: self._page(request, key))
+
+    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        history = history_of_asset(row.pk)
+        rows = releases().defer("closure__definition").filter(asset_id=row.pk)
+        found = list(rows.order_by("-created_at", "-id")[: MOST + 1])
+        workflows = AssetWorkflow.objects.filter(asset_id=row.pk).order_by("workflow_id")
+        names = names_now(row.pk)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": row.name,
+            "opts": self.opts,
+            "row": row,
+            "releases": [(one, names.get(one.pk, [])) for one in found[:MOST]],
+            "more": len(found) > MOST,
+            "published": sum(one.state == "Published" for one in found[:MOST]),
+            "history": history,
+            "workflows": list(workflows.values_list("workflow_id", flat=True)[: MOST + 1]),
+        }
+        return TemplateResponse(request, "registry/asset.html", context)
+
+    @admin.display(description="asset")
+    def what(self, row: Asset) -> SafeString:
+        return format_html('<a class="fc-link" href="{}">{}</a>', url_of_asset(row.pk), row.name)
+
+    @admin.display(description="latest names")
+    def newest(self, row: Any) -> str:
+        return row.latest.semver if row.latest else "nothing yet"
+
+    @admin.display(description="which is")
+    def state_of_it(self, row: Any) -> SafeString:
+        return badge(row.latest.state) if row.latest else format_html("–")
+
+    @admin.display(description="since")
+    def made(self, row: Asset) -> SafeString:
+        return when(row.created_at)
+
+
+def names_now(asset_id: UUID) -> dict[UUID, list[str]]:
+    """By release, the aliases of an asset that name it now."""
+    found: dict[UUID, list[str]] = {}
+    rows = Alias.objects.filter(asset_id=asset_id).order_by("name")
+    for release_id, name in rows.values_list("release_id", "name")[: 2 * MOST]:
+        found.setdefault(release_id, []).append(name)
+    return found
+
+
+def url_of_asset(asset_id: UUID) -> str:
+    return reverse("admin:registry_asset_change", args=[asset_id])

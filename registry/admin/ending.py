@@ -1,0 +1,163 @@
+"""The page before a release is taken out of use: what that touches, and what it does and does not do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from approvals.selectors import open_waivers_of_release
+from factory.admin.confirming import Choice, Question
+from factory.admin.show import seen
+from factory.admin.touching import MOST, SHOWN, Row, Touched, touched
+from factory.commanding import Command
+from factory.context import Context
+from factory.identity.permissions import may
+from registry.commands import deprecate_release, revoke_release
+from registry.models import Release
+from registry.selectors import aliases_of, releases, resting_on
+from registry.states import ReleaseState
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A way out of use: in which states it is offered, what it does, and what it leaves alone."""
+
+    word: str
+    label: str
+    command: Command[Any, Any]
+    states: frozenset[str]
+    lead: str
+    does: tuple[str, ...]
+    leaves: tuple[str, ...]
+    done: str
+
+
+DEPRECATE = End(
+    "deprecate",
+    "Deprecate",
+    deprecate_release,
+    frozenset({ReleaseState.PUBLISHED}),
+    "It takes no new submissions. Runs that pinned it still load it.",
+    (
+        "No run can be submitted with it any more, by its id or by an alias.",
+        "Its open runs go on, fail or are cancelled, as you choose. Unless they go on, waivers for it end.",
+    ),
+    (
+        "Releases that need it, and their runs, go on: a Deprecated release still loads.",
+        "Runs that have ended stay as they are, and so do its files and its evidence.",
+        "It does not become Published again. It can still be revoked.",
+    ),
+    "The release is deprecated.",
+)
+REVOKE = End(
+    "revoke",
+    "Revoke",
+    revoke_release,
+    frozenset({ReleaseState.IN_REVIEW, ReleaseState.PUBLISHED, ReleaseState.DEPRECATED}),
+    "It is taken back for good: nothing loads it any more, nor any release that needs it.",
+    (
+        "No run can be submitted with it, and nothing that needs it can be loaded.",
+        "Open runs that rest on it go on, fail or are cancelled, as you choose. Those that go on get no "
+        "authorization, and nothing that they have not loaded yet.",
+        "Waivers for it end, and a review of it that is under way is withdrawn.",
+        "An alias that names it leads nowhere until it is moved.",
+    ),
+    (
+        "What its runs have done already is not undone.",
+        "Its files and its evidence stay. Runs of other releases are not touched.",
+        "It cannot be taken back: the same content needs another version.",
+    ),
+    "The release is revoked.",
+)
+ENDS = {end.word: end for end in (DEPRECATE, REVOKE)}
+IN_FLIGHT = (
+    ("drain", "drain: they finish"),
+    ("block", "block: they fail at once (policy-denied)"),
+    ("cancel", "cancel: they are cancelled, and their workers told to stop"),
+)
+
+
+def question(ctx: Context, end: End, row: Release) -> Question:
+    """The page before the end of a release, with what it would touch; read in the reader's transaction."""
+    name, back = f"{row.asset.name}@{row.semver}", reverse("admin:registry_release_change", args=[row.id])
+    reached = resting_on(row.id) if end is REVOKE else [row.id]
+    return Question(
+        title=f"{end.label} {name}",
+        lead=end.lead,
+        button=f"{end.label} it",
+        back=back,
+        fields=[Choice("in_flight", "What becomes of the open runs", IN_FLIGHT)],
+        template="registry/end.html",
+        more={
+            "does": end.does,
+            "leaves": end.leaves,
+            "stops": _stops(end, row, name),
+            "touched": [
+                *touched("release", ctx, row.id, reached),
+                *(part(ctx, row) for part in PARTS[end.word]),
+            ],
+        },
+    )
+
+
+def _stops(end: End, row: Release, name: str) -> str:
+    """Why it would be refused as things stand; empty where nothing stands in its way."""
+    if row.state not in end.states:
+        allowed = " or ".join(sorted(str(ReleaseState(one).value) for one in end.states))
+        return f"{name} is {row.state}. Only what is {allowed} can be {end.word}d."
+    named = aliases_of(row.id) if end is DEPRECATE else []
+    if not named:
+        return ""
+    told = f"{' and '.join(named)} name{'s' if len(named) == 1 else ''}"
+    return (
+        f"{told} it. An alias never leads to a Deprecated release: let it name another Published one first, "
+        "and then come back."
+    )
+
+
+def _needing(ctx: Context, row: Release) -> Touched:
+    others = [one for one in resting_on(row.id) if one != row.id]
+    rows = releases().filter(pk__in=others[: MOST + 1]).order_by("-created_at", "-id")[:SHOWN]
+    shown = [
+        Row(
+            str(one.state),
+            f"{one.asset.name}@{one.semver}",
+            reverse("admin:registry_release_change", args=[one.id]),
+            "it loads no more" if one.state in (ReleaseState.PUBLISHED, ReleaseState.DEPRECATED) else "",
+        )
+        for one in rows
+    ]
+    return Touched("Releases that need it", min(len(others), MOST + 1), "", shown)
+
+
+def _waived(ctx: Context, row: Release) -> Touched:
+    """Waivers for it that are open; each is listed where the reader may open it."""
+    rows = open_waivers_of_release(row.id)
+    places = list(rows.order_by().values_list("project_id", flat=True)[: MOST + 1])
+    elsewhere = sum(one != ctx.project_id for one in places) if ctx.project_id is not None else 0
+    here = rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
+    listed = here[:SHOWN] if may(ctx, "ListWaivers") else ()
+    shown = [
+        Row(
+            str(one.state),
+            f"{seen(one.template_name)} with {seen(one.release_name)}",
+            reverse("admin:approvals_waiver_change", args=[one.id]),
+            f"until {one.expires_at:%d %b %Y %H:%M} UTC",
+        )
+        for one in listed
+    ]
+    return Touched("Waivers for it", len(places), "", shown, elsewhere)
+
+
+def _aliased(ctx: Context, row: Release) -> Touched:
+    named = aliases_of(row.id)
+    shown = [Row("", name, note="leads nowhere until it is moved") for name in named[:SHOWN]]
+    return Touched("Aliases that name it", min(len(named), MOST + 1), "", shown)
+
+
+Part = Callable[[Context, Release], Touched]
+PARTS: dict[str, tuple[Part, ...]] = {
+    "deprecate": (_waived,),
+    "revoke": (_needing, _aliased, _waived),
+}

@@ -1,0 +1,106 @@
+"""Aliases through time: which name led where, from when to when, by whom and why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from factory.models import JournalEntry
+from registry.models import AliasMove
+
+MOST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One time in which an alias named a release; `until` is None while it does."""
+
+    alias_id: UUID
+    alias: str
+    release_id: UUID
+    version: str
+    since: datetime
+    by: str
+    why: str
+    until: datetime | None = None
+    next_id: UUID | None = None
+    next_version: str = ""
+    next_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The newest such times, and whether older ones are left out."""
+
+    times: tuple[Named, ...]
+    more: bool = False
+
+    @property
+    def now(self) -> list[str]:
+        """The aliases that name it at this moment."""
+        return [one.alias for one in self.times if one.until is None]
+
+
+def history_of_release(release_id: UUID) -> History:
+    """When which alias named a release."""
+    return _history(AliasMove.objects.filter(release_id=release_id))
+
+
+def history_of_asset(asset_id: UUID) -> History:
+    """What each alias of an asset named, and when."""
+    return _history(AliasMove.objects.filter(alias__asset_id=asset_id))
+
+
+def _history(rows: QuerySet[AliasMove]) -> History:
+    moves = list(rows.select_related("alias", "release").order_by("-moved_at", "-id")[: MOST + 1])
+    after, why = _followers(moves[:MOST]), _causes(moves[:MOST])
+    return History(tuple(_named(move, after, why) for move in moves[:MOST]), len(moves) > MOST)
+
+
+def _named(
+    move: AliasMove, after: dict[tuple[UUID, int], AliasMove], why: dict[tuple[UUID, int], str]
+) -> Named:
+    follower = after.get((move.alias_id, move.version + 1))
+    told = Named(
+        move.alias_id,
+        move.alias.name,
+        move.release_id,
+        move.release.semver,
+        move.moved_at,
+        move.moved_by,
+        why.get((move.alias_id, move.version), "why is not on record"),
+    )
+    if follower is None:
+        return told
+    return replace(
+        told,
+        until=follower.moved_at,
+        next_id=follower.release_id,
+        next_version=follower.release.semver,
+        next_by=follower.moved_by,
+    )
+
+
+def _followers(moves: Sequence[AliasMove]) -> dict[tuple[UUID, int], AliasMove]:
+    """The move after each of these, by alias and version."""
+    known = {(move.alias_id, move.version): move for move in moves}
+    wanted = {(move.alias_id, move.version + 1) for move in moves} - known.keys()
+    rows = AliasMove.objects.filter(
+        alias_id__in={alias for alias, _ in wanted}, version__in={version for _, version in wanted}
+    ).select_related("release")
+    return known | {(row.alias_id, row.version): row for row in (rows if wanted else ())}
+
+
+def _causes(moves: Sequence[AliasMove]) -> dict[tuple[UUID, int], str]:
+    """Why each happened: the journal of an alias has one entry a version, with the operation that made it."""
+    rows = JournalEntry.objects.filter(
+        stream_id__in={move.alias_id for move in moves}, sequence__in={move.version for move in moves}
+    ).values_list("stream_id", "sequence", "operation")
+    by_hand = "somebody moved it by hand"
+    published = "the release was published just then"
+    return {
+        (stream, sequence): by_hand if operation == "MoveAlias" else published
+        for stream, sequence, operation in (rows if moves else ())
+    }

@@ -1,0 +1,222 @@
+"""What the page of a release says: read once, in one transaction, as plain values for its template."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+
+from approvals.selectors import ApprovalView, approval_view, visible
+from approvals.subjects import Moment
+from factory.context import Context
+from factory.models import JournalEntry
+from registry.admin.difference import Difference, choices, difference
+from registry.admin.naming import History, history_of_release
+from registry.admin.tree import Tree, loads, tree_of
+from registry.commands.closing import RETRIES
+from registry.models import EvaluationRecord, Release
+from registry.selectors import evaluations, releases
+from registry.states import ReleaseState, Verdict
+
+MOST_MOMENTS = 40
+MOST_REVIEWS = 10
+OLDER = 20
+"""So many older evaluations are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One measure of the suite: what was found and the least that passes, where the manifest names one."""
+
+    name: str
+    found: object
+    least: object
+
+    @property
+    def reached(self) -> bool | None:
+        """None where nothing is asked of it."""
+        if self.least is None:
+            return None
+        return isinstance(self.found, int | float) and self.found >= self.least  # type: ignore[operator]  # numbers, by the manifest's schema
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An evaluation for reading; `counts` is that of the newest, by which the release is judged."""
+
+    record: EvaluationRecord
+    scores: tuple[Score, ...]
+
+    @property
+    def passed(self) -> bool:
+        return self.record.verdict == Verdict.PASS
+
+    @property
+    def missed(self) -> int:
+        return sum(one.reached is False for one in self.scores)
+
+
+def release_page(ctx: Context, row: Release, against: UUID | None) -> dict[str, Any]:
+    """The values of the release's page for this person, held against another release of its asset."""
+    tree = tree_of(row) if row.closure else None
+    history, measured = history_of_release(row.id), [_measured(one) for one in evaluations(row)[: OLDER + 1]]
+    reviews = _reviews(ctx, row)
+    options, default = choices(row) if row.closure else ([], None)
+    return {
+        "row": row,
+        "name": f"{row.asset.name}@{row.semver}",
+        "tree": tree,
+        "loads": loads(row, tree),
+        "sentence": sentence(row, tree, history),
+        "next": what_next(row, measured, tree),
+        "history": history,
+        "newest": measured[0] if measured else None,
+        "older": measured[1:],
+        "reviews": reviews,
+        "review": next((one for one in reviews if one.id == row.approval_id), None),
+        "options": options,
+        "difference": _against(ctx, row, against, default, {one.id for one in options}),
+        **_story(row),
+    }
+
+
+def _measured(record: EvaluationRecord) -> Measured:
+    names = sorted(record.thresholds.keys() | record.scores.keys())
+    told = (Score(name, record.scores.get(name), record.thresholds.get(name)) for name in names)
+    return Measured(record, tuple(sorted(told, key=lambda one: (one.reached is None, one.reached is True))))
+
+
+def _reviews(ctx: Context, row: Release) -> list[ApprovalView]:
+    """What was asked about its publication, newest first, as far as the reader sees requests."""
+    rows = visible(ctx).filter(subject_id=row.id).order_by("-requested_at", "-id")[:MOST_REVIEWS]
+    return [approval_view(one) for one in rows]
+
+
+def _against(
+    ctx: Context, row: Release, wanted: UUID | None, default: UUID | None, known: set[UUID]
+) -> Difference | None:
+    """The wanted one, or the one before; what is no release of this asset is compared with nothing."""
+    chosen = wanted if wanted is not None else default
+    if chosen is None or (chosen not in known and not _same_asset(row, chosen)):
+        return None
+    other = releases().filter(pk=chosen).first()
+    return difference(ctx, row, other) if other is not None and other.closure is not None else None
+
+
+def _same_asset(row: Release, other: UUID) -> bool:
+    """Of releases that are too old to be offered, by a link."""
+    rows = Release.objects.filter(pk=other, asset_id=row.asset_id, closure__isnull=False)
+    return bool(rows.exclude(pk=row.id).exists())
+
+
+def sentence(row: Release, tree: Tree | None, history: History) -> str:
+    """What this release is, and what it is good for now, in one or two short sentences."""
+    if tree is None:
+        return f"A candidate for version {row.semver} of {row.asset.name}; its commit has not been read."
+    what = f"{tree.summary} that reach{'' if ' and ' in tree.summary else 'es'} as far as {tree.reach}."
+    return f"{what[:1].upper()}{what[1:]} {_standing(row, tree, history)}"
+
+
+def _standing(row: Release, tree: Tree, history: History) -> str:
+    if row.state == ReleaseState.REVOKED:
+        return "It was taken back: nothing loads it."
+    if tree.broken:
+        return "Nothing can load it as it stands."
+    if row.state == ReleaseState.DEPRECATED:
+        return "It takes no new submissions; runs that pinned it still load it."
+    if row.state == ReleaseState.PUBLISHED:
+        names = " and ".join(history.now)
+        return f"New runs can pin it; {f'{names} names it' if names else 'no alias names it'}."
+    return "It is a candidate: no run can pin it."
+
+
+def what_next(row: Release, measured: Sequence[Measured], tree: Tree | None) -> str:
+    """What has to happen next and who does it; empty where nothing is waited for."""
+    if row.state == ReleaseState.IN_REVIEW and tree is not None and tree.broken:
+        return (
+            "A yes would be refused: it does not load. A reviewer sends it back, or nobody answers in time."
+        )
+    if row.state == ReleaseState.IN_REVIEW:
+        return "A Reviewer who neither wrote it nor asked for it decides. Silence publishes nothing."
+    if row.state != ReleaseState.DRAFT:
+        return ""
+    if row.closure is None:
+        return _reading(row)
+    suite = row.closure.definition["evaluation"]
+    if not measured:
+        return (
+            f"Its suite {suite['suite']} {suite['version']} is run, and what it measured is recorded over "
+            "the API. Without a passing evaluation it cannot be reviewed."
+        )
+    if not measured[0].passed:
+        return "Its newest evaluation failed: it takes a better one of the same hash, or a new commit."
+    return "It has passed. Somebody who may submit releases asks for its review, over the API."
+
+
+def _reading(row: Release) -> str:
+    if row.next_resolution_at is not None:
+        tries = row.resolution_attempts
+        told = f" Try {tries} of {RETRIES + 1} failed." if tries else ""
+        return f"Its commit is being fetched and read.{told} Next at {row.next_resolution_at:%H:%M:%S} UTC."
+    return (
+        "Its commit could not be read, and is not tried again. What is wrong in the manifest takes a new "
+        "commit; after a fault elsewhere, submitting the same commit again starts over."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Who did something to the release, and when."""
+
+    by: str
+    at: datetime
+
+
+WORDS = {
+    "Submitted": ("Submitted", "", "busy"),
+    "Resubmitted": ("Submitted again", "", "busy"),
+    "ClosureResolved": ("Its commit was read", "and hashed", "good"),
+    "ClosureFailed": ("Its commit could not be read", "", "bad"),
+    "EvaluationRecorded": ("An evaluation was recorded", "", "busy"),
+    "ReviewRequested": ("Its review was asked for", "", "wait"),
+    "ApprovalGranted": ("Approved", "and published", "good"),
+    "ApprovalRejected": ("Its publication was rejected", "", "bad"),
+    "ApprovalExpired": ("Nobody answered its review in time", "", "bad"),
+    "ChangesRequested": ("Changes were asked for", "", "wait"),
+    "Deprecated": ("Deprecated", "", "wait"),
+    "Revoked": ("Revoked", "", "bad"),
+}
+
+
+def _story(row: Release) -> dict[str, Any]:
+    """What has happened to it, newest first, and who did what of it last."""
+    rows = JournalEntry.objects.filter(entity_id=row.id).order_by("-occurred_at", "-sequence")
+    entries = list(rows[: MOST_MOMENTS + 1])
+    deeds: dict[str, Deed] = {}
+    for entry in reversed(entries):
+        deeds[entry.cause] = Deed(entry.actor, entry.occurred_at)
+    return {
+        "moments": [_moment(row, entry) for entry in entries[:MOST_MOMENTS]],
+        "more_moments": len(entries) > MOST_MOMENTS,
+        "asked": deeds.get("ReviewRequested"),
+        "approved": deeds.get("ApprovalGranted"),
+        "ended": deeds.get("Revoked") or deeds.get("Deprecated"),
+    }
+
+
+def _moment(row: Release, entry: JournalEntry) -> Moment:
+    what, became, tone = WORDS.get(entry.cause, (entry.cause, "", "plain"))
+    verdict = str(entry.detail.get("verdict", ""))
+    if verdict:
+        became, tone = f"with the verdict {verdict}", "good" if verdict == Verdict.PASS else "bad"
+    last = {ReleaseState.REVOKED: "Revoked", ReleaseState.DEPRECATED: "Deprecated"}.get(
+        ReleaseState(row.state)
+    )
+    quote = row.ending_reason if entry.cause == last else ""
+    return Moment(entry.occurred_at, what, became, tone, f"by {entry.actor}", quote)
+
+
+def url_of(release_id: UUID) -> str:
+    return reverse("admin:registry_release_change", args=[release_id])

@@ -1,0 +1,123 @@
+"""Releases: their list, the page of one, and the way out of use."""
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from factory.admin.base import OwnPageAdmin
+from factory.admin.confirming import Act, Question, act_on
+from factory.admin.scope import as_uuid, context_of
+from factory.admin.show import seen, short, when
+from factory.admin.site import site
+from factory.identity.permissions import may
+from factory.tenancy import reading
+from registry.admin.ending import ENDS, question
+from registry.admin.page import release_page, url_of
+from registry.models import Release
+
+
+@admin.register(Release, site=site)
+class ReleaseAdmin(OwnPageAdmin[Release]):
+    """Immutable versions of agents, skills and workflows, each fetched from one commit and hashed."""
+
+    view_operation = "ListReleases"
+    list_display = ("what", "status", "hash", "from_commit", "author", "made", "problem")
+    list_display_links = None
+    list_select_related = ("asset", "closure")
+    nothing_yet = "A release is submitted from one commit, over the API or with manage.py publish_release."
+    list_filter = ("state",)
+    search_help_text = "Words of a name or a version; a commit, an author, a hash"
+    search_fields = ("asset__name", "semver", "commit", "author", "closure__hash")
+    ordering = ("-created_at", "-id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("asset", "closure", "evaluation")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path(
+                f"<uuid:release_id>/{word}/",
+                view(partial(self.end_view, word=word)),
+                name=f"registry_{word}",
+            )
+            for word in ENDS
+        ]
+        return [*own, *super().get_urls()]
+
+    def acts(self, request: HttpRequest, row: Any) -> list[Act]:
+        if row is None:
+            return []
+        return [
+            Act(f"{end.label} it…", reverse(f"admin:registry_{word}", args=[row.pk]), danger=True)
+            for word, end in ENDS.items()
+            if row.state in end.states and may(context_of(request), end.command.name)
+        ]
+
+    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
+        return self.in_scope(request, lambda: self._page(request, key))
+
+    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        told = release_page(context_of(request), row, as_uuid(request.GET.get("against", "")))
+        common = {**self.admin_site.each_context(request), "title": told["name"], "opts": self.opts}
+        return TemplateResponse(
+            request, "registry/release.html", {**common, **told, "acts": self.acts(request, row)}
+        )
+
+    def end_view(self, request: HttpRequest, release_id: UUID, word: str) -> HttpResponse:
+        ctx, end = context_of(request), ENDS[word]
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=release_id).first()
+        if row is None:
+            raise Http404
+        if not may(ctx, end.command.name):
+            raise PermissionDenied("An Operator or an administrator takes releases out of use, in a project.")
+
+        def asked() -> Question:
+            with reading(ctx):
+                return question(ctx, end, row)
+
+        in_flight = request.POST.get("in_flight", "")
+        return act_on(
+            self.admin_site,
+            request,
+            asked,
+            lambda reason: end.command(ctx, release_id=release_id, in_flight=in_flight, reason=reason),
+            done=end.done,
+            then=url_of(release_id),
+        )
+
+    @admin.display(description="release")
+    def what(self, row: Release) -> SafeString:
+        return format_html(
+            '<a class="fc-link" href="{}">{}@{}</a>', url_of(row.pk), row.asset.name, row.semver
+        )
+
+    @admin.display(description="hash")
+    def hash(self, row: Release) -> SafeString:
+        return short(row.closure.hash) if row.closure else format_html("not read yet")
+
+    @admin.display(description="commit")
+    def from_commit(self, row: Release) -> SafeString:
+        return short(row.commit)
+
+    @admin.display(description="submitted")
+    def made(self, row: Release) -> SafeString:
+        return when(row.created_at)
+
+    @admin.display(description="what is wrong")
+    def problem(self, row: Release) -> str:
+        return seen((row.resolution_error or row.ending_reason)[:120]) or "–"

@@ -1,0 +1,69 @@
+"""What an act on a release would touch of the runs: the open ones, and the templates of its workflows."""
+
+from collections.abc import Collection, Sequence
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from factory.admin.show import seen
+from factory.admin.touching import MOST, SHOWN, Row, Touched, touches
+from factory.context import Context
+from factory.identity.permissions import may
+from registry.selectors import workflows_left, workflows_of
+from runs.models import Lease, Run, RunTemplate
+from runs.states import RUN_OPEN, LeaseState, TemplateState
+
+
+@touches("release")
+def open_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[Touched]:
+    """Those that rest on what is reached; each is listed where the reader may open it."""
+    rows = Run.objects.filter(release_id__in=list(reached), state__in=sorted(RUN_OPEN))
+    total, elsewhere = _counted(ctx, rows)
+    held = Lease.objects.filter(run_id__in=rows.values("id"), state=LeaseState.HELD)[: MOST + 1].count()
+    here = rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
+    listed = here.order_by("-created_at", "-id")[:SHOWN] if may(ctx, "ReadRun") else ()
+    shown = [
+        Row(
+            str(run.state),
+            f"{seen(run.workflow_id)} …{str(run.id)[-8:]}",
+            reverse("admin:runs_run_change", args=[run.id]),
+            f"asked by {seen(run.requested_by)}, {run.created_at:%d %b %Y %H:%M} UTC"
+            + ("" if run.release_id == about else "; it rests on it through another release"),
+        )
+        for run in listed
+    ]
+    says = f"{held} of their attempts are in a worker's hands now." if held else "No worker holds any of it."
+    return [Touched("Open runs that rest on it", total, says if total else "", shown, elsewhere)]
+
+
+@touches("release")
+def kinds_of_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[Touched]:
+    """The templates of its workflows, and whether runs can begin from them afterwards."""
+    workflows = workflows_of(about)
+    rows = RunTemplate.objects.filter(workflow_id__in=workflows, state=TemplateState.ACTIVE)
+    total, elsewhere = _counted(ctx, rows)
+    left = workflows_left(about, reached) if total else frozenset()
+    here = rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
+    shown = [
+        Row(
+            str(one.state),
+            seen(one.name),
+            reverse("admin:runs_runtemplate_change", args=[one.id]),
+            f"workflow {seen(one.workflow_id)}: "
+            + (
+                "runs can begin with another Published release"
+                if one.workflow_id in left
+                else "no other Published release has it, so no run can begin"
+            ),
+        )
+        for one in (here.order_by("name", "id")[:SHOWN] if may(ctx, "ListRunTemplates") else ())
+    ]
+    return [Touched("Run templates of its workflows", total, "", shown, elsewhere)]
+
+
+def _counted(ctx: Context, rows: QuerySet[Run] | QuerySet[RunTemplate]) -> tuple[int, int]:
+    """How many there are, within bounds, and how many of those lie in projects that are not chosen."""
+    places = list(rows.order_by().values_list("project_id", flat=True)[: MOST + 1])
+    elsewhere = sum(one != ctx.project_id for one in places) if ctx.project_id is not None else 0
+    return len(places), elsewhere

@@ -1,0 +1,187 @@
+"""The pages of releases and assets: what a release is, what it differs in, and what its end would touch."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.urls import reverse
+
+from factory.admin.touching import touched
+from factory.context import Context
+from factory.errors import FieldError
+from factory.tenancy import reading
+from registry.admin.tree import drawn, material_of
+from registry.commands import move_alias, record_resolution_failure, submit_release
+from registry.models import Asset, Release
+from registry.selectors import resting_on
+from tests.console.test_pages import signed_in
+from tests.support.acts import needed, newer, revoke
+from tests.support.proposals import ALL_OF_IT, HOSTILE
+from tests.support.queries import within_budget
+from tests.support.released import newer_manifest
+from tests.support.running import House
+from tests.support.waivers import template, waiver
+from tests.support.world import second_world
+
+
+@pytest.fixture
+def house(tenant_id: str) -> House:
+    return House(tenant_id)
+
+
+def page_of(release_id: UUID) -> str:
+    return reverse("admin:registry_release_change", args=[release_id])
+
+
+def end_of(word: str, release_id: UUID) -> str:
+    return reverse(f"admin:registry_{word}", args=[release_id])
+
+
+def read(by: Context, url: str, status: int = 200, **query: Any) -> str:
+    answer = signed_in(by).get(url, query)
+    assert answer.status_code == status
+    return " ".join(str(answer.content.decode()).split())
+
+
+def test_says_what_a_release_is_who_let_it_through_and_what_differs_from_the_one_before(house: House) -> None:
+    needed(house)
+    newest = house.publish(newer_manifest(), commit="b" * 40, a=b"Look closely.\nThen say it.\n")
+    client = signed_in(house.world.observer)
+    with within_budget("console release page"):
+        text = " ".join(client.get(page_of(newest)).content.decode().split())
+    for said in (
+        "1 agent, 3 skills and 17 workflows that reach as far as shared-write.",
+        "New runs can pin it; latest names it.",
+        f"Publication approved by</dt><dd>{house.world.reviewer.actor.subject}",
+        "Every threshold of the manifest was reached.",
+        ">base@1.0.0</a>",
+        "What is different from 1.0.0",
+        "7 differences in what the manifest says, 5 of which let more happen; files: 1 changed.",
+        "skill build: how far it reaches",
+        "reaches further",
+        "Then say it.",
+        "the release was published just then",
+        "Its review was asked for",
+    ):
+        assert said in text, said
+    assert "Revoke it" not in text
+    back = read(house.world.observer, page_of(house.release), against=newest)
+    assert "What is different from 1.1.0" in back
+    assert "uses more" not in back
+    with reading(house.system):
+        other = Release.objects.get(asset__name="base").id
+    assert "no release of this asset" in read(house.world.observer, page_of(newest), against=other)
+    foreign = second_world(house.tenant)
+    assert signed_in(foreign.workspace_admin).get(page_of(newest)).status_code == 404
+
+
+def test_says_which_part_keeps_a_release_from_being_loaded(house: House) -> None:
+    base = needed(house)
+    newest = newer(house, dependencies=["base@1.0.0"])
+    assert "for runs that pinned it" in read(house.world.observer, page_of(newest))
+    revoke(house, "drain", release_id=base)
+    text = read(house.world.observer, page_of(newest))
+    assert "It needs base@1.0.0, which is Revoked." in text
+    assert "taken back: what needs it loads no more" in text
+    with reading(house.system):
+        row = Release.objects.select_related("asset", "closure").get(pk=newest)
+        lost = drawn(replace(material_of(row), kept=frozenset()))
+    assert "The content of a.md, e.py, its manifest, s.py is not in the store." in lost.broken
+    [agents] = [group for group in lost.groups if group.name == "Agents"]
+    assert (agents.is_broken, agents.parts[0].parts[0].state) == (True, "Missing")
+
+
+def test_a_draft_says_what_is_wrong_with_its_commit_and_what_comes_next(house: House) -> None:
+    made = UUID(
+        submit_release(
+            house.world.workspace_admin,
+            asset="sample",
+            version="2.0.0",
+            repository="https://git.example.test/sample.git",
+            commit="d" * 40,
+        )
+    )
+    assert "Its commit is being fetched and read." in read(house.world.requester, page_of(made))
+    record_resolution_failure(
+        house.system,
+        release_id=made,
+        attempt=0,
+        error=HOSTILE[0],
+        faults=[FieldError("/agents/0", HOSTILE[2])],
+        final=True,
+    )
+    text = read(house.world.requester, page_of(made))
+    assert "is not tried again" in text
+    assert "&lt;script&gt;alert(" in text
+    assert HOSTILE[0] not in text
+    assert HOSTILE[2] not in text
+
+
+def test_an_alias_is_followed_through_time(house: House) -> None:
+    by = house.world.operator
+    move_alias(by, asset="sample", alias="stable", release_id=house.release)
+    newest = newer(house)
+    move_alias(by, asset="sample", alias="stable", release_id=newest, version=1)
+    text = read(house.world.observer, page_of(house.release))
+    assert text.count(f'then <a href="{page_of(newest)}">1.1.0</a>') == 2
+    assert "no alias names it" in text
+    with reading(house.system):
+        asset = Asset.objects.get(name="sample").id
+    client = signed_in(house.world.observer)
+    with within_budget("console asset page"):
+        whole = " ".join(
+            client.get(reverse("admin:registry_asset_change", args=[asset])).content.decode().split()
+        )
+    assert "2 of 2 releases can be pinned by new runs." in whole
+    assert whole.count("somebody moved it by hand") == 2
+    assert whole.count("the release was published just then") == 2
+    assert whole.index(">1.1.0</a>") < whole.index(">1.0.0</a>")
+    revoke(house, "drain", release_id=newest)
+    assert "lead nowhere until moved" in read(house.world.observer, page_of(newest))
+
+
+def test_before_an_end_it_says_what_that_would_touch_and_then_does_it(house: House) -> None:
+    w, base = house.world, needed(house)
+    newest = newer(house, dependencies=["base@1.0.0"])
+    waiver(house, template(house), release_id=newest)
+    run_id = house.run("gated")
+    work = house.hand().take()
+    assert work.run_id == run_id
+    text = read(w.operator, end_of("revoke", base))
+    for said in (
+        "Revoke base@1.0.0",
+        "sample@1.1.0",
+        "it loads no more",
+        str(run_id),
+        "through another release",
+        "1 of their attempts are in a worker",
+        "leads nowhere until it is moved",
+    ):
+        assert said in text, said
+    operator = signed_in(w.operator)
+    with within_budget("console end of a release"):
+        operator.get(end_of("revoke", newest))
+    text = read(w.operator, end_of("revoke", newest))
+    assert "nightly-gated with sample@1.1.0" in text
+    assert "runs can begin with another Published release" in text
+    text = read(w.operator, end_of("deprecate", newest))
+    assert "latest names it. An alias never leads to a Deprecated release" in text
+    assert "<textarea" not in text
+    elsewhere = replace(w.operator, project_id=uuid4())
+    with reading(elsewhere):
+        [runs, kinds] = touched("release", elsewhere, base, resting_on(base))
+    assert (runs.total, runs.elsewhere, runs.rows) == (1, 1, [])
+    assert (kinds.total, kinds.elsewhere) == (0, 0)
+
+    assert signed_in(w.requester).post(end_of("revoke", newest)).status_code == 403
+    assert signed_in(second_world(house.tenant).operator).get(end_of("revoke", newest)).status_code == 404
+    form = {"in_flight": "cancel", "reason": ALL_OF_IT[:900]}
+    assert operator.post(end_of("revoke", newest), form | {"reason": ""}).status_code == 400
+    assert operator.post(end_of("revoke", newest), form).status_code == 302
+    text = read(w.operator, page_of(newest))
+    assert "Runs that were open were cancelled." in text
+    assert HOSTILE[0] not in text
+    assert "is Revoked. Only what is Deprecated or InReview or Published" in read(
+        w.operator, end_of("revoke", newest)
+    )
