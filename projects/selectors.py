@@ -9,9 +9,10 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import DurationField, Func, Q, QuerySet
 
-from factory.context import system
+from factory.context import Context, system
 from factory.tenancy import active, reading, scanning
 from projects.models import Delegation, Environment, Membership, Project, ServiceAccount, Tenant
+from projects.permissions import ADMINS
 from projects.states import DelegationState, MembershipState, ServiceAccountState, SubjectKind
 
 
@@ -253,6 +254,12 @@ def delegations_in_force(project_id: UUID | None) -> list[DelegationView]:
         DelegationView(row.id, row.project_id, row.role, row.delegator, row.delegate, row.expires_at)
         for row in rows
     ]
+
+
+def may_end(ctx: Context, row: Delegation) -> bool:
+    """Whether somebody could end a delegation: either of the two, or an admin of the project."""
+    mine = ctx.actor.subject in (row.delegator, row.delegate)
+    return mine or ctx.actor.kind == "system" or bool(ctx.actor.roles & frozenset(ADMINS))
 
 
 def delegations_of(subject: str) -> list[Delegation]:

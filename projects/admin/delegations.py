@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -14,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from factory.admin.base import HouseAdmin
+from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_moment, context_of
 from factory.admin.show import badge, seen, span
 from factory.admin.site import site
@@ -24,8 +26,16 @@ from factory.tenancy import reading
 from projects.commands import lend_role, revoke_delegation
 from projects.inputs import ordered
 from projects.models import Delegation
-from projects.selectors import members, memberships_of
+from projects.selectors import may_end, members, memberships_of
 from projects.states import LENDABLE, DelegationState, SubjectKind
+
+
+class LoanList(HouseList):
+    """Delegations with whether their reader could end them."""
+
+    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+        for row in rows:
+            row.may_end = may_end(context_of(request), row)
 
 
 @admin.register(Delegation, site=site)
@@ -42,6 +52,9 @@ class DelegationAdmin(HouseAdmin[Any]):
     search_help_text = "Who lent, who borrowed, or words of the reason"
     ordering = ("-lent_at", "-id")
     list_before_template = "projects/lend.html"
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return LoanList
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -94,6 +107,8 @@ class DelegationAdmin(HouseAdmin[Any]):
             row = self.get_queryset(request).filter(pk=delegation_id).first()
             if row is None or not may(ctx, "ListDelegations"):
                 raise Http404
+            if not may_end(ctx, row):
+                raise PermissionDenied("One of the two ends a delegation, or an admin of the project.")
             told = {**self.admin_site.each_context(request), "title": "End a delegation", "row": row}
             response = TemplateResponse(request, "projects/revoke.html", {**told, "opts": None})
             response.render()
@@ -120,7 +135,7 @@ class DelegationAdmin(HouseAdmin[Any]):
 
     @admin.display(description="")
     def end_it(self, row: Delegation) -> SafeString:
-        if row.state != DelegationState.ACTIVE:
+        if row.state != DelegationState.ACTIVE or not row.may_end:  # type: ignore[attr-defined]
             return SafeString("")
         url = reverse("admin:projects_revoke_delegation", args=[row.id])
         return format_html('<a class="fc-link" href="{}">End it…</a>', url)

@@ -21,8 +21,7 @@ from projects.errors import (
 from projects.inputs import refuse, text_faults
 from projects.models import Delegation
 from projects.operations import delegation_changed, end_delegation
-from projects.permissions import ADMINS
-from projects.selectors import holds, reaches
+from projects.selectors import holds, may_end, reaches
 from projects.states import LENDABLE, DelegationState
 
 LONGEST = timedelta(days=90)
@@ -71,8 +70,7 @@ def revoke_delegation(ctx: Context, *, delegation_id: UUID) -> None:
     `RoleNotHeld`, `DelegationEnded`.
     """
     row = _locked(ctx, delegation_id)
-    mine = ctx.actor.subject in (row.delegator, row.delegate)
-    if not mine and ctx.actor.kind != "system" and not ctx.actor.roles & frozenset(ADMINS):
+    if not may_end(ctx, row):
         raise RoleNotHeld("A delegation is ended by one of its two members, or by an admin of the project.")
     if row.state != DelegationState.ACTIVE:
         raise DelegationEnded(f"It has been {row.state} since {row.ended_at:%Y-%m-%d %H:%M} UTC.")
