@@ -96,6 +96,13 @@ GROWN = (
          "q=nothing", "q=model-7&kind=tool", "order=oldest"),
     ),
     Grown(
+        "usage/usagerecord/explorer", "usage_usagesum",
+        {"id": KEY, "run_id": KEY, "day": f"({SPREAD})::date", "name": "'model-' || n % 40",
+         "workflow_id": "'workflow-' || n % 30"},
+        ("", "by=day", "by=workflow", "by=release", "period=30", "period=30&by=day",
+         "period=own&from=2026-01-01&to=2026-12-31"),
+    ),
+    Grown(
         "notifications/notification", "notifications_notification",
         {"id": KEY, "subject": "'person' || n || '@bench.test'", "created_at": SPREAD},
         ("", "state=Set+aside", "state=Sent", "medium__exact=email", "notice__kind=requested",

@@ -46,6 +46,11 @@ def _entry(title: str, icon: str, page: str, counts: str = "") -> dict[str, Any]
     }
 
 
+def _usage_list(request: HttpRequest) -> bool:
+    """The explorer's address begins with that of this list, and has an entry of its own."""
+    return "/usage/usagerecord/" in request.path and not request.path.endswith("/explorer/")
+
+
 def _group(title: str, *items: dict[str, Any]) -> dict[str, Any]:
     return {"title": title, "separator": False, "items": list(items)}
 
@@ -110,7 +115,13 @@ NAVIGATION = [
     _group(
         "Money",
         _entry("Budgets", "savings", "usage_budget_changelist"),
-        _entry("Usage", "monitoring", "usage_usagerecord_changelist"),
+        {
+            "title": "Usage explorer",
+            "icon": "query_stats",
+            "link": reverse_lazy("admin:usage_explorer"),
+            "permission": _opens("usage_usagerecord_changelist"),
+        },
+        _entry("Usage", "monitoring", "usage_usagerecord_changelist") | {"active": _usage_list},
         _entry("Reservations", "lock_clock", "usage_reservation_changelist"),
         _entry("Prices", "sell", "usage_pricingrevision_changelist"),
     ),

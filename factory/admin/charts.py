@@ -146,6 +146,36 @@ def stacked(columns: Sequence[Column]) -> Plot:
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """A column that is one amount: its slot, how much, and what it says when it is pointed at."""
+
+    name: str
+    value: float
+    words: str
+    kind: str = ""
+
+
+def amounts(columns: Sequence[Amount], marks: Sequence[str]) -> Plot:
+    """Columns of amounts of money or of other things that are not whole; `marks` stand below the axis."""
+    values = steps(max((column.value for column in columns), default=0))
+    slot = 100 / max(len(columns), 1)
+    bars = []
+    for place, column in enumerate(columns):
+        high = height_of(column.value, values[-1])
+        if column.value > 0:
+            left, wide = _at((place + 0.12) * slot), _at(slot * 0.76)
+            top, kind = round(FLOOR - max(high, 1), 1), column.kind or "busy"
+            bars.append(Bar(left, top, wide, max(high, 1), kind, column.words))
+    across = tuple(
+        Label(_at((place + 0.5) * slot), HEIGHT - 6, mark, "start" if place == 0 and slot < 8 else "middle")
+        for place, mark in enumerate(marks)
+        if mark
+    )
+    up = _marks(values, [f"{value:,.10g}" for value in values])
+    return Plot(bars=tuple(bars), across=across, up=up, margin=52)
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """Values along the axis; None where nothing was measured."""
 

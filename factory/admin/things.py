@@ -1,6 +1,8 @@
 """The way from a name in the evidence to the page of what it names."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -52,3 +54,22 @@ def named(subject: str) -> SafeString:
     if kind in KINDS and key:
         return thing(kind, key) if len(key) == 36 else format_html("{} {}", kind, seen(key))
     return format_html("{}", seen(subject))
+
+
+Names = Callable[[Sequence[UUID]], Mapping[UUID, str]]
+_names: dict[str, Names] = {}
+
+
+def names(kind: str) -> Callable[[Names], Names]:
+    """Declare how things of a kind are called: for pages of apps that cannot ask the one that knows."""
+
+    def declare(find: Names) -> Names:
+        _names[kind] = find
+        return find
+
+    return declare
+
+
+def names_of(kind: str, keys: Sequence[UUID]) -> Mapping[UUID, str]:
+    """What these things are called; one that is not there, or is another's, is not in it."""
+    return _names[kind](keys) if keys and kind in _names else {}

@@ -1,5 +1,6 @@
 """Pages of projects and of who is what in them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from factory.admin.confirming import Act, Question, act_on
 from factory.admin.scope import context_of
 from factory.admin.show import seen, when
 from factory.admin.site import site
+from factory.admin.things import names
 from factory.commanding import Command
 from factory.concerns import concerns
 from factory.identity.permissions import may
@@ -97,6 +99,12 @@ class ProjectAdmin(Stated):
             done=ACTS[word].done,
             then=back,
         )
+
+
+@names("project")
+def project_names(keys: Sequence[UUID]) -> dict[UUID, str]:
+    """How projects of the tenant are called."""
+    return dict(Project.objects.filter(pk__in=keys).values_list("pk", "name"))
 
 
 @dataclass(frozen=True, slots=True)

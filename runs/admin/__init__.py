@@ -1,5 +1,16 @@
 """Pages of runs and their templates, of what needs an Operator, and of the workers."""
 
-from runs.admin import cards, charts, finding, leases, lists, run, templates, touched, workers
+from runs.admin import cards, charts, finding, leases, lists, naming, run, templates, touched, workers
 
-__all__ = ["cards", "charts", "finding", "leases", "lists", "run", "templates", "touched", "workers"]
+__all__ = [
+    "cards",
+    "charts",
+    "finding",
+    "leases",
+    "lists",
+    "naming",
+    "run",
+    "templates",
+    "touched",
+    "workers",
+]

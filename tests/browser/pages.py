@@ -17,7 +17,7 @@ MODELS = sorted(site._registry, key=lambda model: model._meta.label)
 NAMED = (
     "index", "notifications_mine", "factory_consumers", "approvals_policy_explain",
     "approvals_policy_compare", "approvals_policy_publish", "factory_webhook_new", "projects_revoke_token",
-    "runs_new_template",
+    "runs_new_template", "usage_explorer",
 )  # fmt: skip
 """Pages that are of no row."""
 

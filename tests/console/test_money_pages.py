@@ -1,6 +1,9 @@
 """Finance at the console: what is in use of a budget and by what, and what was used in a time, by what."""
 
+import csv
+import io
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from html import unescape
@@ -10,13 +13,16 @@ from uuid import UUID, uuid4
 import pytest
 from django.urls import reverse
 
-from factory.context import Context
+from factory.context import Context, system
 from factory.tenancy import reading
+from projects.commands import add_member
+from projects.inputs import NewMember
 from tests.console.test_pages import signed_in
 from tests.support.proposals import HOSTILE
 from tests.support.queries import within_budget
 from tests.support.running import House, costing, receipt, thinking
-from tests.support.world import second_world
+from tests.support.world import second_world, subject_of
+from usage import exploring
 from usage.admin import movements
 from usage.commands import change_budget_amount, create_budget
 from usage.models import Budget
@@ -142,4 +148,103 @@ def test_a_budgets_page_asks_a_known_number_of_questions(house: House) -> None:
     url = reverse("admin:usage_budget_change", args=[budget_of_now(house).pk])
     client.get(url)
     with within_budget("console budget"):
+        assert client.get(url).status_code == 200
+
+
+def explored(member: Context, **asked: str) -> tuple[Any, str]:
+    answer = signed_in(member).get(reverse("admin:usage_explorer"), asked)
+    assert answer.status_code == 200
+    return answer, words(answer)
+
+
+def test_the_explorer_adds_up_what_is_known_and_counts_what_is_not(house: House) -> None:
+    answer, told = explored(house.world.finance)
+    assert "4.01 USD for 4 calls of known cost. The cost of 1 call is not known, and not in it." in told
+    assert "The largest part, 69 %, was factory-tools/git-log." in told
+    assert "gateway.example/big-1 25 % 1.01 1.01 1 0 12,400 850" in told
+    assert "All of it 100 % 4.01" in told
+    assert ODD in told, "somebody else's words, as words"
+    assert ODD not in answer.content.decode(), "and as nothing else"
+    assert f"Most on {datetime.now(UTC):%d %b %Y}: 4.01 USD." in told
+    _, told = explored(house.world.finance, by="workflow", period="7")
+    assert "single 100 % 4.01" in told
+    _, told = explored(house.world.finance, by="release", period="30")
+    assert "sample@1.0.0 100 % 4.01" in told
+    answer, told = explored(house.world.finance, by="day", period="month")
+    [calls] = re.findall(r'href="([^"]+priced_at__gte[^"]+)">\w{3} \d', answer.content.decode())
+    listed = signed_in(house.world.finance).get(unescape(calls)).content.decode()
+    assert listed.count('class="field-at') == 5
+    assert "Only calls from" in listed
+    _, told = explored(house.world.finance, period="last-month")
+    assert "Nothing was used in this time" in told
+
+
+def test_a_time_that_is_none_or_too_long_is_said(house: House) -> None:
+    finance, today = house.world.finance, f"{datetime.now(UTC):%Y-%m-%d}"
+    for first, last in (
+        ("", ""),
+        ("x", today),
+        (today, "2020-01-01"),
+        ("2026-02-30", today),
+        ("0001-01-01", today),
+    ):
+        _, told = explored(finance, **{"period": "own", "from": first, "to": last})
+        assert "That is no time" in told, (first, last)
+    _, told = explored(finance, **{"period": "own", "from": "2020-01-01", "to": today})
+    assert "At most 366 days are added up at once" in told
+    assert "4.01 USD for 4 calls" in told
+    _, told = explored(finance, period="nonsense", by="cost; DROP TABLE")
+    assert "By model or tool" in told
+
+
+def test_of_too_much_the_last_days_are_shown_and_that_is_said(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exploring, "MOST_SUMS", 1)
+    _, told = explored(house.world.finance)
+    assert "Not all of that time is shown" in told
+    monkeypatch.setattr(exploring, "MOST_GROUPS", 2)
+    monkeypatch.setattr(exploring, "MOST_SUMS", 1000)
+    with reading(house.system):
+        month = month_of(datetime.now(UTC))
+        found = exploring.explore("model", house.world.project, month, next_month(month))
+    assert [str(used.cost) for _, used in found.groups] == ["2.750000", "1.005000"]
+    assert found.more
+    assert found.total.cost == Decimal("4.005000")
+
+
+def test_what_the_whole_tenant_used_is_for_who_decides_over_its_money(house: House) -> None:
+    world, url = house.world, reverse("admin:usage_explorer")
+    scope = system(house.tenant, "test")
+    look = NewMember(subject_of(house.tenant, "looks-on"), ("Observer",), ())
+    add_member(scope, project_id=None, member=look)
+    onlooker = signed_in(replace(world.observer, actor=replace(world.observer.actor, subject=look.subject)))
+    admin = signed_in(world.tenant_admin)
+    for client in (onlooker, admin):
+        client.post("/admin/place/", {"place": f"{house.tenant}/"})
+    refused = onlooker.get(url)
+    assert refused.status_code == 403
+    assert "is for who decides over its money" in refused.content.decode()
+    assert onlooker.get(reverse("admin:usage_budget_changelist")).status_code == 403
+    assert "/admin/usage/" not in onlooker.get("/admin/").content.decode()
+    told = words(admin.get(url))
+    assert "by any project of the tenant" in told
+    assert "The main project 100 % 4.01" in told
+    [stranger] = [second_world(f"{house.tenant}-c")]
+    assert "Nothing was used in this time" in words(signed_in(stranger.finance).get(url))
+
+
+def test_the_file_has_what_is_shown_with_every_place_and_no_formula(house: House) -> None:
+    answer: Any = signed_in(house.world.finance).get(f"{reverse('admin:usage_explorer')}?format=csv")
+    lines = list(csv.reader(io.StringIO(b"".join(answer.streaming_content).decode("utf-8-sig"))))
+    assert lines[0][:4] == ["Model or tool", "Calls", "Calls of unknown cost", "Known cost, USD"]
+    assert lines[1] == ["factory-tools/git-log", "2", "0", "2.750000", "0.000000", "0", "0"]
+    assert lines[-1][1:4] == ["5", "1", "4.005000"]
+    assert "usage-by-model-" in answer["Content-Disposition"]
+
+
+def test_the_explorer_asks_a_known_number_of_questions(house: House) -> None:
+    client, url = signed_in(house.world.finance), reverse("admin:usage_explorer")
+    client.get(url)
+    with within_budget("console explorer"):
         assert client.get(url).status_code == 200

@@ -4,19 +4,29 @@ import json
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin.lists.filters import one_of
+from factory.admin.lists.pages import FORMAT
 from factory.admin.scope import context_of
 from factory.admin.show import seen, short, usd, when
 from factory.admin.site import site
+from factory.tenancy import reading
 from usage.admin.base import MoneyAdmin, run_link
+from usage.admin.explorer import explorer, file_of
 from usage.models import LedgerEntry, PricingRevision, Reservation, UsageRecord
 from usage.selectors import visible_budgets
 from usage.states import Account, Movement, ReceiptKind, ReservationState, UsageState
+
+TIMES = ("priced_at__gte", "priced_at__lt")
+"""By which the explorer leads to the calls behind its figures."""
 
 
 @admin.register(LedgerEntry, site=site)
@@ -109,6 +119,38 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
     search_fields = ("receipt_id", "run_id", "name")
     search_help_text = "The whole id of a run or a receipt, or the name of a model or tool"
     ordering = ("-priced_at", "-id")
+    list_before_template = "usage/calls_about.html"
+
+    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
+        return lookup in TIMES or super().lookup_allowed(lookup, value, request)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [path("explorer/", view(self.explorer_view), name="usage_explorer"), *super().get_urls()]
+
+    def explorer_view(self, request: HttpRequest) -> HttpResponseBase:
+        """What was used in a time, added up; as a page, or the same as a file."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied(
+                "What the whole tenant uses is for who decides over its money. Choose one of your projects."
+            )
+        ctx = context_of(request)
+        with reading(ctx):
+            found = explorer(request, ctx)
+            if request.GET.get(FORMAT) == "csv":
+                return file_of(found["asked"], found["found"])
+            context = {
+                **self.admin_site.each_context(request),
+                "title": "Usage explorer",
+                "opts": None,
+                "whole_tenant": ctx.project_id is None,
+                **found,
+            }
+            return TemplateResponse(request, "usage/explorer.html", context).render()
+
+    @property
+    def explorer_url(self) -> str:
+        return reverse("admin:usage_explorer")
 
     @admin.display(description="time")
     def at(self, row: UsageRecord) -> SafeString:

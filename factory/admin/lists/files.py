@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
@@ -24,9 +24,18 @@ EMPTY = "–"
 
 def file_of(request: HttpRequest, cl: HouseList) -> StreamingHttpResponse:
     """The list as a file. Each page of it is a transaction of its own: a slow reader holds nothing."""
-    name = f"{cl.opts.model_name}-{clock.now():%Y-%m-%d-%H%M}.csv"
-    answer = StreamingHttpResponse(_lines(request, cl), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return _answer(f"{cl.opts.model_name}-{clock.now():%Y-%m-%d-%H%M}", _lines(request, cl))
+
+
+def sheet(name: str, lines: Iterable[Sequence[str]]) -> StreamingHttpResponse:
+    """A table that is held already, as a file."""
+    writer = csv.writer(_Line())
+    return _answer(name, ("\ufeff", *(writer.writerow([safe(text) for text in line]) for line in lines)))
+
+
+def _answer(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
+    answer = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     answer["Cache-Control"] = "no-store"
     return answer
 
@@ -83,7 +92,11 @@ def shown(cl: HouseList, name: str, row: Any) -> Any:
 
 
 def _cell(cl: HouseList, name: str, row: Any) -> str:
-    text = plain(shown(cl, name, row))
+    return safe(plain(shown(cl, name, row)))
+
+
+def safe(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(UNSAFE) and not NUMBER.fullmatch(text) else text
 
 

@@ -1,0 +1,14 @@
+"""What pages of the apps below are told of the things above them."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from factory.admin.things import names
+from registry.selectors import releases
+
+
+@names("release")
+def release_names(keys: Sequence[UUID]) -> dict[UUID, str]:
+    """Releases by what people call them: the asset and its version."""
+    rows = releases().filter(pk__in=keys).values_list("pk", "asset__name", "semver")
+    return {key: f"{asset}@{version}" for key, asset, version in rows}
