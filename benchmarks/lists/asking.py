@@ -1,0 +1,87 @@
+"""How long a page takes for somebody, and what the database does for it."""
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from django.db import connection
+from django.urls import reverse
+
+from benchmarks.lists.house import Person
+from benchmarks.lists.plans import Looking, Seen
+from benchmarks.lists.questions import Asked, of_list, texts_of
+from factory.admin.site import site
+
+FEW, MORE = 3, 20
+"""A page that is quick is opened few times. One that comes near the limit is opened until its p95 says something."""
+
+
+@dataclass
+class Found:
+    """One question of one person: seconds of each opening, and what the database did once."""
+
+    person: str
+    asked: Asked
+    seconds: list[float] = field(default_factory=list)
+    seen: Seen = field(default_factory=Seen)
+    fault: str = ""
+
+    @property
+    def p95(self) -> float:
+        """Milliseconds."""
+        times = self.seconds
+        return 1000 * (statistics.quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0])
+
+
+def ask(person: Person, asked: Asked, most: float) -> Found:
+    """Open a page: once while the database explains itself, which also warms it, and then to be timed."""
+    found, looking = Found(person.name, asked), Looking()
+    try:
+        with connection.execute_wrapper(looking):
+            _open(person, asked)
+        found.seen = looking.seen
+        while len(found.seconds) < (MORE if max(found.seconds, default=0) * 2000 > most else FEW):
+            found.seconds.append(_open(person, asked))
+    except Exception as fault:  # noqa: BLE001  a page that cannot be opened is a result too
+        found.fault, found.seconds = f"{type(fault).__name__}: {fault}"[:300], found.seconds or [0.0]
+    return found
+
+
+def _open(person: Person, asked: Asked) -> float:
+    began = time.perf_counter()
+    answer: Any = person.client.get(asked.path)
+    if asked.file:
+        list(islice(answer.streaming_content, 2))
+    took = time.perf_counter() - began
+    if answer.status_code != 200:
+        raise RuntimeError(f"{answer.status_code} {answer.get('Location', '')}")
+    return took
+
+
+def lists(everybody: Sequence[Person], word: str) -> Iterator[tuple[str, Person, Asked]]:
+    """Every question of every list, for those whose sight of it differs."""
+    for model, page in sorted(site._registry.items(), key=lambda each: each[0]._meta.label):
+        path = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        if word not in path:
+            continue
+        for person in _whose(everybody, path):
+            answer: Any = person.client.get(path)
+            cl = answer.context_data["cl"]
+            old: Any = person.client.get(f"{path}?order=oldest")
+            rows = [*cl.result_list[:1], *old.context_data["cl"].result_list[:1]]
+            for asked in of_list(path, cl, texts_of(page, rows)):
+                yield path, person, asked
+
+
+def _whose(everybody: Sequence[Person], path: str) -> list[Person]:
+    """Who sees the whole tenant, one of the large project, one of the small; in the inbox each has an own sight."""
+    able = [person for person in everybody if path in person.offered]
+    if "approvalrequest" in path:
+        return able
+    wide = [one for one in able if one.name == "tenant-admin"]
+    small = [one for one in able if one.name.startswith("small")]
+    large = [one for one in able if one not in wide and one not in small]
+    return [*wide, *large[:1], *small[:1]]
