@@ -100,10 +100,15 @@ class Notice(TenantModel):
         ]
         indexes: ClassVar = [
             models.Index(
+                fields=["tenant_id", "kind", "made_at"],
+                condition=~Q(kind__in=[Kind.REQUESTED, Kind.DECIDED]),  # those of every request
+                name="notice_by_kind",
+            ),
+            models.Index(
                 fields=["remind_at"],
                 condition=Q(remind_at__isnull=False, reminded_at__isnull=True),
                 name="notice_to_remind",
-            )
+            ),
         ]
 
     def __str__(self) -> str:
@@ -152,7 +157,13 @@ class Notification(TenantModel):
         ]
         indexes: ClassVar = [
             models.Index(fields=["tenant_id", "created_at", "id"], name="notification_by_time"),
+            models.Index(fields=["tenant_id", "project_id", "created_at"], name="notification_by_project"),
             models.Index(fields=["tenant_id", "subject", "created_at"], name="notification_by_person"),
+            models.Index(
+                fields=["channel", "created_at"],
+                condition=Q(channel__isnull=False),
+                name="notification_by_channel",
+            ),
             models.Index(
                 fields=["created_at"],
                 condition=Q(sent_at__isnull=True, set_aside_at__isnull=True, dropped_at__isnull=True),

@@ -338,4 +338,12 @@ class Migration(migrations.Migration):
             model_name='approvalrequest',
             index=models.Index(fields=['tenant_id', 'proposal_hash'], name='approval_by_proposal'),
         ),
+        migrations.AddIndex(
+            model_name='approvalrequest',
+            index=models.Index(condition=models.Q(('action_class', 'shared-write'), _negated=True), fields=['tenant_id', 'action_class', 'requested_at', 'id'], name='approval_by_class'),
+        ),
+        migrations.AddIndex(
+            model_name='approvalrequest',
+            index=models.Index(condition=models.Q(('requester_person', models.F('requested_by')), _negated=True), fields=['tenant_id', 'requester_person', 'requested_at'], name='approval_by_person'),
+        ),
     ]

@@ -15,6 +15,7 @@ from approvals.states import (
     APPROVAL,
     GATED,
     WAIVABLE,
+    ActionClass,
     ApprovalState,
     Decision,
     OnExpiry,
@@ -238,7 +239,17 @@ class ApprovalRequest(Journaled):
             models.Index(fields=["tenant_id", "requested_at", "id"], name="approval_by_time"),
             models.Index(fields=["tenant_id", "project", "requested_at", "id"], name="approval_by_project"),
             models.Index(fields=["tenant_id", "state", "requested_at", "id"], name="approval_by_state"),
+            models.Index(
+                fields=["tenant_id", "action_class", "requested_at", "id"],
+                condition=~Q(action_class=ActionClass.SHARED_WRITE),  # most of them ask for one
+                name="approval_by_class",
+            ),
             models.Index(fields=["tenant_id", "requested_by", "requested_at"], name="approval_by_requester"),
+            models.Index(
+                fields=["tenant_id", "requester_person", "requested_at"],
+                condition=~Q(requester_person=F("requested_by")),  # a service asked for them
+                name="approval_by_person",
+            ),
             models.Index(fields=["tenant_id", "proposal_hash"], name="approval_by_proposal"),
             models.Index(fields=["run_id", "step_id"], name="approval_by_run"),
             models.Index(fields=["subject_id", "requested_at"], name="approval_by_subject"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from approvals.models import ApprovalRequest
 from approvals.selectors.eligibility import refusal_for
@@ -37,7 +37,8 @@ def visible(ctx: Context) -> QuerySet[ApprovalRequest]:
     if actor.kind == "system" or actor.roles & SEES_THE_PROJECT:
         return rows
     own = {actor.subject, actor.person} - {""}
-    return rows.filter(Q(requested_by__in=own) | Q(requester_person__in=own))
+    by_another = ~Q(requester_person=F("requested_by"))  # only those are in an index by the person
+    return rows.filter(Q(requested_by__in=own) | (Q(requester_person__in=own) & by_another))
 
 
 def mine(ctx: Context) -> QuerySet[ApprovalRequest]:

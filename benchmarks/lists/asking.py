@@ -16,7 +16,7 @@ from benchmarks.lists.questions import Asked, of_list, texts_of
 from factory.admin.site import site
 
 FEW, MORE = 3, 20
-"""A page that is quick is opened few times. One that comes near the limit is opened until its p95 says something."""
+"""A page that is quick is opened few times; one that comes near the limit, until its p95 says something."""
 
 
 @dataclass
@@ -33,7 +33,9 @@ class Found:
     def p95(self) -> float:
         """Milliseconds."""
         times = self.seconds
-        return 1000 * (statistics.quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0])
+        return 1000 * (
+            statistics.quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
+        )
 
 
 def ask(person: Person, asked: Asked, most: float) -> Found:
@@ -45,7 +47,7 @@ def ask(person: Person, asked: Asked, most: float) -> Found:
         found.seen = looking.seen
         while len(found.seconds) < (MORE if max(found.seconds, default=0) * 2000 > most else FEW):
             found.seconds.append(_open(person, asked))
-    except Exception as fault:  # noqa: BLE001  a page that cannot be opened is a result too
+    except Exception as fault:
         found.fault, found.seconds = f"{type(fault).__name__}: {fault}"[:300], found.seconds or [0.0]
     return found
 
@@ -77,7 +79,7 @@ def lists(everybody: Sequence[Person], word: str) -> Iterator[tuple[str, Person,
 
 
 def _whose(everybody: Sequence[Person], path: str) -> list[Person]:
-    """Who sees the whole tenant, one of the large project, one of the small; in the inbox each has an own sight."""
+    """Who sees the whole tenant, one of the large project, one of the small; in the inbox everybody."""
     able = [person for person in everybody if path in person.offered]
     if "approvalrequest" in path:
         return able

@@ -1,4 +1,4 @@
-"""Pages besides the lists that read the large tables: the first page, the search, a run of thousands of steps."""
+"""Pages besides the lists that read the large tables: the first page, the search, a run of many steps."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +14,9 @@ SOUGHT = (
 )  # fmt: skip
 
 
-def others(db: Any, everybody: Sequence[Person], large: Large, word: str) -> Iterator[tuple[str, Person, Asked]]:
+def others(
+    db: Any, everybody: Sequence[Person], large: Large, word: str
+) -> Iterator[tuple[str, Person, Asked]]:
     run = _key(db, "runs_run", BIG)
     ended = _key(db, "runs_run", large.rows // 20)
     request = _key(db, "approvals_approvalrequest", 200)
@@ -27,8 +29,13 @@ def others(db: Any, everybody: Sequence[Person], large: Large, word: str) -> Ite
         "consumers": ["/admin/factory/outboxevent/consumers/"],
         "entry": [f"/admin/factory/journalentry/{_key(db, 'factory_journalentry', BIG + 9)}/change/"],
     }
-    needs = {"big run": "/admin/runs/run/", "run": "/admin/runs/run/", "decision": "/admin/approvals/approvalrequest/",
-             "consumers": "/admin/factory/outboxevent/", "entry": "/admin/factory/journalentry/"}
+    needs = {
+        "big run": "/admin/runs/run/",
+        "run": "/admin/runs/run/",
+        "decision": "/admin/approvals/approvalrequest/",
+        "consumers": "/admin/factory/outboxevent/",
+        "entry": "/admin/factory/journalentry/",
+    }
     for name, addresses in paths.items():
         for path in addresses if word in name else ():
             for person in everybody:

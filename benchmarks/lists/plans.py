@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 
 MANY_ROWS = 5_000
-"""A page has fifty rows. Whoever reads so many for it, and throws them away, reads ten times as many next year."""
+"""A page has fifty rows. What reads so many for it, and throws them away, reads more each year."""
 
 
 @dataclass
@@ -63,7 +63,9 @@ def _of_node(node: Mapping[str, Any]) -> Iterator[str]:
     kind, loops = node["Node Type"], float(node.get("Actual Loops", 1))
     of = node.get("Index Name") or node.get("Relation Name") or ""
     rows = float(node.get("Actual Rows", 0)) * loops
-    lost = sum(float(node.get(f"Rows Removed by {by}", 0)) for by in ("Filter", "Join Filter", "Index Recheck"))
+    lost = sum(
+        float(node.get(f"Rows Removed by {by}", 0)) for by in ("Filter", "Join Filter", "Index Recheck")
+    )
     if lost * loops > MANY_ROWS:
         yield f"{kind} {of} throws {lost * loops:,.0f} rows away"
     if kind == "Seq Scan" and rows + lost * loops > MANY_ROWS:

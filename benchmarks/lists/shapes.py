@@ -1,3 +1,4 @@
+# ruff: noqa: E501  what a column holds is SQL, one line each
 """Which tables grow with the work, and how their rows differ: few things are open, most are over.
 
 A million rows come in life where each run, or each step of one, writes some: those of `MANY`. What people make
@@ -24,10 +25,7 @@ FAILURES = (
     "CASE WHEN t.failure_class = '' THEN '' ELSE (ARRAY['permanent', 'transient', 'validation', 'budget', "
     "'policy-denied', 'uncertain'])[1 + bench_skew(n, 3, 6)] END"
 )
-WORKFLOW = (
-    "(SELECT (array_agg(DISTINCT workflow_id))[1 + bench_skew(n, 4, count(DISTINCT workflow_id))] "
-    "FROM registry_assetworkflow)"
-)
+WORKFLOW = "(SELECT array_agg(workflow_id ORDER BY workflow_id) FROM registry_assetworkflow)[1 + bench_skew(n, 4, 12)]"
 
 
 def _key(table: str, number: str) -> str:
@@ -63,7 +61,7 @@ MANY = (
         },
     ),
     Grown(
-        "runs_attempt", "dispatched_at", run=STEPS,
+        "runs_attempt", "dispatched_at", run=STEPS, share=0.3,
         like=(
             ("n <= 300", "state = 'Open'"), ("n <= 400", "state = 'Parked'"),
             ("n % 5000 = 0", "state = 'Uncertain'"), ("n % 100 < 12", "state = 'Failed'"),
@@ -72,11 +70,11 @@ MANY = (
         values={"settled_at": "t.settled_at + (bench_at(n) - t.dispatched_at) + n % 97 * interval '1 second'"},
     ),
     Grown(
-        "runs_lease", "offered_at", run=STEPS,
+        "runs_lease", "offered_at", run=STEPS, share=0.1,
         like=(("n <= 60", "state = 'Offered'"), ("n <= 300", "state = 'Held'"), ("n % 100 < 5", "state = 'Released'"), ("true", "state = 'Settled'")),
-        values={"fencing_token": "n + 1000 + 1000000000 * (0+BESIDE)"},
+        values={"fencing_token": "n + 1000 + 1000000000::bigint * (0+BESIDE)"},
     ),
-    Grown("runs_receipt", "recorded_at", run=STEPS, share=0.2, values={"receipt_id": "'r' || n"}),
+    Grown("runs_receipt", "recorded_at", run=STEPS, share=0.1, values={"receipt_id": "'r' || n"}),
     Grown("approvals_proposal", "created_at", share=0.1),
     Grown(
         "approvals_approvalrequest", "requested_at", run=STEPS,
@@ -139,7 +137,7 @@ MANY = (
         },
     ),
     Grown(
-        "factory_webhookdelivery", "created_at", run=ENTRIES,
+        "factory_webhookdelivery", "created_at", run=ENTRIES, share=0.2,
         values={
             "sequence": "n + 1000", "delivered_at": "CASE WHEN n > 100 AND n % 100000 <> 19 THEN bench_at(n) + interval '1 second' END",
             "set_aside_at": "CASE WHEN n % 100000 = 19 THEN bench_at(n) + interval '1 day' END",
@@ -167,13 +165,20 @@ MANY = (
         },
     ),
     Grown(
+        "usage_usagesum", "id",
+        values={
+            "name": "'model-' || bench_skew(n, 5, 40)", "day": "(bench_at(n) AT TIME ZONE 'UTC')::date",
+            "kind": "CASE WHEN n % 30 = 1 THEN 'tool' ELSE 'model' END",
+        },
+    ),
+    Grown(
         "notifications_notice", "made_at",
         values={"remind_at": "NULL", "kind": "CASE WHEN n % 40000 = 1 THEN 'too-few' WHEN n % 10000 = 2 THEN 'break-glass' WHEN n % 3 = 0 THEN 'decided' ELSE 'requested' END"},
     ),
     Grown(
         "notifications_notification", "created_at",
         values={
-            "subject": f"'person' || m % 700 || '@bench.test'",
+            "subject": "'person' || m % 700 || '@bench.test'",
             "sent_at": "CASE WHEN n > 50 AND n % 5000 <> 9 AND n % 100 <> 8 THEN bench_at(n) + interval '2 seconds' END",
             "set_aside_at": "CASE WHEN n % 5000 = 9 AND n > 50 THEN bench_at(n) + interval '1 day' END",
             "dropped_at": "CASE WHEN n % 100 = 8 AND n > 50 THEN bench_at(n) + interval '1 hour' END",

@@ -10,12 +10,14 @@ HEADING = f"{'':34}{'asked':>7}{'p95 ms':>8}{'db ms':>7}{'blocks':>8}  slowest q
 
 def line(one: Found) -> str:
     """One question: who, milliseconds, blocks, and what is suspicious."""
-    told = f"{one.p95:7.0f} ms{one.seen.ms:7.0f} db{one.seen.blocks:8} blocks  {one.person:17}{one.asked.path}"
+    told = (
+        f"{one.p95:7.0f} ms{one.seen.ms:7.0f} db{one.seen.blocks:8} blocks  {one.person:17}{one.asked.path}"
+    )
     return "\n      ! ".join([told, *dict.fromkeys(one.seen.signs), *([one.fault] if one.fault else [])])
 
 
 def tell(found: Mapping[str, Sequence[Found]], unused: Sequence[tuple[str, str]], most: float) -> int:
-    """The table, what is past the limit, and indexes that nothing used. Answers what the program ends with."""
+    """The table, what is past the limit, and indexes that nothing used. Answers the program's status."""
     print(HEADING)  # noqa: T201  a program's output
     for name, all_of in found.items():
         print(_row(name, all_of))  # noqa: T201

@@ -341,4 +341,12 @@ class Migration(migrations.Migration):
             model_name='outboxevent',
             index=models.Index(fields=['tenant_id', 'topic', 'occurred_at'], name='outbox_by_topic'),
         ),
+        migrations.AddIndex(
+            model_name='outboxevent',
+            index=models.Index(fields=['tenant_id', 'project_id', 'occurred_at', 'id'], name='outbox_by_project'),
+        ),
+        migrations.AddIndex(
+            model_name='webhookdelivery',
+            index=models.Index(fields=['event'], name='webhook_delivery_by_event'),
+        ),
     ]

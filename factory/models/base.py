@@ -81,11 +81,13 @@ class TenantForeignKey(models.ForeignKey[_Set, _Get]):
     """A reference within one tenant.
 
     PostgreSQL does not apply row-level security to references, so the constraint carries the tenant:
-    `TenantWalls` makes it `(tenant_id, x_id)`. Nothing is ever deleted along it.
+    `TenantWalls` makes it `(tenant_id, x_id)`. Nothing is ever deleted along it. It has no index of itself:
+    every index is paid for by every write, so a model names those that a question asks.
     """
 
     def __init__(self, to: Any, on_delete: Any = models.PROTECT, **options: Any) -> None:
         options["db_constraint"] = False
+        options.setdefault("db_index", False)
         super().__init__(to, on_delete, **options)
 
 

@@ -169,6 +169,7 @@ class OutboxEvent(TenantModel):
                 name="outbox_set_aside",
             ),
             models.Index(fields=["tenant_id", "occurred_at", "id"], name="outbox_by_time"),
+            models.Index(fields=["tenant_id", "project_id", "occurred_at", "id"], name="outbox_by_project"),
             models.Index(fields=["tenant_id", "topic", "occurred_at"], name="outbox_by_topic"),
             models.Index(fields=["tenant_id", "run_id"], name="outbox_by_run"),
             models.Index(fields=["transaction_id"], name="outbox_by_transaction"),

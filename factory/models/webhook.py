@@ -145,6 +145,7 @@ class WebhookDelivery(TenantModel):
                 name="webhook_set_aside",
             ),
             models.Index(fields=["tenant_id", "created_at"], name="webhook_delivery_by_time"),
+            models.Index(fields=["event"], name="webhook_delivery_by_event"),
         ]
 
     def __str__(self) -> str:

@@ -126,4 +126,16 @@ class Migration(migrations.Migration):
             model_name='notification',
             index=models.Index(fields=['tenant_id', 'subject', 'created_at'], name='notification_by_person'),
         ),
+        migrations.AddIndex(
+            model_name='notice',
+            index=models.Index(condition=models.Q(('kind__in', ['requested', 'decided']), _negated=True), fields=['tenant_id', 'kind', 'made_at'], name='notice_by_kind'),
+        ),
+        migrations.AddIndex(
+            model_name='notification',
+            index=models.Index(fields=['tenant_id', 'project_id', 'created_at'], name='notification_by_project'),
+        ),
+        migrations.AddIndex(
+            model_name='notification',
+            index=models.Index(condition=models.Q(('channel__isnull', False)), fields=['channel', 'created_at'], name='notification_by_channel'),
+        ),
     ]

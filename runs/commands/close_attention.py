@@ -71,7 +71,11 @@ def _close(ctx: Context, run: Run, step: Step, reason: str, at: datetime) -> Non
 
 def _attempt_of(step: Step) -> UUID:
     """The attempt whose effect raised it: of the last effect that was reported, else the last one of all."""
-    effect = Receipt.objects.filter(step_id=step.id, kind="effect").order_by("-recorded_at").first()
+    effect = (
+        Receipt.objects.filter(run_id=step.run_id, step_id=step.id, kind="effect")
+        .order_by("-recorded_at")
+        .first()
+    )
     if effect is not None:
         return UUID(str(effect.attempt_id))
     return UUID(

@@ -588,4 +588,12 @@ class Migration(migrations.Migration):
             model_name='run',
             index=models.Index(condition=models.Q(('failure_class', ''), _negated=True), fields=['tenant_id', 'failure_class', '-created_at', '-id'], name='run_by_failure'),
         ),
+        migrations.AddIndex(
+            model_name='lease',
+            index=models.Index(fields=['run'], name='lease_by_run'),
+        ),
+        migrations.AddIndex(
+            model_name='receipt',
+            index=models.Index(fields=['run'], name='receipt_by_run'),
+        ),
     ]

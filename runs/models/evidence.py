@@ -71,7 +71,10 @@ class Receipt(TenantModel):
             models.UniqueConstraint("tenant_id", "receipt_id", name="receipt_once_a_tenant"),
             models.CheckConstraint(condition=in_check("kind", KINDS), name="receipt_kind_known"),
         ]
-        indexes: ClassVar[list[Any]] = [models.Index(fields=["attempt", "kind"], name="receipt_by_attempt")]
+        indexes: ClassVar[list[Any]] = [
+            models.Index(fields=["attempt", "kind"], name="receipt_by_attempt"),
+            models.Index(fields=["run"], name="receipt_by_run"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"

@@ -58,6 +58,7 @@ class Lease(Journaled):
             models.Index(fields=["expires_at", "id"], condition=Q(state__in=CURRENT), name="lease_due"),
             models.Index(fields=["worker_id"], condition=Q(state__in=CURRENT), name="lease_of_worker"),
             models.Index(fields=["attempt", "fencing_token"], name="lease_by_attempt"),
+            models.Index(fields=["run"], name="lease_by_run"),
         ]
 
     def __str__(self) -> str:

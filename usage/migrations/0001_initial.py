@@ -185,10 +185,6 @@ class Migration(migrations.Migration):
             model_name='reservation',
             index=models.Index(fields=['tenant_id', 'created_at', 'id'], name='usage_reservation_newest'),
         ),
-        migrations.AddIndex(
-            model_name='reservation',
-            index=models.Index(condition=models.Q(('state', usage.states.ReservationState['RESERVED'])), fields=['tenant_id', 'created_at', 'id'], name='usage_reservation_open'),
-        ),
         migrations.AddConstraint(
             model_name='reservation',
             constraint=models.UniqueConstraint(fields=('tenant_id', 'run_id'), name='usage_reservation_one_a_run'),
@@ -277,10 +273,6 @@ class Migration(migrations.Migration):
             model_name='usagerecord',
             index=models.Index(fields=['tenant_id', 'name', 'priced_at'], name='usage_record_by_name'),
         ),
-        migrations.AddIndex(
-            model_name='usagerecord',
-            index=models.Index(condition=models.Q(('state', usage.states.UsageState['UNCERTAIN'])), fields=['tenant_id', 'priced_at'], name='usage_record_uncertain'),
-        ),
         migrations.AddConstraint(
             model_name='usagerecord',
             constraint=models.UniqueConstraint(fields=('tenant_id', 'receipt_id'), name='usage_record_receipt_once'),
@@ -312,5 +304,29 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='usagesum',
             constraint=models.CheckConstraint(condition=models.Q(('calls__gte', 1), ('cost__gte', 0), ('estimated__gte', 0), ('uncertain__gte', 0)), name='usage_sum_figures'),
+        ),
+        migrations.AddIndex(
+            model_name='ledgerentry',
+            index=models.Index(condition=models.Q(('movement__in', [usage.states.Movement['RESERVED'], usage.states.Movement['SETTLED']]), _negated=True), fields=['tenant_id', 'movement', 'posted_at', 'id'], name='usage_ledger_by_movement'),
+        ),
+        migrations.AddIndex(
+            model_name='ledgerentry',
+            index=models.Index(condition=models.Q(('account__in', [usage.states.Account['GRANTED'], usage.states.Account['HELD']])), fields=['tenant_id', 'account', 'posted_at', 'id'], name='usage_ledger_by_account'),
+        ),
+        migrations.AddIndex(
+            model_name='reservation',
+            index=models.Index(fields=['tenant_id', 'project', 'created_at', 'id'], name='usage_reservation_by_project'),
+        ),
+        migrations.AddIndex(
+            model_name='reservation',
+            index=models.Index(condition=models.Q(('state', usage.states.ReservationState['SETTLED']), _negated=True), fields=['tenant_id', 'state', 'created_at', 'id'], name='usage_reservation_by_state'),
+        ),
+        migrations.AddIndex(
+            model_name='usagerecord',
+            index=models.Index(fields=['tenant_id', 'state', 'priced_at'], name='usage_record_by_state'),
+        ),
+        migrations.AddIndex(
+            model_name='usagerecord',
+            index=models.Index(fields=['tenant_id', 'kind', 'priced_at'], name='usage_record_by_kind'),
         ),
     ]

@@ -106,6 +106,16 @@ class LedgerEntry(TenantModel):
             models.Index(fields=["reservation"], name="usage_ledger_reservation"),
             models.Index(fields=["tenant_id", "posted_at", "id"], name="usage_ledger_by_time"),
             models.Index(
+                fields=["tenant_id", "movement", "posted_at", "id"],
+                condition=~Q(movement__in=[Movement.RESERVED, Movement.SETTLED]),  # those of every run
+                name="usage_ledger_by_movement",
+            ),
+            models.Index(
+                fields=["tenant_id", "account", "posted_at", "id"],
+                condition=Q(account__in=[Account.GRANTED, Account.HELD]),  # runs move the others
+                name="usage_ledger_by_account",
+            ),
+            models.Index(
                 fields=["tenant_id", "budget", "account", "posted_at", "sequence"],
                 include=["balance"],
                 name="usage_ledger_by_day",

@@ -80,9 +80,12 @@ class Reservation(Journaled):
             ),
             models.Index(fields=["tenant_id", "created_at", "id"], name="usage_reservation_newest"),
             models.Index(
-                fields=["tenant_id", "created_at", "id"],
-                condition=Q(state=_RESERVED),
-                name="usage_reservation_open",
+                fields=["tenant_id", "project", "created_at", "id"], name="usage_reservation_by_project"
+            ),
+            models.Index(
+                fields=["tenant_id", "state", "created_at", "id"],
+                condition=~Q(state=ReservationState.SETTLED),  # most of them end so
+                name="usage_reservation_by_state",
             ),
         ]
 

@@ -58,11 +58,8 @@ class UsageRecord(Journaled):
             models.Index(fields=["tenant_id", "priced_at"], name="usage_record_by_time"),
             models.Index(fields=["tenant_id", "project", "priced_at"], name="usage_record_by_project"),
             models.Index(fields=["tenant_id", "name", "priced_at"], name="usage_record_by_name"),
-            models.Index(
-                fields=["tenant_id", "priced_at"],
-                condition=Q(state=UsageState.UNCERTAIN),
-                name="usage_record_uncertain",
-            ),
+            models.Index(fields=["tenant_id", "state", "priced_at"], name="usage_record_by_state"),
+            models.Index(fields=["tenant_id", "kind", "priced_at"], name="usage_record_by_kind"),
         ]
 
     def __str__(self) -> str:
