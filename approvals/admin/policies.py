@@ -11,24 +11,28 @@ from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
 from approvals import selectors
+from approvals.admin.answers import MEANS, SHORT, TONES, answer, changed_answers, rule_in_words
 from approvals.commands import publish_policy_revision
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
-from approvals.policy.comparing import compare, in_words
+from approvals.policy.comparing import compare
 from approvals.policy.loosening import loosened
 from approvals.policy.patterns import ANYWHERE
 from approvals.states import ActionClass, Effect
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act
+from factory.admin.diffs import Diff, for_page
 from factory.admin.scope import context_of
-from factory.admin.show import short, when
+from factory.admin.show import seen, short, when
 from factory.admin.site import site
+from factory.admin.textdiff import between
 from factory.errors import DomainError
 from factory.identity.permissions import may
 from factory.tenancy import reading
 from projects.selectors import environments
 
-TONES = {Effect.ALLOW: "good", Effect.REQUIRE_APPROVAL: "wait", Effect.DENY: "bad"}
+KNOWN = 200
+"""So many of the newest revisions can be chosen from; older ones by a link."""
 
 
 @admin.register(PolicyRevision, site=site)
@@ -78,9 +82,11 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         context = {
             "row": row,
             "rules": [
-                (number, rule, in_words(rule), TONES[Effect(rule["effect"])])
+                (number, rule, rule_in_words(rule), TONES[effect], SHORT[effect])
                 for number, rule in enumerate(row.document["rules"], start=1)
+                for effect in (Effect(rule["effect"]),)
             ],
+            "after": selectors.revision_after(row.number),
             "anywhere": ANYWHERE,
             "text": documents.written(row.document),
             "acts": self.acts(request, row),
@@ -93,20 +99,16 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         return self.in_scope(request, lambda: self._compared(request))
 
     def _compared(self, request: HttpRequest) -> TemplateResponse:
-        known = [row.revision for row in selectors.policy_revisions()[:200]]
-        after = request.GET.get("after") or (known[0] if known else "")
-        before = request.GET.get("before") or (known[1] if len(known) > 1 else after)
+        known = _known()
+        words = [word for word, _ in known]
+        after = request.GET.get("after") or (words[0] if words else "")
+        before = request.GET.get("before") or (words[1] if len(words) > 1 else after)
         try:
             pair = selectors.policy_named(before), selectors.policy_named(after)
         except DomainError as missing:
             raise Http404(missing.detail) from missing
-        context = {
-            "known": known,
-            "before": pair[0],
-            "after": pair[1],
-            "differences": compare(pair[0].document, pair[1].document),
-            "weaker": loosened(pair[0].document, pair[1].document, selectors.slugs_of_tenant()),
-        }
+        context = {"known": known, "before": pair[0], "after": pair[1]}
+        context |= _differences(pair[0].document, pair[1].document)
         return self._shown(request, "approvals/compare.html", f"From {before} to {after}", context)
 
     def explain_view(self, request: HttpRequest) -> Any:
@@ -117,7 +119,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     def _explained(self, request: HttpRequest) -> TemplateResponse:
         ctx, sent = context_of(request), request.GET
         places = sorted({one.slug for one in environments(ctx.project_id)})
-        context: dict[str, Any] = {"classes": ActionClass.values, "slugs": places, "sent": sent}
+        context: dict[str, Any] = {"classes": MEANS.items(), "slugs": places, "sent": sent, "known": _known()}
         status = 200
         if sent.get("class"):
             try:
@@ -130,7 +132,11 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
                     environment=sent.get("environment") or None,
                     requested_by=sent.get("requester", "").strip(),
                 )
-                context |= {"told": told, "tone": TONES[told.verdict.effect]}
+                context |= {
+                    "may": [one for one in told.candidates if one.may_decide],
+                    "may_not": [one for one in told.candidates if not one.may_decide],
+                }
+                context |= {"told": told, "answer": answer(told), "means": MEANS[ActionClass(sent["class"])]}
             except DomainError as refusal:
                 context["refusal"], status = refusal, refusal.http_status
         return self._shown(request, "approvals/explain.html", "What would happen?", context, status)
@@ -139,7 +145,8 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         """Write the next revision: checked, compared with the one in force, then published."""
         self._require(request, "PublishPolicyRevision")
         ctx, sent = context_of(request), request.POST
-        refusal, found, differences, weaker = None, None, None, None
+        refusal, found = None, None
+        differences: dict[str, Any] = {}
         if request.method == "POST":
             try:
                 found = documents.read(sent.get("document", ""))
@@ -152,12 +159,10 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         with reading(ctx):
             newest = selectors.policy_revisions().first()
             if found is not None and refusal is None and newest is not None:
-                differences = compare(newest.document, found)
-                weaker = loosened(newest.document, found, selectors.slugs_of_tenant())
+                differences = _differences(newest.document, found)
         context = {
             "refusal": refusal,
-            "checked": differences,
-            "weaker": weaker,
+            **differences,
             "newest": newest,
             "text": sent.get("document") or (documents.written(newest.document) if newest else ""),
             "note": sent.get("note", ""),
@@ -182,3 +187,29 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     ) -> TemplateResponse:
         common = {**self.admin_site.each_context(request), "title": title, "opts": self.opts}
         return TemplateResponse(request, template, {**common, **context}, status=status)
+
+
+def _known() -> list[tuple[str, str]]:
+    """The newest revisions, each by its word, with what helps to choose one."""
+    rows = list(selectors.policy_revisions().defer("document")[:KNOWN])
+    return [(row.revision, _about(row, in_force=row is rows[0])) for row in rows]
+
+
+def _about(row: PolicyRevision, *, in_force: bool) -> str:
+    since = "in force since" if in_force else "of"
+    note = f": {seen(row.note)}" if row.note else ""
+    return f"{row.revision}, {since} {row.published_at:%d %b %Y}{note}"[:90]
+
+
+def _differences(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """All that a page says about two documents side by side."""
+    slugs = selectors.slugs_of_tenant()
+    answers, same = changed_answers(before, after, slugs)
+    text = between("policy.yaml", documents.written(before), documents.written(after))
+    return {
+        "differences": compare(before, after),
+        "weaker": loosened(before, after, slugs),
+        "answers": answers,
+        "same": same,
+        "diff": for_page(Diff([text])) if before != after else None,
+    }

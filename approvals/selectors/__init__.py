@@ -25,6 +25,7 @@ from approvals.selectors.policies import (
     policy_named,
     policy_revision,
     policy_revisions,
+    revision_after,
     slugs_of_tenant,
     spend_threshold,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "reads_payloads",
     "refusal_for",
     "requests",
+    "revision_after",
     "right_of",
     "right_to_decide",
     "runs_of_approvals",

@@ -51,6 +51,12 @@ def policy_named(revision: str) -> PolicyView:
     return policy_view(row)
 
 
+def revision_after(number: int) -> str:
+    """The word of the revision that followed one; empty for the one in force."""
+    row = PolicyRevision.objects.filter(number=number + 1).only("number").first()
+    return row.revision if row else ""
+
+
 def slugs_of_tenant() -> list[str]:
     """The environments that rules are about, in whatever project: what two revisions are compared over."""
     return sorted({one.slug for one in projects.environments(None)})

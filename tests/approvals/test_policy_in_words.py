@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from approvals.commands import publish_policy_revision
 from approvals.errors import PolicyInvalid
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
@@ -20,6 +21,8 @@ from factory.tenancy import reading
 from projects.models import Project
 from tests.console.test_pages import signed_in
 from tests.support.approvals import Asking, asking
+from tests.support.queries import within_budget
+from tests.support.released import second_policy
 
 DEFAULT = documents.platform_default()
 STRICT = {**DEFAULT, "rules": [*DEFAULT["rules"], {"actionClass": "sandbox", "effect": "deny"}]}
@@ -34,6 +37,16 @@ def a(tenant_id: str) -> Asking:
 @pytest.fixture(scope="module")
 def shared() -> Asking:
     return asking(f"t-{uuid4().hex[:16]}")
+
+
+@pytest.fixture(scope="module")
+def revised() -> Asking:
+    """A tenant with a second revision, whose note is nobody's friend."""
+    made = asking(f"t-{uuid4().hex[:16]}")
+    publish_policy_revision(
+        made.world.workspace_admin, document=second_policy(made.house), note="<script>note</script>"
+    )
+    return made
 
 
 def at_the_terminal(a: Asking, member: str, *words: str) -> str:
@@ -194,6 +207,47 @@ def test_the_console_explains_and_names_who_asks_as_never_deciding(shared: Askin
     assert visit(shared, "observer", "explain", **{"class": "read"}, revision="r7").status_code == 404
 
 
+@pytest.mark.requirement("POL-04")
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"class": "read"}, "It would happen, and nobody would be asked"),
+        ({"class": "shared-write", "environment": "staging"}, "It would wait until a person has decided"),
+        ({"class": "sandbox", "environment": "staging"}, "It would be refused"),
+        ({"class": "production", "environment": "production"}, "It would wait until 2 different people"),
+    ],
+)
+def test_the_answer_comes_first_and_is_a_sentence(revised: Asking, asked: dict[str, str], told: str) -> None:
+    text = visit(revised, "observer", "explain", **asked).content.decode()
+    assert f"<h2>{told}" in text
+    assert text.index(told) < text.index("Ask about another action")
+    assert ("who could not, and why" in text) is ("wait" in told)
+
+
+def test_two_revisions_stand_side_by_side_with_the_answers_that_change(revised: Asking) -> None:
+    client = signed_in(revised.world.observer)
+    with within_budget("console policy comparison"):
+        page = client.get(reverse("admin:approvals_policy_compare"))
+    text = " ".join(page.content.decode().split())
+    assert "From r1 to r2" in text
+    assert text.index("What is looser, or lost") < text.index("Answers that change")
+    assert "The money of a run is a person&#x27;s decision above 250 USD only" in text
+    for about, before, after in (
+        ("sandbox<br><span class=\"fc-soft\">in staging", "happens without asking", "is refused"),
+        ("production<br><span class=\"fc-soft\">in production", "Reviewer or WorkspaceAdmin; waits 3 days",
+         "2 people, each Reviewer or WorkspaceAdmin"),
+    ):  # fmt: skip
+        assert text.index(about) < text.index(before) < text.index(after), about
+    assert "19 other answers stay as they are." in text
+    assert 'w">100</span>' in text, "the changed word is marked in the lines"
+    assert "&lt;script&gt;note" in text
+    assert "<script>note" not in text
+    back = visit(revised, "observer", "compare", before="r2", after="r1").content.decode()
+    assert "sandbox in staging: allow, before deny" in back
+    same = visit(revised, "observer", "compare", before="r2", after="r2").content.decode()
+    assert "the same revision twice" in same
+
+
 def test_the_console_checks_compares_and_then_publishes(a: Asking) -> None:
     client, where = signed_in(a.world.workspace_admin), reverse("admin:approvals_policy_publish")
     assert "actionClass: shared-write" in client.get(where).content.decode()
@@ -208,7 +262,7 @@ def test_the_console_checks_compares_and_then_publishes(a: Asking) -> None:
     assert "Policy r2" in page
     assert "no sandbox" in page
     compared = visit(a, "observer", "compare", before="r1", after="r2").content.decode()
-    assert "1 difference<" in compared
+    assert "1 difference in the document" in compared
     assert visit(a, "observer", "compare", before="r1", after="r7").status_code == 404
 
 

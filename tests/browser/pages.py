@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import Model
 from django.urls import reverse
@@ -20,6 +21,9 @@ NAMED = (
     "runs_new_template", "usage_explorer",
 )  # fmt: skip
 """Pages that are of no row."""
+
+ASKED = {"approvals_policy_explain": {"class": "production", "environment": "production"}}
+"""Of these, what they answer as well: the query of a form that was sent."""
 
 OF_A_ROW: dict[str, tuple[str, ...]] = {
     "approvals.approvalrequest": ("approvals_break_glass",),
@@ -46,6 +50,8 @@ def pages(ctx: Context) -> Iterator[tuple[str, str]]:
     """A name and an address for each page: lists, the newest row of each kind, and what is done about it."""
     for name in NAMED:
         yield name, reverse(f"admin:{name}")
+        if name in ASKED:
+            yield f"{name} answered", f"{reverse(f'admin:{name}')}?{urlencode(ASKED[name])}"
     for model in MODELS:
         label = model._meta.label_lower
         page = f"admin:{model._meta.app_label}_{model._meta.model_name}"

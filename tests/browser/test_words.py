@@ -1,14 +1,21 @@
 """Other people's words are shown as words on every page: none of them runs, moves or hides anything."""
 
+import copy
 from uuid import UUID, uuid4
 
 import pytest
 
+from approvals.commands import publish_policy_revision
+from approvals.selectors import current_policy
+from factory.tenancy import reading
+from registry.commands import revoke_release
+from registry.models import Asset
 from runs.commands import cancel_run
 from tests.browser.conftest import Visit
 from tests.browser.visitor import Visitor
 from tests.support.proposals import ALL_OF_IT, HOSTILE, change
-from tests.support.running import House, receipt
+from tests.support.released import second_policy
+from tests.support.running import MANIFEST, House, human, node, receipt, workflow
 
 DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,{n} @@ {first}\n-old\n{lines}".format(
     n=len(HOSTILE), first=HOSTILE[0], lines="".join(f"+{words}\n" for words in HOSTILE)
@@ -123,6 +130,47 @@ def test_a_run_shows_hostile_words_as_words(operator: Visitor, ended: list[UUID]
         harmless(operator)
     operator.open(f"/admin/runs/run/{ended[0]}/change/")
     operator.reads("<script>alert('a script')</script>")
+
+
+@pytest.fixture(scope="module")
+def published(house: House) -> list[UUID]:
+    """Two releases with such words in all that a manifest, a file and a reason can hold."""
+    odd, base = iter(HOSTILE * 9), copy.deepcopy(MANIFEST)
+    for part in (*base["agents"], *base["skills"], *base["modelProfiles"]):
+        part["description"] = next(odd)
+    flow = workflow("hostile", human("ask", question=next(odd)), node("look", "ask"))
+    flow |= {"title": next(odd), "inputSchema": {"type": "object", "description": ALL_OF_IT}}
+    files = {"a": ALL_OF_IT.encode(), "s": f"x = {HOSTILE[0]!r}\n".encode()}
+    made = [house.publish(base | {"version": "1.1.0", "workflows": [flow]}, commit="f" * 40, **files)]
+    again = copy.deepcopy(base) | {"version": "1.2.0", "workflows": [flow | {"title": next(odd)}]}
+    again["skills"][0]["description"] = next(odd)
+    made.append(house.publish(again, commit="e" * 40, a=f"{ALL_OF_IT}\nand more".encode()))
+    revoke_release(house.world.operator, release_id=made[0], in_flight="drain", reason=ALL_OF_IT[:900])
+    return made
+
+
+def test_a_release_and_a_policy_show_hostile_words_as_words(
+    house: House, operator: Visitor, published: list[UUID]
+) -> None:
+    document = second_policy(house.system) | {"description": ALL_OF_IT[:900]}
+    publish_policy_revision(house.world.workspace_admin, document=document, note=SHORT)
+    with reading(house.system):
+        asset = Asset.objects.get(name="sample").id
+        revision = current_policy(house.system).id
+    release = f"/admin/registry/release/{published[1]}"
+    policy = "/admin/approvals/policyrevision"
+    for path in (
+        f"{release}/change/", f"{release}/change/?against={house.release}", f"{release}/revoke/",
+        f"/admin/registry/release/{published[0]}/change/", f"/admin/registry/asset/{asset}/change/",
+        "/admin/registry/release/", f"{policy}/{revision}/change/", f"{policy}/compare/",
+        f"{policy}/explain/?class=read&requester=%22%3E%3Csvg/onload=alert(1)%3E",
+    ):  # fmt: skip
+        operator.open(path)
+        operator.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        harmless(operator)
+    operator.open(f"{release}/change/?against={house.release}")
+    for said in (HOSTILE[0], HOSTILE[2], "and more", "⟨U+202E⟩"):
+        operator.reads(said)
 
 
 LISTS = (

@@ -12,7 +12,7 @@ from runs.commands import cancel_run, start_run
 from tests.support.acts import deliver
 from tests.support.delegations import lend
 from tests.support.proposals import change
-from tests.support.released import released
+from tests.support.released import released, revised
 from tests.support.running import DIFF, Hand, House, costing, effect, receipt, said, thinking
 from tests.support.waivers import ask_waiver, run_from, template, waiver
 from usage.commands import change_budget_amount, create_budget
@@ -89,6 +89,7 @@ def _standing(house: House) -> None:
     ask_waiver(house, made, hours=48)
     start_run(house.system, run_id=run_from(house, made))
     released(house)
+    revised(house)
     submit_release(
         world.workspace_admin,
         asset="sample",

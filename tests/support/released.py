@@ -1,15 +1,19 @@
-"""Releases of every sort: what the pages of the registry are looked at with."""
+"""Releases of every sort, and a second policy: what the pages of the assets are looked at with."""
 
 import copy
 from typing import Any
 
+from approvals.commands import publish_policy_revision
+from approvals.selectors import current_policy
+from factory.context import Context
+from factory.tenancy import reading
 from registry.commands import move_alias
 from tests.support.acts import deprecate, needed, revoke
 from tests.support.running import MANIFEST, WORKFLOWS, House, node, workflow
 
 
 def released(house: House) -> None:
-    """A newer release that differs in much, one in review, and one that it needs and that was revoked."""
+    """A newer release that differs in much, one in review, one that was revoked and that this needs."""
     by = house.world.operator
     needed(house)
     move_alias(by, asset="sample", alias="stable", release_id=house.release)
@@ -19,6 +23,23 @@ def released(house: House) -> None:
     leaking = needed(house, "1.1.0")
     house.candidate(newer_manifest("1.2.0", dependencies=["base@1.1.0"]), commit="e" * 40)
     revoke(house, "drain", release_id=leaking)
+
+
+def revised(house: House) -> None:
+    """A second revision of the policy."""
+    document = second_policy(house.system)
+    publish_policy_revision(house.world.workspace_admin, document=document, note="Two people for production")
+
+
+def second_policy(ctx: Context) -> dict[str, Any]:
+    """The policy in force with two people for production, one thing refused, and two that are looser."""
+    with reading(ctx):
+        document = copy.deepcopy(current_policy(ctx).document)
+    document["rules"] += [
+        {"actionClass": "production", "environment": "prod*", "effect": "require-approval", "quorum": 2},
+        {"actionClass": "sandbox", "environment": "staging", "effect": "deny"},
+    ]
+    return document | {"spend": {"thresholdUsd": 250, "onLimit": "ask"}}
 
 
 def newer_manifest(version: str = "1.1.0", **changes: Any) -> dict[str, Any]:

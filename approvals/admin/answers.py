@@ -1,0 +1,150 @@
+"""The policy's answers in words that need no knowledge of its document, to one action or in two revisions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from approvals.policy.evaluation import Verdict, evaluate
+from approvals.selectors import Explanation
+from approvals.states import ActionClass, Effect, OnExpiry
+
+MEANS = {
+    ActionClass.READ: "looks, and changes nothing",
+    ActionClass.SANDBOX: "changes only what is thrown away",
+    ActionClass.SHARED_WRITE: "changes what others work with",
+    ActionClass.EXTERNAL: "reaches somebody or something outside",
+    ActionClass.PRODUCTION: "changes what is in production",
+    ActionClass.PUBLICATION: "publishes a release",
+    ActionClass.SPEND: "spends more than the policy's threshold",
+}
+"""What an action of a class does, for whoever has to choose one."""
+TONES = {Effect.ALLOW: "good", Effect.REQUIRE_APPROVAL: "wait", Effect.DENY: "bad"}
+SHORT = {
+    Effect.ALLOW: "happens without asking",
+    Effect.REQUIRE_APPROVAL: "a person decides first",
+    Effect.DENY: "is refused",
+}
+MOST_PLACES = 50
+NOWHERE = "no environment"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What would happen, as a headline, its colour, and the sentences below it."""
+
+    headline: str
+    tone: str
+    effect: str
+    sentences: tuple[str, ...]
+
+
+def answer(told: Explanation) -> Answer:
+    """The explanation of one action as a person reads it in ten seconds."""
+    verdict = told.verdict
+    headline = {
+        Effect.ALLOW: "It would happen, and nobody would be asked",
+        Effect.REQUIRE_APPROVAL: "It would wait until a person has decided",
+        Effect.DENY: "It would be refused",
+    }[verdict.effect]
+    if verdict.effect is Effect.REQUIRE_APPROVAL and verdict.quorum > 1:
+        headline = f"It would wait until {verdict.quorum} different people have approved"
+    return Answer(headline, TONES[verdict.effect], str(verdict.effect), tuple(_sentences(told)))
+
+
+def _sentences(told: Explanation) -> list[str]:
+    verdict = told.verdict
+    if verdict.effect is Effect.ALLOW:
+        return ["It stands in the run's journal all the same."]
+    if verdict.effect is Effect.DENY:
+        return ["No role can allow it under this revision. A workspace admin can publish another one."]
+    may = [one for one in told.candidates if one.may_decide]
+    people = f"{len(may)} {'person' if len(may) == 1 else 'people'} could now"
+    who = " or ".join(verdict.roles) or "Nobody: the rules name no role in common"
+    few = ""
+    if len(may) < verdict.quorum:
+        few = " Too few: a workspace admin can give somebody the role."
+    return [
+        f"{who} decides, never who asked for it: {people}.{few}",
+        f"It waits {_time(verdict.expires_in)}. {_silence(verdict)}",
+        f"A yes is good for {_time(verdict.valid_for)}, for exactly what was asked, once.",
+    ]
+
+
+def _silence(verdict: Verdict) -> str:
+    if verdict.on_expiry == OnExpiry.RE_REQUEST:
+        return "Then the same is asked once more; a second silence is a no."
+    return "Silence is a no: then it fails."
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One question that two revisions answer differently."""
+
+    action_class: str
+    places: tuple[str, ...]
+    before: "Told"
+    after: "Told"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One answer in few words."""
+
+    effect: str
+    tone: str
+    short: str
+    words: str
+
+
+def changed_answers(
+    before: Mapping[str, Any], after: Mapping[str, Any], environments: Sequence[str]
+) -> tuple[list[Changed], int]:
+    """The answers that differ, in the environments that there are and in none; and how many stay as they are.
+
+    Environments of one class with the same two answers are told together.
+    """
+    found: dict[tuple[str, Told, Told], list[str]] = {}
+    same = 0
+    for action_class in ActionClass:
+        for place in (None, *environments[:MOST_PLACES]):
+            old, new = (_told(evaluate(document, action_class, place)) for document in (before, after))
+            if old == new:
+                same += 1
+            else:
+                found.setdefault((str(action_class.value), old, new), []).append(place or NOWHERE)
+    return [Changed(name, tuple(places), old, new) for (name, old, new), places in found.items()], same
+
+
+def _told(verdict: Verdict) -> Told:
+    words = terms(verdict) if verdict.effect is Effect.REQUIRE_APPROVAL else ""
+    return Told(str(verdict.effect), TONES[verdict.effect], SHORT[verdict.effect], words)
+
+
+def terms(verdict: Verdict) -> str:
+    """Who decides, how long it waits, and how long a yes holds."""
+    who = " or ".join(verdict.roles) or "nobody"
+    people = f"{verdict.quorum} people, each {who}" if verdict.quorum > 1 else who
+    waits, holds = _time(verdict.expires_in), _time(verdict.valid_for)
+    then = "then asks once more" if verdict.on_expiry == OnExpiry.RE_REQUEST else "then fails"
+    return f"{people}; waits {waits}, {then}; a yes holds {holds}"
+
+
+def _time(told: timedelta) -> str:
+    hours = told.total_seconds() / 3600
+    return f"{hours / 24:g} days" if hours >= 48 and hours % 24 == 0 else f"{hours:g} h"
+
+
+def rule_in_words(rule: Mapping[str, Any]) -> str:
+    """What a rule says beside its effect; what it leaves out is the platform's."""
+    told = []
+    if "roles" in rule or "quorum" in rule:
+        who = " or ".join(rule.get("roles", ())) or "of the roles that the platform names"
+        told.append(f"{rule['quorum']} people, each {who}" if rule.get("quorum", 1) > 1 else f"{who} decides")
+    if "expiryHours" in rule:
+        told.append(f"a request waits {rule['expiryHours']} h")
+    if "onExpiry" in rule:
+        told.append("then it is asked once more" if rule["onExpiry"] == "re-request" else "then it fails")
+    if "validHours" in rule:
+        told.append(f"a yes holds {rule['validHours']} h")
+    return "; ".join(told) or "as the platform says"
