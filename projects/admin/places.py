@@ -10,11 +10,14 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
+from factory.admin.base import HouseAdmin, OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
+from factory.admin.parts import able
 from factory.admin.scope import context_of
 from factory.admin.show import seen, when
 from factory.admin.site import site
@@ -23,9 +26,20 @@ from factory.commanding import Command
 from factory.concerns import concerns
 from factory.identity.permissions import may
 from factory.tenancy import reading
+from projects.admin.project import project_page
 from projects.commands import kill_project, resume_project, suspend_project
 from projects.models import Environment, Membership, Project
-from projects.states import ProjectState
+from projects.states import Grant, ProjectState, Role
+
+EVIDENCE = (Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN, Role.OPERATOR)
+
+
+able(
+    60, "Suspend the project, throw its kill switch, change members", by="SuspendProject",
+    note="Members are changed over the API.",
+)  # fmt: skip
+able(70, "Read the journal and the audit log", roles=EVIDENCE, grants=(Grant.AUDIT,))
+able(80, "Read what goes into runs and comes out of them", grants=(Grant.PAYLOADS,))
 
 
 class Stated(HouseAdmin[Any]):
@@ -35,7 +49,7 @@ class Stated(HouseAdmin[Any]):
 
 
 @admin.register(Project, site=site)
-class ProjectAdmin(Stated):
+class ProjectAdmin(Stated, OwnPageAdmin[Any]):
     """Where work is submitted. A suspended project accepts no runs and dispatches nothing new."""
 
     view_operation = "ListProjects"
@@ -44,11 +58,6 @@ class ProjectAdmin(Stated):
     list_filter = ("state",)
     search_fields = ("name", "slug")
     search_help_text = "Words of a name"
-    fields = (
-        "name", "slug", "status", "since", "suspension_reason", "killed_by", "kill_reason", "killing_since",
-        "version",
-    )  # fmt: skip
-    readonly_fields = fields
 
     @admin.display(description="suspended because")
     def suspended_because(self, row: Project) -> str:
@@ -70,6 +79,22 @@ class ProjectAdmin(Stated):
             for word in ACTS
         ]
         return [*own, *super().get_urls()]
+
+    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
+        return self.in_scope(request, lambda: self._page(request, key))
+
+    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        context = {
+            **self.admin_site.each_context(request),
+            "title": seen(row.name),
+            "opts": None,
+            "offered": self.acts(request, row),
+            **project_page(request, row),
+        }
+        return TemplateResponse(request, "projects/project.html", context)
 
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
         if row is None or not may(context_of(request), "SuspendProject"):

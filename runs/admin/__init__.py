@@ -1,6 +1,18 @@
 """Pages of runs and their templates, of what needs an Operator, and of the workers."""
 
-from runs.admin import cards, charts, finding, leases, lists, naming, run, templates, touched, workers
+from runs.admin import (
+    cards,
+    charts,
+    finding,
+    leases,
+    lists,
+    naming,
+    project,
+    run,
+    templates,
+    touched,
+    workers,
+)
 
 __all__ = [
     "cards",
@@ -9,6 +21,7 @@ __all__ = [
     "leases",
     "lists",
     "naming",
+    "project",
     "run",
     "templates",
     "touched",

@@ -1,0 +1,73 @@
+"""What a page says that its own app cannot know: the apps above add their parts to it.
+
+The page of a project stands far below runs and money, and yet it is where one looks for both.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from factory.admin.first import Card, Figure
+from factory.context import Context
+from factory.identity.permissions import table
+
+Kind = Literal["project"]
+Part = Figure | Card
+Fill = Callable[[Context, UUID, datetime], Sequence[Part]]
+
+_fills: dict[str, list[tuple[int, Fill]]] = {}
+
+
+def part_of(kind: Kind, order: int) -> Callable[[Fill], Fill]:
+    """Declare parts of a thing's page: figures stand together, cards by themselves. They are read in the
+    page's transaction, bounded, and are none for who may not see them."""
+
+    def declare(fill: Fill) -> Fill:
+        _fills.setdefault(kind, []).append((order, fill))
+        _fills[kind].sort(key=lambda each: each[0])
+        return fill
+
+    return declare
+
+
+def parts_of(kind: Kind, ctx: Context, key: UUID, at: datetime) -> tuple[list[Figure], list[Card]]:
+    """All figures and all cards of a thing's page, for this reader."""
+    found = [part for _, fill in _fills.get(kind, ()) for part in fill(ctx, key, at)]
+    return [p for p in found if isinstance(p, Figure)], [p for p in found if isinstance(p, Card)]
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """Something that people can do in a project, and what opens it: one of the roles or of the grants."""
+
+    words: str
+    roles: frozenset[str]
+    grants: frozenset[str] = frozenset()
+    note: str = ""
+
+
+_abilities: list[tuple[int, Ability]] = []
+
+
+def able(
+    order: int,
+    words: str,
+    *,
+    by: str = "",
+    roles: Iterable[str] = (),
+    grants: Iterable[str] = (),
+    note: str = "",
+) -> None:
+    """Declare an ability: `by` names the operation whose roles in the permission table open it, `roles` are
+    those of a command that judges them itself."""
+    known = (table[by].roles or frozenset()) if by else frozenset()
+    ability = Ability(words, known | frozenset(map(str, roles)), frozenset(map(str, grants)), note)
+    _abilities.append((order, ability))
+    _abilities.sort(key=lambda each: each[0])
+
+
+def abilities() -> list[Ability]:
+    """All of them, in their order."""
+    return [ability for _, ability in _abilities]

@@ -1,0 +1,129 @@
+"""Who is what in a project, and who can therefore do what: by their own membership, or by a role lent."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from factory.admin.parts import Ability, abilities
+from factory.admin.show import seen
+from projects.models import Delegation, Membership, Project
+from projects.selectors import active_memberships, delegations_in_force
+from projects.states import DelegationState, SubjectKind
+
+MOST = 200
+NAMED = 8
+LOANS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A membership in words: who, what they are, and through what."""
+
+    name: str
+    subject: str
+    machine: bool
+    wide: bool
+    roles: Sequence[str]
+    grants: Sequence[str]
+    through: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """A role that is lent: `counts` says whether it gives anything at this moment."""
+
+    row: Delegation
+    lender: str
+    borrower: str
+    seconds: int
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Able:
+    """What can be done, by whom; of many people only the first are named."""
+
+    ability: Ability
+    people: Sequence[str]
+    others: int
+
+
+def memberships(project: Project) -> tuple[list[Member], bool]:
+    """The active memberships that reach a project, its own first, and whether there are more than these."""
+    rows = active_memberships(project.pk).order_by("project_id", "display_name", "subject", "id")
+    found = list(rows[: MOST + 1])
+    return [_member(row) for row in found[:MOST]], len(found) > MOST
+
+
+def _member(row: Membership) -> Member:
+    machine = row.kind == SubjectKind.SERVICE
+    through = "this project" if row.project_id else "the whole tenant"
+    return Member(
+        name=seen(row.display_name or row.subject),
+        subject=seen(row.subject),
+        machine=machine,
+        wide=row.project_id is None,
+        roles=tuple(row.roles),
+        grants=tuple(row.grants),
+        through=f"{through}; {seen(row.person)} answers for it" if machine else through,
+        since=row.created_at,
+    )
+
+
+def loans(project: Project, named: dict[str, str], at: datetime) -> list[Loan]:
+    """The roles that are lent in it now, the one that ends first before the others."""
+    rows = Delegation.objects.filter(project=project, state=DelegationState.ACTIVE, expires_at__gt=at)
+    in_force = {view.id for view in delegations_in_force(project.pk)}
+    return [
+        Loan(
+            row,
+            named.get(row.delegator, seen(row.delegator)),
+            named.get(row.delegate, seen(row.delegate)),
+            round((row.expires_at - at).total_seconds()),
+            row.id in in_force,
+        )
+        for row in rows.order_by("expires_at", "id")[:LOANS]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What somebody holds, and how."""
+
+    subject: str
+    name: str
+    roles: frozenset[str]
+    grants: frozenset[str]
+    how: str
+
+
+def who_can(members: Iterable[Member], lent: Iterable[Loan]) -> list[Able]:
+    """For each ability the people who have it, and through what."""
+    held = [
+        Hold(one.subject, one.name, frozenset(one.roles), frozenset(one.grants), _how(one)) for one in members
+    ]
+    held += [_borrowed(each) for each in lent if each.counts]
+    return [_able(ability, held) for ability in abilities()]
+
+
+def _how(one: Member) -> str:
+    return "tenant-wide" if one.wide else ""
+
+
+def _borrowed(loan: Loan) -> Hold:
+    role, subject = frozenset({loan.row.role}), seen(loan.row.delegate)
+    return Hold(subject, loan.borrower, role, frozenset(), f"lent by {loan.lender}")
+
+
+def _able(ability: Ability, held: Sequence[Hold]) -> Able:
+    ways: dict[str, list[str]] = defaultdict(list)
+    names = {one.subject: one.name for one in held}
+    for one in held:
+        grants = [f"grant {grant}" for grant in sorted(one.grants & ability.grants)]
+        by = sorted(one.roles & ability.roles) or grants
+        if by:
+            ways[one.subject].append(", ".join([*by, *([one.how] if one.how else [])]))
+    people = [f"{names[subject]} ({'; '.join(found)})" for subject, found in ways.items()]
+    return Able(ability, people[:NAMED], max(0, len(people) - NAMED))

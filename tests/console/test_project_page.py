@@ -1,0 +1,118 @@
+"""The page of a project: how it stands, and who can do what in it, through what."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+
+from factory import clock
+from factory.context import Context, system
+from factory.tenancy import reading
+from projects.admin import standing
+from projects.commands import add_member, kill_project, remove_member, suspend_project
+from projects.inputs import NewMember
+from projects.models import Delegation
+from tests.console.test_pages import signed_in
+from tests.support.delegations import lend
+from tests.support.proposals import HOSTILE
+from tests.support.queries import within_budget
+from tests.support.running import House
+from tests.support.world import second_world, subject_of
+
+pytestmark = pytest.mark.slow
+ODD = HOSTILE[0][:90]
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    """A run that is open, somebody with an odd name, and a role that is lent."""
+    made = House(f"t-{uuid4().hex[:16]}")
+    made.run("single")
+    odd = NewMember(subject_of(made.tenant, "odd"), ("Reviewer",), (), display_name=ODD)
+    add_member(system(made.tenant, "test"), project_id=made.world.project, member=odd)
+    lend(made.world.reviewer, made.world.requester, reason=ODD)
+    return made
+
+
+def page_of(house: House, member: Context) -> str:
+    return signed_in(member).get(url_of(house)).content.decode()
+
+
+def url_of(house: House) -> str:
+    return reverse("admin:projects_project_change", args=[house.world.project])
+
+
+def words(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html.partition('<div id="content"')[2])).split())
+
+
+def row(told: str, begins: str, ends: str) -> str:
+    return told.partition(begins)[2].partition(ends)[0]
+
+
+def test_it_says_how_the_project_stands_and_who_can_do_what_through_what(house: House) -> None:
+    html = page_of(house, house.world.workspace_admin)
+    told = words(html)
+    assert "It accepts runs, and what they need is dispatched to workers." in told
+    assert "Open runs 1 1 Running" in told or "Open runs 1 1 Accepted" in told
+    assert "995.00 USD left of 1000.00 USD" in told
+    decide = row(told, "Decide on requests", "Cancel runs of others")
+    assert "Reviewer2 (Reviewer)" in decide
+    assert "Requester (Reviewer, lent by Reviewer)" in decide
+    assert "Tenant Admin (WorkspaceAdmin, tenant-wide)" in decide
+    assert f"{ODD} (Reviewer)" in decide
+    assert ODD not in html, "somebody else's words stand there as words alone"
+    assert "Finance (grant finance)" in row(told, "Set budgets and prices", "Suspend the project")
+    assert "Operator (Operator)" in row(told, "Settle an attempt", "Take a release")
+    assert row(told, "Read the journal", "Read what goes").count("(") == 5
+    assert "this project; requester@" in told
+    assert re.search(r"\d+ min", row(told, "Roles lent for a time", "Environments"))
+    assert "production" in row(told, "Environments", "Service accounts")
+    assert "Suspend…" in told
+    assert "No pool" not in told
+
+
+def test_a_reader_is_offered_nothing_and_others_are_told_nothing(house: House) -> None:
+    told = words(page_of(house, house.world.observer))
+    assert "Suspend…" not in told
+    assert "You may look." in told
+    assert "Service accounts All" not in told
+    assert "End it" not in told
+    stranger = second_world(house.tenant)
+    assert signed_in(stranger.tenant_admin).get(url_of(house)).status_code == 404
+
+
+def test_a_role_whose_lender_left_gives_nothing_and_many_are_bounded(
+    tenant_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = House(tenant_id)
+    lend(small.world.reviewer, small.world.requester)
+    monkeypatch.setattr(standing, "MOST", 3)
+    monkeypatch.setattr(standing, "NAMED", 1)
+    told = words(page_of(small, small.world.workspace_admin))
+    assert "The first 3 stand here" in told
+    with reading(small.system):
+        project = Delegation.objects.get().project
+        past = standing.loans(project, {}, clock.now() + timedelta(days=9))
+    assert past == []
+    remove_member(small.world.tenant_admin, membership_id=small.world.memberships["reviewer"])
+    suspend_project(small.world.workspace_admin, project_id=small.world.project, reason=ODD)
+    html = page_of(small, small.world.workspace_admin)
+    assert "no runs and nothing new is dispatched" in words(html)
+    assert ODD in words(html)
+    assert "Nobody has lent a role here." in words(html)
+    kill_project(small.world.workspace_admin, project_id=small.world.project, reason="A key is out")
+    told = words(page_of(small, small.world.workspace_admin))
+    assert "Its kill switch is thrown" in told
+    assert f"thrown by {small.world.workspace_admin.actor.subject}" in told
+    assert "Throw the kill switch…" not in told
+
+
+def test_the_page_asks_a_known_number_of_questions(house: House) -> None:
+    client = signed_in(house.world.workspace_admin)
+    client.get(url_of(house))
+    with within_budget("console project"):
+        assert client.get(url_of(house)).status_code == 200

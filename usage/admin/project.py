@@ -1,0 +1,49 @@
+"""What of the money stands on the page of a project."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.urls import reverse
+
+from factory.admin.first import Figure, Share
+from factory.admin.parts import Part, able, part_of
+from factory.admin.show import usd
+from factory.context import Context
+from usage.admin.bars import in_words, shares, time_in_words, tone_of
+from usage.admin.cards import reads_budgets
+from usage.models import Budget
+from usage.selectors import budgets_now
+
+able(
+    50, "Set budgets and prices", roles=("WorkspaceAdmin", "PlatformAdmin"), grants=("finance",),
+    note="Those of the whole tenant, if they have it there.",
+)  # fmt: skip
+
+
+@part_of("project", 20)
+def money(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
+    """The budgets that its runs draw on this month: its own, and the tenant's."""
+    if not reads_budgets(ctx):
+        return ()
+    rows = sorted(budgets_now(project_id, at.date())[:2], key=lambda row: row.project_id is None)
+    if not rows:
+        told = "No budget covers this month, so no run can start. Who has the grant finance creates one."
+        return (Figure("Budget", "None", told, tone="bad"),)
+    return [_figure(row, at) for row in rows]
+
+
+def _figure(row: Budget, at: datetime) -> Figure:
+    whose = "Its budget" if row.project_id else "The tenant's budget"
+    parts = tuple(
+        Share(each.tone, int(each.amount * 100), each.word) for each in shares(row) if each.amount > 0
+    )
+    return Figure(
+        f"{whose}, {row.period_start:%B}",
+        usd(row.available).removesuffix(" USD"),
+        f"of {usd(row.amount)}; {in_words(row)}, {time_in_words(row, at)}.",
+        "USD left",
+        shares=parts,
+        url=reverse("admin:usage_budget_change", args=[row.pk]),
+        tone="bad" if tone_of(row) == "bad" else "plain",
+    )
