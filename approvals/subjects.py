@@ -42,7 +42,8 @@ class Moment:
 class Story:
     """What a reviewer should know about a subject: where it is, its figures, and what happened so far.
 
-    `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject.
+    `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject;
+    `opens` is what the link to its page is called.
     """
 
     title: str
@@ -53,6 +54,7 @@ class Story:
     meters: tuple[Bar, ...] = ()
     asker: str = ""
     cancel_url: str = ""
+    opens: str = "Open the run"
 
 
 class Subject(Protocol):

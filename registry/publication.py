@@ -6,6 +6,7 @@ from uuid import UUID
 from approvals import subjects
 from approvals.selectors import ApprovalView
 from approvals.states import ApprovalState, SubjectType
+from approvals.subjects import Story
 from factory.clock import now
 from factory.context import Context
 from factory.errors import DomainError, Gone
@@ -17,6 +18,7 @@ from registry.models import AssetWorkflow, ClosureDependency, EvaluationRecord, 
 from registry.operations import LATEST, lock_release, point_alias
 from registry.selectors import entries, find_release
 from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
+from registry.stories import story_of_release
 
 SENT_BACK = {
     ApprovalState.REJECTED: "ApprovalRejected",
@@ -103,6 +105,9 @@ class Publication:
         else:
             release.send_back()
             record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
+
+    def story(self, ctx: Context, view: ApprovalView) -> Story:
+        return story_of_release(find_release(view.subject_id))
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
         """The review goes on, under the fresh request."""

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
 
 from approvals.selectors import ApprovalView, approval_view, visible
-from approvals.subjects import Moment
 from factory.context import Context
-from factory.models import JournalEntry
 from registry.admin.difference import Difference, choices, difference
 from registry.admin.naming import History, history_of_release
 from registry.admin.tree import Tree, loads, tree_of
@@ -19,8 +16,8 @@ from registry.commands.closing import RETRIES
 from registry.models import EvaluationRecord, Release
 from registry.selectors import evaluations, releases
 from registry.states import ReleaseState, Verdict
+from registry.stories import MOST_MOMENTS, entries_of, moment
 
-MOST_MOMENTS = 40
 MOST_REVIEWS = 10
 OLDER = 20
 """So many older evaluations are listed."""
@@ -166,56 +163,17 @@ def _reading(row: Release) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
-    """Who did something to the release, and when."""
-
-    by: str
-    at: datetime
-
-
-WORDS = {
-    "Submitted": ("Submitted", "", "busy"),
-    "Resubmitted": ("Submitted again", "", "busy"),
-    "ClosureResolved": ("Its commit was read", "and hashed", "good"),
-    "ClosureFailed": ("Its commit could not be read", "", "bad"),
-    "EvaluationRecorded": ("An evaluation was recorded", "", "busy"),
-    "ReviewRequested": ("Its review was asked for", "", "wait"),
-    "ApprovalGranted": ("Approved", "and published", "good"),
-    "ApprovalRejected": ("Its publication was rejected", "", "bad"),
-    "ApprovalExpired": ("Nobody answered its review in time", "", "bad"),
-    "ChangesRequested": ("Changes were asked for", "", "wait"),
-    "Deprecated": ("Deprecated", "", "wait"),
-    "Revoked": ("Revoked", "", "bad"),
-}
-
-
 def _story(row: Release) -> dict[str, Any]:
     """What has happened to it, newest first, and who did what of it last."""
-    rows = JournalEntry.objects.filter(entity_id=row.id).order_by("-occurred_at", "-sequence")
-    entries = list(rows[: MOST_MOMENTS + 1])
-    deeds: dict[str, Deed] = {}
-    for entry in reversed(entries):
-        deeds[entry.cause] = Deed(entry.actor, entry.occurred_at)
+    entries = entries_of(row.id)
+    deeds = {entry.cause: entry for entry in reversed(entries)}
     return {
-        "moments": [_moment(row, entry) for entry in entries[:MOST_MOMENTS]],
+        "moments": [moment(row, entry) for entry in entries[:MOST_MOMENTS]],
         "more_moments": len(entries) > MOST_MOMENTS,
         "asked": deeds.get("ReviewRequested"),
         "approved": deeds.get("ApprovalGranted"),
         "ended": deeds.get("Revoked") or deeds.get("Deprecated"),
     }
-
-
-def _moment(row: Release, entry: JournalEntry) -> Moment:
-    what, became, tone = WORDS.get(entry.cause, (entry.cause, "", "plain"))
-    verdict = str(entry.detail.get("verdict", ""))
-    if verdict:
-        became, tone = f"with the verdict {verdict}", "good" if verdict == Verdict.PASS else "bad"
-    last = {ReleaseState.REVOKED: "Revoked", ReleaseState.DEPRECATED: "Deprecated"}.get(
-        ReleaseState(row.state)
-    )
-    quote = row.ending_reason if entry.cause == last else ""
-    return Moment(entry.occurred_at, what, became, tone, f"by {entry.actor}", quote)
 
 
 def url_of(release_id: UUID) -> str:

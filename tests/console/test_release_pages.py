@@ -14,7 +14,7 @@ from factory.tenancy import reading
 from registry.admin.tree import drawn, material_of
 from registry.commands import move_alias, record_resolution_failure, submit_release
 from registry.models import Asset, Release
-from registry.selectors import resting_on
+from registry.selectors import release, resting_on
 from tests.console.test_pages import signed_in
 from tests.support.acts import needed, newer, revoke
 from tests.support.proposals import ALL_OF_IT, HOSTILE
@@ -76,6 +76,20 @@ def test_says_what_a_release_is_who_let_it_through_and_what_differs_from_the_one
     assert signed_in(foreign.workspace_admin).get(page_of(newest)).status_code == 404
 
 
+def test_a_reviewer_of_a_publication_finds_the_way_to_what_is_different(house: House) -> None:
+    made = house.candidate(newer_manifest(dependencies=[]), commit="b" * 40)
+    with reading(house.system):
+        asked = release(made).approval_id
+    text = read(house.world.reviewer, reverse("admin:approvals_approvalrequest_change", args=[asked]))
+    for said in (
+        "The release so far: sample@1.1.0",
+        f'<a href="{page_of(made)}">See its parts, and what is different</a>',
+        "1.0.0, Published",
+        "with the verdict pass",
+    ):
+        assert said in text, said
+
+
 def test_says_which_part_keeps_a_release_from_being_loaded(house: House) -> None:
     base = needed(house)
     newest = newer(house, dependencies=["base@1.0.0"])
@@ -123,6 +137,7 @@ def test_an_alias_is_followed_through_time(house: House) -> None:
     move_alias(by, asset="sample", alias="stable", release_id=house.release)
     newest = newer(house)
     move_alias(by, asset="sample", alias="stable", release_id=newest, version=1)
+    move_alias(by, asset="sample", alias="next", release_id=newest)
     text = read(house.world.observer, page_of(house.release))
     assert text.count(f'then <a href="{page_of(newest)}">1.1.0</a>') == 2
     assert "no alias names it" in text
@@ -134,7 +149,7 @@ def test_an_alias_is_followed_through_time(house: House) -> None:
             client.get(reverse("admin:registry_asset_change", args=[asset])).content.decode().split()
         )
     assert "2 of 2 releases can be pinned by new runs." in whole
-    assert whole.count("somebody moved it by hand") == 2
+    assert whole.count("somebody moved it by hand") == 3
     assert whole.count("the release was published just then") == 2
     assert whole.index(">1.1.0</a>") < whole.index(">1.0.0</a>")
     revoke(house, "drain", release_id=newest)
