@@ -5,13 +5,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.safestring import SafeString
+
 from approvals import kinds
+from approvals.admin.sheets import Sheet, facts_of, label, sheet_of
 from approvals.selectors import ProposalView
 from factory.admin import diffs
 from factory.admin.colours import Palette
 from factory.admin.diffs import Diff
 from factory.admin.folding import Text, text_of
-from factory.admin.show import seen
 from factory.admin.spans import Hidden, hidden_in
 from factory.hashing import canonical
 
@@ -44,6 +46,16 @@ OWN_PARTS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A member of its own: a table, or pairs, or where it is neither, its JSON."""
+
+    name: str
+    sheet: Sheet | None
+    facts: tuple[tuple[str, SafeString], ...]
+    json: Text | None
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """A proposal as it is shown: its parts by kind, and the rest as the JSON that was hashed."""
 
@@ -56,7 +68,7 @@ class Shown:
     table: tuple[tuple[str, Text], ...]
     heads: tuple[str, ...]
     tool: str
-    members: tuple[tuple[str, Text], ...]
+    members: tuple["Member", ...]
     hidden: Hidden
     size: int
     cut: bool
@@ -88,7 +100,7 @@ def shown(stored: ProposalView, tags: Mapping[str, tuple[str, bool]] | None = No
         table=tuple((name, _value(value, palette)) for name, value in _table(content, kind)),
         heads=NAMED.get(kind, ("",))[1:],
         tool=str(content.get("tool", "")) if kind == kinds.TOOL_CALL else "",
-        members=tuple((label(k), _value(v, palette)) for k, v in rest.items() if k not in plain),
+        members=tuple(_member(k, v, palette) for k, v in rest.items() if k not in plain),
         hidden=hidden_in(canonical(stored.content).decode()),
         size=stored.size,
         cut=stored.size > SHOWN,
@@ -124,6 +136,11 @@ def _table(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
         yield from ((str(name), value) for name, value in members.items())
 
 
+def _member(name: str, value: Any, palette: Palette) -> Member:
+    sheet, facts = sheet_of(value), facts_of(value)
+    return Member(label(name), sheet, facts, None if sheet or facts else _value(value, palette))
+
+
 def _value(value: Any, palette: Palette) -> Text:
     told = text(value)[:SHOWN]
     return text_of(told, "" if isinstance(value, str) else "value.json", palette)
@@ -142,12 +159,6 @@ def text(value: Any) -> str:
 def is_plain(value: Any) -> bool:
     """Whether a member fits beside its name."""
     return isinstance(value, int | float | bool) or (isinstance(value, str) and len(value) <= SHORT)
-
-
-def label(name: str) -> str:
-    """The name of a member in words."""
-    words = "".join(f" {c.lower()}" if c.isupper() else c for c in name)
-    return seen(words[:1].upper() + words[1:])
 
 
 def members_of(content: Any, without: Collection[str] = ()) -> dict[str, str]:

@@ -6,7 +6,8 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from approvals import kinds
-from approvals.admin.proposals import SHOWN, label, members_of
+from approvals.admin.proposals import SHOWN, members_of
+from approvals.admin.sheets import label
 from approvals.selectors import ProposalView
 from factory.admin import diffs
 from factory.admin.diffs import File

@@ -68,6 +68,25 @@ def test_shows_exactly_what_is_decided_about_as_text(asked: Asking) -> None:
     assert f'name="proposal_hash" value="{view.proposal_hash}"' in text
 
 
+def test_lists_and_facts_of_a_manifest_are_read_as_tables(asked: Asking) -> None:
+    entry = {"kind": "skill", "id": f"look {EVIL}", "sha256": "sha256:" + "a" * 64, "sideEffectClass": None}
+    proposal = {
+        "kind": "manifest",
+        "manifest": {"asset": "sample", "workflows": [{"nodes": [{"needs": [{"deep": True}]}]}]},
+        "entries": [{**entry, "scopes": ["repo.read", EVIL]}, {**entry, "id": "write", "size": 20}] * 101,
+        "evaluation": {"suite": "basic", "scores": {"findings": 1.0}, "verdict": "pass"},
+    }
+    view = asked.ask(proposal=proposal)
+    text = signed_in(asked.world.reviewer).get(page_of(view)).content.decode()
+    for said in ('<th scope="col">Scopes</th>', "repo.read, &lt;script&gt;", "…aaaaaaaa", "Scores: findings"):
+        assert said in text, said
+    assert EVIL not in text
+    assert text.count('<td data-label="Sha256">') == 200
+    assert "2 more rows are in the download." in text
+    assert "Side effect class" not in text, "A column in which nothing stands says nothing"
+    assert "&quot;deep&quot;" in text, "What is no table is told as it was hashed"
+
+
 @pytest.mark.requirement("APR-09")
 def test_says_that_what_was_approved_before_still_counts(asked: Asking) -> None:
     """A worker that proposes something else after a yes may do both, once this is approved as well."""
