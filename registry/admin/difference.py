@@ -49,12 +49,12 @@ class Difference:
 
 
 def choices(row: Release) -> tuple[list[Choice], UUID | None]:
-    """What it can be compared with, newest first, and which of them is the one before."""
+    """What it can be compared with, newest first, and which of them is the one before, if one is."""
     rows = releases().defer("closure__definition").filter(asset_id=row.asset_id, closure__isnull=False)
     others = list(rows.exclude(pk=row.id).order_by("-created_at", "-id")[:CHOICES])
     older = [one for one in others if (one.created_at, one.id) < (row.created_at, row.id)]
     held = next((one for one in older if one.state in HOLDS_VERSION), None)
-    default = held or next(iter(older), None) or next(iter(others), None)
+    default = held or next(iter(older), None)
     return [Choice(one.id, _words(one)) for one in others], default.id if default else None
 
 

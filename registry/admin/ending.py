@@ -111,8 +111,8 @@ def _stops(end: End, row: Release, name: str) -> str:
         return ""
     told = f"{' and '.join(named)} name{'s' if len(named) == 1 else ''}"
     return (
-        f"{told} it. An alias never leads to a Deprecated release: let it name another Published one first, "
-        "and then come back."
+        f"{told} it. An alias never leads to a Deprecated release: let it name another Published one first "
+        "(on that one's page), and then come back."
     )
 
 

@@ -74,6 +74,7 @@ def release_page(ctx: Context, row: Release, against: UUID | None) -> dict[str, 
         "reviews": reviews,
         "review": next((one for one in reviews if one.id == row.approval_id), None),
         "options": options,
+        "wanted": against,
         "difference": _against(ctx, row, against, default, {one.id for one in options}),
         **_story(row),
     }
@@ -125,7 +126,8 @@ def _standing(row: Release, tree: Tree, history: History) -> str:
         return "It takes no new submissions; runs that pinned it still load it."
     if row.state == ReleaseState.PUBLISHED:
         names = " and ".join(history.now)
-        return f"New runs can pin it; {f'{names} names it' if names else 'no alias names it'}."
+        verb = "names" if len(history.now) == 1 else "name"
+        return f"New runs can pin it; {f'{names} {verb} it' if names else 'no alias names it'}."
     return "It is a candidate: no run can pin it."
 
 
@@ -155,8 +157,9 @@ def what_next(row: Release, measured: Sequence[Measured], tree: Tree | None) -> 
 def _reading(row: Release) -> str:
     if row.next_resolution_at is not None:
         tries = row.resolution_attempts
-        told = f" Try {tries} of {RETRIES + 1} failed." if tries else ""
-        return f"Its commit is being fetched and read.{told} Next at {row.next_resolution_at:%H:%M:%S} UTC."
+        told = f" Try {tries} of {RETRIES + 1} failed; the next is at " if tries else ""
+        told += f"{row.next_resolution_at:%H:%M:%S} UTC." if tries else ""
+        return f"Its commit is being fetched and read.{told}"
     return (
         "Its commit could not be read, and is not tried again. What is wrong in the manifest takes a new "
         "commit; after a fault elsewhere, submitting the same commit again starts over."

@@ -23,7 +23,9 @@ from factory.identity.permissions import may
 from factory.tenancy import reading
 from registry.admin.ending import ENDS, question
 from registry.admin.page import release_page, url_of
+from registry.admin.pointing import point, pointing
 from registry.models import Release
+from registry.states import ReleaseState
 
 
 @admin.register(Release, site=site)
@@ -53,12 +55,15 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
             )
             for word in ENDS
         ]
+        own.append(path("<uuid:release_id>/alias/", view(self.alias_view), name="registry_point_alias"))
         return [*own, *super().get_urls()]
 
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
         if row is None:
             return []
-        return [
+        where = reverse("admin:registry_point_alias", args=[row.pk])
+        named = row.state == ReleaseState.PUBLISHED and may(context_of(request), "MoveAlias")
+        return ([Act("Let an alias name it…", where)] if named else []) + [
             Act(f"{end.label} it…", reverse(f"admin:registry_{word}", args=[row.pk]), danger=True)
             for word, end in ENDS.items()
             if row.state in end.states and may(context_of(request), end.command.name)
@@ -77,12 +82,35 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
             request, "registry/release.html", {**common, **told, "acts": self.acts(request, row)}
         )
 
-    def end_view(self, request: HttpRequest, release_id: UUID, word: str) -> HttpResponse:
-        ctx, end = context_of(request), ENDS[word]
-        with reading(ctx):
-            row = self.get_queryset(request).filter(pk=release_id).first()
+    def alias_view(self, request: HttpRequest, release_id: UUID) -> HttpResponse:
+        ctx = context_of(request)
+        row = self._row(request, release_id)
+        if not may(ctx, "MoveAlias"):
+            raise PermissionDenied("An Operator or an administrator moves aliases, in a project.")
+
+        def asked() -> Question:
+            with reading(ctx):
+                return pointing(row)
+
+        return act_on(
+            self.admin_site,
+            request,
+            asked,
+            lambda reason: point(ctx, row, request.POST.dict()),
+            done="The alias names this release from now on.",
+            then=url_of(release_id),
+        )
+
+    def _row(self, request: HttpRequest, release_id: UUID) -> Release:
+        with reading(context_of(request)):
+            row: Release | None = self.get_queryset(request).filter(pk=release_id).first()
         if row is None:
             raise Http404
+        return row
+
+    def end_view(self, request: HttpRequest, release_id: UUID, word: str) -> HttpResponse:
+        ctx, end = context_of(request), ENDS[word]
+        row = self._row(request, release_id)
         if not may(ctx, end.command.name):
             raise PermissionDenied("An Operator or an administrator takes releases out of use, in a project.")
 

@@ -31,7 +31,7 @@ OF_A_ROW: dict[str, tuple[str, ...]] = {
     "projects.project": ("projects_suspend", "projects_kill"),
     "projects.delegation": ("projects_revoke_delegation",),
     "projects.serviceaccount": ("projects_revoke_account",),
-    "registry.release": ("registry_deprecate", "registry_revoke"),
+    "registry.release": ("registry_deprecate", "registry_revoke", "registry_point_alias"),
     "runs.run": ("runs_again",),
     "runs.runtemplate": ("runs_from_template", "runs_request_waiver", "runs_retire_template"),
     "runs.worker": ("runs_revoke_worker",),

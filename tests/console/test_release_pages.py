@@ -69,6 +69,7 @@ def test_says_what_a_release_is_who_let_it_through_and_what_differs_from_the_one
     back = read(house.world.observer, page_of(house.release), against=newest)
     assert "What is different from 1.1.0" in back
     assert "uses more" not in back
+    assert "Choose another release to hold it against" in read(house.world.observer, page_of(house.release))
     with reading(house.system):
         other = Release.objects.get(asset__name="base").id
     assert "no release of this asset" in read(house.world.observer, page_of(newest), against=other)
@@ -152,6 +153,15 @@ def test_an_alias_is_followed_through_time(house: House) -> None:
     assert whole.count("somebody moved it by hand") == 3
     assert whole.count("the release was published just then") == 2
     assert whole.index(">1.1.0</a>") < whole.index(">1.0.0</a>")
+    operator, where = signed_in(by), reverse("admin:registry_point_alias", args=[house.release])
+    page = operator.get(where).content.decode()
+    assert "<dt>stable</dt><dd>names 1.1.0 now" in page
+    seen = {"alias": "stable", "version-stable": "2"}
+    assert signed_in(house.world.requester).post(where, seen).status_code == 403
+    assert operator.post(where, seen).status_code == 302
+    again = operator.post(where, seen)
+    assert (again.status_code, "The alias is at version 3" in again.content.decode()) == (409, True)
+    assert operator.post(where, {"alias": "No Slug"}).status_code == 400
     revoke(house, "drain", release_id=newest)
     assert "lead nowhere until moved" in read(house.world.observer, page_of(newest))
 
