@@ -27,6 +27,8 @@ def others(
         "run": [f"/admin/runs/run/{ended}/change/{tab}" for tab in ("", *TABS)],
         "decision": [f"/admin/approvals/approvalrequest/{request}/change/"],
         "consumers": ["/admin/factory/outboxevent/consumers/"],
+        "explorer": [f"/admin/usage/usagerecord/explorer/{asked}" for asked in EXPLORED],
+        "budget page": [f"/admin/usage/budget/{_budget(db, large)}/change/"],
         "entry": [f"/admin/factory/journalentry/{_key(db, 'factory_journalentry', BIG + 9)}/change/"],
     }
     needs = {
@@ -35,6 +37,8 @@ def others(
         "decision": "/admin/approvals/approvalrequest/",
         "consumers": "/admin/factory/outboxevent/",
         "entry": "/admin/factory/journalentry/",
+        "explorer": "/admin/usage/usagerecord/",
+        "budget page": "/admin/usage/budget/",
     }
     for name, addresses in paths.items():
         for path in addresses if word in name else ():
@@ -45,6 +49,20 @@ def others(
 
 
 TABS = ("?tab=steps", "?tab=journal", "?tab=events", "?tab=usage", "?tab=audit")
+
+
+EXPLORED = (
+    "", "?by=day", "?by=workflow", "?by=release", "?period=30", "?period=30&by=project",
+    "?period=own&from=2026-01-01&to=2026-12-31", "?period=30&format=csv",
+)  # fmt: skip
+
+
+def _budget(db: Any, large: Large) -> str:
+    """This month's budget of the whole tenant, which everybody sees."""
+    asked = (
+        "SELECT id FROM usage_budget WHERE tenant_id = %s AND project_id IS NULL ORDER BY period_start DESC"
+    )
+    return str(db.execute(asked, [large.tenant]).fetchone()[0])
 
 
 def _key(db: Any, table: str, number: int) -> str:
