@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -15,11 +16,12 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 from factory.admin.confirming import Act
+from factory.admin.detail import told
 from factory.admin.lists.files import file_of
 from factory.admin.lists.pages import FORMAT, HouseList
 from factory.admin.lists.searching import search
 from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import badge
+from factory.admin.show import badge, seen
 from factory.commanding import AlreadyDone
 from factory.errors import DomainError, NotFound
 from factory.identity.permissions import may
@@ -53,7 +55,6 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     order_words: ClassVar[tuple[str, str]] = ("Newest first", "Oldest first")
     change_list_template = "factory/list.html"
     list_before_template = "factory/about.html"
-    change_form_outer_before_template = "factory/acts.html"
 
     @property
     def name(self) -> str:
@@ -144,10 +145,34 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     ) -> Any:
         if request.method not in ("GET", "HEAD"):
             raise Http404  # nothing is saved here; acts have pages of their own
-        return self.in_scope(
-            request,
-            lambda: super(HouseAdmin, self).changeform_view(request, object_id, form_url, extra_context),
-        )
+        return self.in_scope(request, lambda: self._row_page(request, unquote(object_id or "")))
+
+    def _row_page(self, request: HttpRequest, key: str) -> TemplateResponse:
+        """What the list says about a row, and then the row as it is stored. Nothing in it is a form."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = self.get_object(request, key)
+        if row is None:
+            raise Http404
+        self.get_changelist(request).carry(request, [row])
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "page": self,
+            "original": row,
+            "headline": seen(self.headline(row)),
+            "facts": told(self, row, self.fields or [*self.readonly_fields, *self.list_display]),
+            "stored": [] if self.fields else told(self, row, self._stored()),
+        }
+        return TemplateResponse(request, "factory/row.html", context)
+
+    def _stored(self) -> list[str]:
+        """The columns that Django would have shown; those that nobody may see say `editable=False`."""
+        return [field.name for field in self.opts.concrete_fields if field.editable or field.primary_key]
+
+    def headline(self, row: M) -> str:
+        """What a row is called above its page."""
+        return f"{str(self.opts.verbose_name).capitalize()}: {row}"
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         raise PermissionDenied("Nothing is added here by hand.")

@@ -55,6 +55,10 @@ class JournalAdmin(EvidenceAdmin):
     search_help_text = "The whole id of a run, a step, an approval …"
     ordering = ("-occurred_at", "-id")
 
+    def headline(self, row: JournalEntry) -> str:
+        before = "" if row.from_state in (CREATION, row.to_state) else f"{row.from_state} → "
+        return f"{row.entity}: {before}{row.to_state}, because of {words_of(row.cause).lower()}"
+
     @admin.display(description="time")
     def at(self, row: JournalEntry) -> SafeString:
         return when(row.occurred_at)
@@ -107,6 +111,9 @@ class AuditAdmin(EvidenceAdmin):
             return super().get_search_results(request, queryset, search_term)
         return queryset.filter(subject__in=[str(key), *(f"{kind}:{key}" for kind in KINDS)]), False
 
+    def headline(self, row: AuditEntry) -> str:
+        return f"{row.actor}: {words_of(row.action).lower()}, {row.outcome}"
+
     @admin.display(description="this chain, recomputed now")
     def checked(self, row: AuditEntry) -> str:
         return check_chain("audit", row.stream_id).words
@@ -154,7 +161,8 @@ def way(done: Any, aside: Any, attempts: int) -> str:
 class FoundList(HouseList):
     """Verifications with how much each found here, asked for with one query."""
 
-    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
         found = Finding.objects.filter(verification_id__in=[row.pk for row in rows])
         counts = dict(found.values_list("verification_id").annotate(Count("id")))
         for row in rows:

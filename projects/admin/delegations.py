@@ -33,7 +33,8 @@ from projects.states import LENDABLE, DelegationState, SubjectKind
 class LoanList(HouseList):
     """Delegations with whether their reader could end them."""
 
-    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
         for row in rows:
             row.may_end = may_end(context_of(request), row)
 

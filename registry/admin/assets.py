@@ -25,7 +25,8 @@ MOST = 100
 class NamedList(HouseList):
     """A page of assets, each with what its alias `latest` names."""
 
-    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
         latest = Alias.objects.filter(asset_id__in=[row.pk for row in rows], name="latest")
         found = {one.asset_id: one.release for one in latest.select_related("release")}
         for row in rows:

@@ -115,7 +115,8 @@ class AttentionAdmin(HouseAdmin[Step]):
 class DoubtedList(HouseList):
     """A list whose page of steps carries the evidence of each, read with a few queries for all."""
 
-    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
         found = {one.step.pk: one for one in doubts(rows)}
         allowed = may(context_of(request), "ResolveUncertainStep")
         for row in rows:

@@ -185,7 +185,8 @@ class RunAdmin(OwnPageAdmin[Run]):
 class CostedList(HouseList):
     """A list whose rows carry the runs' costs."""
 
-    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
         costs = usage_of_runs([row.pk for row in rows])
         for row in rows:
             row.cost_usd = costs[row.pk].cost if row.pk in costs else None

@@ -172,7 +172,8 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
 class BusyList(HouseList):
     """A list whose page of workers carries how many leases each has, read with one query for all."""
 
-    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
         found = open_leases_of([row.pk for row in rows])
         for row in rows:
             row.open_leases = found.get(row.pk, 0)

@@ -75,7 +75,8 @@ class HouseList(ChangeList):
             rows = rows.filter(beyond(self.key, values, ascending=ascending))
         return list(rows[:limit])
 
-    def carry(self, request: HttpRequest, rows: list[Any]) -> None:
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
         """Put on a page of rows what its columns need besides, with one query for all of them."""
 
     def place(self, row: Model) -> str:
