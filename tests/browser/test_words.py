@@ -175,7 +175,7 @@ def test_a_release_and_a_policy_show_hostile_words_as_words(
 
 LISTS = (
     "", "approvals/approvalrequest/", "runs/run/", "runs/step/", "usage/usagerecord/",
-    "factory/auditentry/", "factory/journalentry/", "factory/outboxevent/",
+    "usage/usagerecord/explorer/", "factory/auditentry/", "factory/journalentry/", "factory/outboxevent/",
     "approvals/approvalrequest/?q=%3Cscript%3Ealert(1)%3C/script%3E",
     "runs/run/?q=%22%3E%3Csvg/onload=alert(1)%3E",
 )  # fmt: skip

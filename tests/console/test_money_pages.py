@@ -42,7 +42,7 @@ def house() -> House:
     calls = [thinking("1.005"), thinking("0.25", "small-2"), costing("0.75")]
     worker.report(worker.take(), output={"found": 1}, receipts=calls)
     made.run("single")
-    unknown = receipt(kind="model", provider="gateway.example", name=ODD, quantities=None)
+    unknown = receipt(kind="model", provider="=SUM(1)", name=ODD, quantities=None)
     worker.report(worker.take(), output={"found": 1}, receipts=[costing("2"), unknown])
     made.run("single")
     return made
@@ -240,6 +240,7 @@ def test_the_file_has_what_is_shown_with_every_place_and_no_formula(house: House
     assert lines[0][:4] == ["Model or tool", "Calls", "Calls of unknown cost", "Known cost, USD"]
     assert lines[1] == ["factory-tools/git-log", "2", "0", "2.750000", "0.000000", "0", "0"]
     assert lines[-1][1:4] == ["5", "1", "4.005000"]
+    assert [line[0] for line in lines if "SUM" in line[0]] == [f"'=SUM(1)/{ODD}"]
     assert "usage-by-model-" in answer["Content-Disposition"]
 
 
