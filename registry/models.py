@@ -110,6 +110,7 @@ class Release(Journaled):
         ]
         indexes = [
             models.Index(fields=["tenant_id", "-created_at", "-id"], name="release_newest"),
+            models.Index(fields=["asset", "-created_at", "-id"], name="release_newest_of_asset"),
             models.Index(
                 fields=["next_resolution_at"],
                 condition=Q(next_resolution_at__isnull=False),
@@ -210,6 +211,7 @@ class ClosureDependency(TenantModel):
         constraints = [
             models.UniqueConstraint(fields=["tenant_id", "closure", "release"], name="one_row_per_dependency")
         ]
+        indexes = [models.Index(fields=["release", "closure"], name="closures_needing")]
 
     def __str__(self) -> str:
         return str(self.release_id)

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from factory.models import JournalEntry
-from registry.models import AliasMove
+from registry.models import AliasMove, Release
 
 MOST = 50
 
@@ -43,9 +43,9 @@ class History:
         return [one.alias for one in self.times if one.until is None]
 
 
-def history_of_release(release_id: UUID) -> History:
-    """When which alias named a release."""
-    return _history(AliasMove.objects.filter(release_id=release_id))
+def history_of_release(row: Release) -> History:
+    """When which alias named a release: moves are looked for by the aliases of its asset."""
+    return _history(AliasMove.objects.filter(alias__asset_id=row.asset_id, release_id=row.id))
 
 
 def history_of_asset(asset_id: UUID) -> History:

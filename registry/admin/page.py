@@ -58,7 +58,7 @@ class Measured:
 def release_page(ctx: Context, row: Release, against: UUID | None) -> dict[str, Any]:
     """The values of the release's page for this person, held against another release of its asset."""
     tree = tree_of(row) if row.closure else None
-    history, measured = history_of_release(row.id), [_measured(one) for one in evaluations(row)[: OLDER + 1]]
+    history, measured = history_of_release(row), [_measured(one) for one in evaluations(row)[: OLDER + 1]]
     reviews = _reviews(ctx, row)
     options, default = choices(row) if row.closure else ([], None)
     return {

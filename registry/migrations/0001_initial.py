@@ -182,6 +182,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='release',
+            index=models.Index(fields=['asset', '-created_at', '-id'], name='release_newest_of_asset'),
+        ),
+        migrations.AddIndex(
+            model_name='release',
             index=models.Index(condition=models.Q(('next_resolution_at__isnull', False)), fields=['next_resolution_at'], name='release_resolution_due'),
         ),
         migrations.AddConstraint(
@@ -231,6 +235,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='closuredependency',
             constraint=models.UniqueConstraint(fields=('tenant_id', 'closure', 'release'), name='one_row_per_dependency'),
+        ),
+        migrations.AddIndex(
+            model_name='closuredependency',
+            index=models.Index(fields=['release', 'closure'], name='closures_needing'),
         ),
         migrations.AddIndex(
             model_name='aliasmove',

@@ -19,10 +19,9 @@ from runs.states import RUN_OPEN, LeaseState, TemplateState
 def open_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[Touched]:
     """Those that rest on what is reached; each is listed where the reader may open it."""
     rows = Run.objects.filter(release_id__in=list(reached), state__in=sorted(RUN_OPEN))
-    total, elsewhere = _counted(ctx, rows)
-    held = Lease.objects.filter(run_id__in=rows.values("id"), state=LeaseState.HELD)[: MOST + 1].count()
-    here = rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
-    listed = here.order_by("-created_at", "-id")[:SHOWN] if may(ctx, "ReadRun") else ()
+    ids, here = _counted(ctx, rows)
+    held = Lease.objects.filter(run_id__in=ids, state=LeaseState.HELD).count()
+    listed = Run.objects.filter(pk__in=here).order_by("-created_at", "-id")[:SHOWN]
     shown = [
         Row(
             str(run.state),
@@ -31,10 +30,10 @@ def open_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[
             f"asked by {seen(run.requested_by)}, {run.created_at:%d %b %Y %H:%M} UTC"
             + ("" if run.release_id == about else "; it rests on it through another release"),
         )
-        for run in listed
+        for run in (listed if may(ctx, "ReadRun") else ())
     ]
     says = f"{held} of their attempts are in a worker's hands now." if held else "No worker holds any of it."
-    return [Touched("Open runs that rest on it", total, says if total else "", shown, elsewhere)]
+    return [_touched("Open runs that rest on it", says if ids else "", ids, here, shown)]
 
 
 @touches("release")
@@ -42,9 +41,9 @@ def kinds_of_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Seque
     """The templates of its workflows, and whether runs can begin from them afterwards."""
     workflows = workflows_of(about)
     rows = RunTemplate.objects.filter(workflow_id__in=workflows, state=TemplateState.ACTIVE)
-    total, elsewhere = _counted(ctx, rows)
-    left = workflows_left(about, reached) if total else frozenset()
-    here = rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
+    ids, here = _counted(ctx, rows)
+    left = workflows_left(about, reached) if ids else frozenset()
+    listed = RunTemplate.objects.filter(pk__in=here).order_by("name", "id")[:SHOWN]
     shown = [
         Row(
             str(one.state),
@@ -57,13 +56,22 @@ def kinds_of_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Seque
                 else "no other Published release has it, so no run can begin"
             ),
         )
-        for one in (here.order_by("name", "id")[:SHOWN] if may(ctx, "ListRunTemplates") else ())
+        for one in (listed if may(ctx, "ListRunTemplates") else ())
     ]
-    return [Touched("Run templates of its workflows", total, "", shown, elsewhere)]
+    return [_touched("Run templates of its workflows", "", ids, here, shown)]
 
 
-def _counted(ctx: Context, rows: QuerySet[Run] | QuerySet[RunTemplate]) -> tuple[int, int]:
-    """How many there are, within bounds, and how many of those lie in projects that are not chosen."""
-    places = list(rows.order_by().values_list("project_id", flat=True)[: MOST + 1])
-    elsewhere = sum(one != ctx.project_id for one in places) if ctx.project_id is not None else 0
-    return len(places), elsewhere
+def _counted(ctx: Context, rows: QuerySet[Run] | QuerySet[RunTemplate]) -> tuple[list[UUID], list[UUID]]:
+    """The first of them, one more than are counted, and those that lie in the chosen project.
+
+    In no order: an order would have the database look through all that there ever were.
+    """
+    found = list(rows.order_by().values_list("pk", "project_id")[: MOST + 1])
+    here = [pk for pk, place in found if ctx.project_id in (None, place)]
+    return [pk for pk, _ in found], here
+
+
+def _touched(
+    name: str, says: str, ids: Sequence[UUID], here: Sequence[UUID], shown: Sequence[Row]
+) -> Touched:
+    return Touched(name, len(ids), says, shown, len(ids) - len(here))
