@@ -18,7 +18,7 @@ MODELS = sorted(site._registry, key=lambda model: model._meta.label)
 NAMED = (
     "index", "notifications_mine", "factory_consumers", "approvals_policy_explain",
     "approvals_policy_compare", "approvals_policy_publish", "factory_webhook_new", "projects_revoke_token",
-    "runs_new_template", "usage_explorer",
+    "runs_new_template", "usage_explorer", "usage_new_budget",
 )  # fmt: skip
 """Pages that are of no row."""
 
@@ -35,6 +35,7 @@ OF_A_ROW: dict[str, tuple[str, ...]] = {
     "runs.run": ("runs_again",),
     "runs.runtemplate": ("runs_from_template", "runs_request_waiver", "runs_retire_template"),
     "runs.worker": ("runs_revoke_worker",),
+    "usage.budget": ("usage_budget_amount",),
 }
 """Pages of one row besides its own, by the kind of the row."""
 

@@ -128,6 +128,38 @@ def test_a_late_call_and_a_raise_are_told_as_what_they_are(tenant_id: str) -> No
     assert "raised by 4.00 USD to 10.00 USD." in page_of(late.world.finance, budget)
 
 
+def test_who_decides_over_money_sets_it_and_others_are_offered_nothing(tenant_id: str) -> None:
+    small = House(tenant_id, budget="20")
+    small.run("single")
+    finance, observer = signed_in(small.world.finance), signed_in(small.world.observer)
+    budget = budget_of(small)
+    amount = reverse("admin:usage_budget_amount", args=[budget.pk])
+    assert amount in finance.get(reverse("admin:usage_budget_change", args=[budget.pk])).content.decode()
+    assert observer.get(amount).status_code == 403
+    assert observer.post(amount, {"amount": "1", "version": "1"}).status_code == 403
+    assert "Amount now 20.00 USD Spent, reserved or held 5.00 USD" in words(finance.get(amount))
+    for wrong, said in (
+        ("4.99", "already spent or promised"),
+        ("much", "not a plain decimal"),
+        ("-9", "negative"),
+    ):
+        refused = finance.post(amount, {"amount": wrong, "version": str(budget.version)})
+        assert refused.status_code in (400, 422), wrong
+        assert said in words(refused)
+    finance.post(amount, {"amount": "30.5", "version": str(budget.version)})
+    assert budget_of(small).amount == Decimal("30.5")
+    late = finance.post(amount, {"amount": "31", "version": str(budget.version)})
+    assert late.status_code == 409, "it is not any more as it was shown"
+    new, month = reverse("admin:usage_new_budget"), next_month(month_of(datetime.now(UTC)))
+    assert observer.get(new).status_code == 403
+    assert new in finance.get(reverse("admin:usage_budget_changelist")).content.decode()
+    sent = {"month": f"{month:%Y-%m}", "amount": "7"}
+    assert finance.post(new, sent).status_code == 302
+    assert "already a budget" in words(finance.post(new, sent))
+    with reading(small.system):
+        assert Budget.objects.get(period_start=month).project_id == small.world.project
+
+
 def test_money_of_the_tenant_is_seen_but_not_the_runs_of_others(house: House) -> None:
     world = house.world
     wide = budget_of(house, wide=True)

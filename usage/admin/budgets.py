@@ -7,25 +7,30 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from approvals.selectors import asks_at_the_limit, policy_revisions, policy_view, spend_threshold
 from factory import clock
 from factory.admin.base import OwnPageAdmin
+from factory.admin.confirming import Act
 from factory.admin.scope import context_of
 from factory.admin.show import seen, usd
 from factory.admin.site import site
 from factory.identity.permissions import may
+from factory.tenancy import reading
+from projects.selectors import project
 from usage.admin.bars import bar, bar_in_words, ends_at, in_words, shares, time_in_words, tone_of
 from usage.admin.base import MoneyAdmin
 from usage.admin.cards import spend_of
 from usage.admin.movements import movements
+from usage.admin.setting import amount_view, may_set, new_view
 from usage.models import Budget, Reservation
 from usage.selectors import in_scope, open_reservations, visible_budgets
 
@@ -38,7 +43,7 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
     """Money for a calendar month: what runs have spent and reserved of it, and what is left for others."""
 
     view_operation = "ListBudgets"
-    nothing_yet = "No budget, so no run can start. Who has the grant finance makes one over the API."
+    nothing_yet = "No budget, so no run can start. Who has the grant finance makes one here, or over the API."
     order_words = ("Latest month first", "Earliest month first")
     search_fields = ("project__name", "created_by")
     search_help_text = "Words of a project's name, or who made it"
@@ -48,6 +53,40 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return visible_budgets(context_of(request).project_id).select_related("project")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("new/", view(self.new_view), name="usage_new_budget"),
+            path("<uuid:budget_id>/amount/", view(self.amount_view), name="usage_budget_amount"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def acts(self, request: HttpRequest, row: Budget | None) -> list[Act]:
+        ctx = context_of(request)
+        if not may_set(ctx, row):
+            return []
+        if row is None:
+            return [Act("New budget", reverse("admin:usage_new_budget"))]
+        return [Act("Change its amount", reverse("admin:usage_budget_amount", args=[row.pk]))]
+
+    def new_view(self, request: HttpRequest) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            if not may_set(ctx, None):
+                raise PermissionDenied("Who has the grant finance here, or administers it, makes budgets.")
+            here = project(ctx.project_id) if ctx.project_id else None
+        return new_view(self.admin_site, request, seen(here.name) if here else "the whole tenant")
+
+    def amount_view(self, request: HttpRequest, budget_id: UUID) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=budget_id).first()
+            if row is None:
+                raise Http404
+            if not may_set(ctx, row):
+                raise PermissionDenied("Who decides over this money changes its amount.")
+        return amount_view(self.admin_site, request, row, of_what(row))
 
     def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
         return self.in_scope(request, lambda: self._page(request, key))
@@ -60,6 +99,7 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
             **self.admin_site.each_context(request),
             "title": f"Budget of {row.period_start:%B %Y}",
             "opts": None,
+            "offered": self.acts(request, row),
             **budget_page(request, row),
         }
         return TemplateResponse(request, "usage/budget.html", context)
