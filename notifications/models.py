@@ -158,7 +158,13 @@ class Notification(TenantModel):
         indexes: ClassVar = [
             models.Index(fields=["tenant_id", "created_at", "id"], name="notification_by_time"),
             models.Index(fields=["tenant_id", "project_id", "created_at"], name="notification_by_project"),
+            models.Index(fields=["tenant_id", "medium", "created_at"], name="notification_by_medium"),
             models.Index(fields=["tenant_id", "subject", "created_at"], name="notification_by_person"),
+            models.Index(
+                fields=["tenant_id", "created_at"],
+                condition=Q(dropped_at__isnull=False),
+                name="notification_dropped",
+            ),
             models.Index(
                 fields=["channel", "created_at"],
                 condition=Q(channel__isnull=False),

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from approvals.selectors.ages import NAMES, Ages, ages
+from approvals.selectors.ages import NAMES, NEWEST, Ages, ages
 from factory.admin.charts import Part, pairs
 from factory.admin.first import Chart, Look, Table, chart, in_words
 from factory.admin.show import span
@@ -39,7 +39,8 @@ def _found(found: Ages) -> str:
         said.append(
             f"One request was decided, within {half}."
             if decided == 1
-            else f"Half of {decided:,} requests were decided within {half}."
+            else f"Half of {'the newest ' if decided >= NEWEST else ''}{decided:,} requests were decided "
+            f"within {half}."
         )
     if pending:
         late = (

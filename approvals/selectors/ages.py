@@ -11,6 +11,8 @@ from approvals.selectors.visibility import visible
 from approvals.states import ApprovalState
 from factory.context import Context
 
+NEWEST = 5_000
+"""Of more decided requests than that, the newest are measured."""
 BOUNDS = tuple(timedelta(minutes=m) for m in (15, 60, 4 * 60, 12 * 60, 24 * 60))
 NAMES = ("under 15 min", "15 to 60 min", "1 to 4 h", "4 to 12 h", "12 to 24 h", "over 24 h")
 
@@ -39,7 +41,8 @@ def ages(ctx: Context, since: datetime, at: datetime) -> Ages:
     rows = visible(ctx).order_by()
     took = ExpressionWrapper(F("decided_at") - F("requested_at"), output_field=DurationField())
     closed = rows.filter(requested_at__gte=since, decided_at__isnull=False, waiver__isnull=True)
-    found = closed.annotate(took=took).aggregate(half=Half("took"), **_classes("took"))
+    newest = closed.annotate(took=took).order_by("-requested_at", "-id")[:NEWEST]
+    found = newest.aggregate(half=Half("took"), **_classes("took"))
     age = ExpressionWrapper(Value(at) - F("requested_at"), output_field=DurationField())
     past = Q(requested_at__lt=at - (F("expires_at") - F("requested_at")) / 2)
     waiting = rows.filter(state=ApprovalState.PENDING).annotate(age=age)

@@ -10,18 +10,19 @@ from typing import Any
 from django.db import connection
 from django.urls import reverse
 
+import config.urls  # noqa: F401  it is what registers the pages
 from benchmarks.lists.house import Person
 from benchmarks.lists.plans import Looking, Seen
 from benchmarks.lists.questions import Asked, of_list, texts_of
 from factory.admin.site import site
 
-FEW, MORE = 3, 20
+FEW, MORE = 2, 20
 """A page that is quick is opened few times; one that comes near the limit, until its p95 says something."""
 
 
 @dataclass
 class Found:
-    """One question of one person: seconds of each opening, and what the database did once."""
+    """One question of one person: what the processor took for each opening, and the database once."""
 
     person: str
     asked: Asked
@@ -31,11 +32,10 @@ class Found:
 
     @property
     def p95(self) -> float:
-        """Milliseconds."""
-        times = self.seconds
-        return 1000 * (
-            statistics.quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
-        )
+        """Milliseconds of work: the page's own and the database's. On a machine that does nothing else they
+        pass on the clock, too; a busy one lets everything wait, and says nothing about a page."""
+        own = statistics.quantiles(self.seconds, n=20, method="inclusive")[-1]
+        return 1000 * own + self.seen.ms
 
 
 def ask(person: Person, asked: Asked, most: float) -> Found:
@@ -45,19 +45,19 @@ def ask(person: Person, asked: Asked, most: float) -> Found:
         with connection.execute_wrapper(looking):
             _open(person, asked)
         found.seen = looking.seen
-        while len(found.seconds) < (MORE if max(found.seconds, default=0) * 2000 > most else FEW):
+        while len(found.seconds) < (MORE if len(found.seconds) >= FEW and 2 * found.p95 > most else FEW):
             found.seconds.append(_open(person, asked))
     except Exception as fault:
-        found.fault, found.seconds = f"{type(fault).__name__}: {fault}"[:300], found.seconds or [0.0]
+        found.fault, found.seconds = f"{type(fault).__name__}: {fault}"[:300], [0.0, 0.0]
     return found
 
 
 def _open(person: Person, asked: Asked) -> float:
-    began = time.perf_counter()
+    began = time.thread_time()
     answer: Any = person.client.get(asked.path)
     if asked.file:
         list(islice(answer.streaming_content, 2))
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     if answer.status_code != 200:
         raise RuntimeError(f"{answer.status_code} {answer.get('Location', '')}")
     return took

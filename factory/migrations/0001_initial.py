@@ -349,4 +349,12 @@ class Migration(migrations.Migration):
             model_name='webhookdelivery',
             index=models.Index(fields=['event'], name='webhook_delivery_by_event'),
         ),
+        migrations.AddIndex(
+            model_name='auditentry',
+            index=models.Index(fields=['tenant_id', 'channel', 'occurred_at'], name='audit_by_channel'),
+        ),
+        migrations.AddIndex(
+            model_name='finding',
+            index=models.Index(fields=['tenant_id', 'verification_id'], name='finding_by_verification'),
+        ),
     ]

@@ -71,7 +71,10 @@ class Finding(TenantModel):
     found_at = models.DateTimeField()
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["tenant_id", "-found_at"], name="finding_newest")]
+        indexes: ClassVar = [
+            models.Index(fields=["tenant_id", "-found_at"], name="finding_newest"),
+            models.Index(fields=["tenant_id", "verification_id"], name="finding_by_verification"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.code} {self.subject}"

@@ -95,6 +95,7 @@ class AuditEntry(TenantModel):
             models.Index(fields=["tenant_id", "project_id", "occurred_at"], name="audit_by_project"),
             models.Index(fields=["tenant_id", "actor", "occurred_at"], name="audit_by_actor"),
             models.Index(fields=["tenant_id", "action", "occurred_at"], name="audit_by_action"),
+            models.Index(fields=["tenant_id", "channel", "occurred_at"], name="audit_by_channel"),
             models.Index(
                 fields=["tenant_id", "outcome", "occurred_at"],
                 condition=~models.Q(outcome="done"),

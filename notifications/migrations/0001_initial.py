@@ -138,4 +138,12 @@ class Migration(migrations.Migration):
             model_name='notification',
             index=models.Index(condition=models.Q(('channel__isnull', False)), fields=['channel', 'created_at'], name='notification_by_channel'),
         ),
+        migrations.AddIndex(
+            model_name='notification',
+            index=models.Index(fields=['tenant_id', 'medium', 'created_at'], name='notification_by_medium'),
+        ),
+        migrations.AddIndex(
+            model_name='notification',
+            index=models.Index(condition=models.Q(('dropped_at__isnull', False)), fields=['tenant_id', 'created_at'], name='notification_dropped'),
+        ),
     ]

@@ -14,7 +14,7 @@ from runs.models import Lease, Run, Step, Worker
 from runs.selectors.waiting import ALIVE
 from runs.states import LEASE_CURRENT, RUN_ACTIVE, Attention
 
-NEWEST = 20_000
+NEWEST = 5_000
 """Of more attempts than that in a span, the newest are measured."""
 
 

@@ -329,4 +329,8 @@ class Migration(migrations.Migration):
             model_name='usagerecord',
             index=models.Index(fields=['tenant_id', 'kind', 'priced_at'], name='usage_record_by_kind'),
         ),
+        migrations.AddIndex(
+            model_name='ledgerentry',
+            index=models.Index(fields=['tenant_id', 'movement', 'account', 'posted_at', 'id'], name='usage_ledger_by_pair'),
+        ),
     ]

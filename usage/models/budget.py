@@ -106,6 +106,9 @@ class LedgerEntry(TenantModel):
             models.Index(fields=["reservation"], name="usage_ledger_reservation"),
             models.Index(fields=["tenant_id", "posted_at", "id"], name="usage_ledger_by_time"),
             models.Index(
+                fields=["tenant_id", "movement", "account", "posted_at", "id"], name="usage_ledger_by_pair"
+            ),
+            models.Index(
                 fields=["tenant_id", "movement", "posted_at", "id"],
                 condition=~Q(movement__in=[Movement.RESERVED, Movement.SETTLED]),  # those of every run
                 name="usage_ledger_by_movement",
