@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
 from factory.admin.confirming import Act
@@ -160,7 +161,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             "opts": self.opts,
             "page": self,
             "original": row,
-            "headline": seen(self.headline(row)),
+            "headline": capfirst(seen(self.headline(row))),
             "facts": told(self, row, self.fields or [*self.readonly_fields, *self.list_display]),
             "stored": [] if self.fields else told(self, row, self._stored()),
         }

@@ -1,5 +1,6 @@
 """Every page of the console: who may open it, whose rows it shows, and that it changes nothing."""
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -85,6 +86,9 @@ def test_every_page_of_a_thing_opens_and_is_closed_to_strangers(
         return
     at_home = signed_in(asked.world.workspace_admin).get(url(model, "change", row.pk))
     assert at_home.status_code == 200
+    text = at_home.content.decode()
+    assert text.count("<h1") == 1, "A page says once what it is"
+    assert not re.search(r"\d (?:a|p)\.m\.|noon|midnight", text), "Times are told to the second, in UTC"
     foreign = signed_in(stranger.workspace_admin).get(url(model, "change", row.pk))
     assert foreign.status_code in (302, 404)
     if foreign.status_code == 302:
