@@ -71,7 +71,9 @@ def lists(everybody: Sequence[Person], word: str) -> Iterator[tuple[str, Person,
             continue
         for person in _whose(everybody, path):
             answer: Any = person.client.get(path)
-            cl = answer.context_data["cl"]
+            cl = (answer.context_data or {}).get("cl")
+            if cl is None:
+                continue  # a page that is no list, such as that of the settings
             old: Any = person.client.get(f"{path}?order=oldest")
             rows = [*cl.result_list[:1], *old.context_data["cl"].result_list[:1]]
             for asked in of_list(path, cl, texts_of(page, rows)):
