@@ -71,6 +71,8 @@ def _rows(ctx: Context, model: type[Model], label: str) -> list[tuple[str, Any]]
         rows: Any = model._default_manager.order_by("-pk")
         if label == "runs.worker":
             rows = rows.filter(pool__tenants__contains=[ctx.tenant_id])
+        if label == "usage.budget":  # the tenant's is changed from the whole tenant alone
+            rows = rows.filter(project_id=ctx.project_id)
         found = [("", key) for key in rows.values_list("pk", flat=True)[:1]]
         states = STATES.get(label) or _states(model)
         for state in states:

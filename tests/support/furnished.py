@@ -37,7 +37,7 @@ def furnished(tenant_id: str) -> House:
 def _funded(house: House) -> None:
     """Next month's money, and a tight budget of the whole tenant that was raised once."""
     month = month_of(datetime.now(UTC))
-    create_budget(house.system, project_id=house.world.project, month=next_month(month), amount=Decimal(800))
+    create_budget(house.system, project_id=None, month=next_month(month), amount=Decimal(800))
     made = create_budget(house.system, project_id=None, month=month, amount=Decimal(40))
     admin = house.world.tenant_admin
     change_budget_amount(
