@@ -39,17 +39,28 @@ def lock_release(ctx: Context, release_id: UUID) -> Release:
     return lock(Release, release_id, missing=missing)
 
 
+_PUBLISHED = """
+SELECT r.state, EXISTS (
+    SELECT 1 FROM registry_closuredependency d JOIN registry_release n ON n.id = d.release_id
+    WHERE d.closure_id = r.closure_id AND n.state = %s)
+FROM registry_release r WHERE r.id = %s FOR SHARE OF r
+"""
+
+
 @operation
 def hold_published(ctx: Context, release_id: UUID) -> None:
     """Keep a release from being taken out of use until the caller commits; comes before the project's lock.
 
-    Raises ReleaseNotPublished when that has happened already.
+    Raises ReleaseNotPublished when that has happened already, or when it needs a Revoked one: no worker could
+    load it.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT state FROM registry_release WHERE id = %s FOR SHARE", [release_id])
-        row = cursor.fetchone()
-    if row is None or row[0] != ReleaseState.PUBLISHED:
+        cursor.execute(_PUBLISHED, [ReleaseState.REVOKED, release_id])
+        state, needs_revoked = cursor.fetchone() or (None, False)
+    if state != ReleaseState.PUBLISHED:
         raise not_published("The release was taken out of use just now.", "/releaseId")
+    if needs_revoked:
+        raise not_published("The release needs another one that is Revoked: nothing loads it.", "/releaseId")
 
 
 @operation

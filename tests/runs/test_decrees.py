@@ -128,3 +128,5 @@ def test_the_strictest_decree_over_what_a_release_needs_stands(house: House) -> 
     assert (decree.release, decree.in_flight) == ("base@1.0.0", "block")
     deliver(house)
     assert (house.state(run_id), house.row(run_id).failure_class) == ("Failed", "policy-denied")
+    with pytest.raises(ReleaseNotPublished, match="needs another one that is Revoked"):
+        house.accept()
