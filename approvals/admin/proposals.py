@@ -47,12 +47,12 @@ OWN_PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of its own: a table, or pairs, or where it is neither, its JSON."""
+    """A member of its own as it was hashed, in JSON; to be read first, a table or pairs, where it is one."""
 
     name: str
     sheet: Sheet | None
     facts: tuple[tuple[str, SafeString], ...]
-    json: Text | None
+    json: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def shown(stored: ProposalView, tags: Mapping[str, tuple[str, bool]] | None = No
         table=tuple((name, _value(value, palette)) for name, value in _table(content, kind)),
         heads=NAMED.get(kind, ("",))[1:],
         tool=str(content.get("tool", "")) if kind == kinds.TOOL_CALL else "",
-        members=tuple(_member(k, v, palette) for k, v in rest.items() if k not in plain),
+        members=tuple(_member(kind, k, v, palette) for k, v in rest.items() if k not in plain),
         hidden=hidden_in(canonical(stored.content).decode()),
         size=stored.size,
         cut=stored.size > SHOWN,
@@ -136,9 +136,10 @@ def _table(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
         yield from ((str(name), value) for name, value in members.items())
 
 
-def _member(name: str, value: Any, palette: Palette) -> Member:
-    sheet, facts = sheet_of(value), facts_of(value)
-    return Member(label(name), sheet, facts, None if sheet or facts else _value(value, palette))
+def _member(kind: str, name: str, value: Any, palette: Palette) -> Member:
+    is_read = kind == kinds.MANIFEST
+    sheet, facts = (sheet_of(value), facts_of(value)) if is_read else (None, ())
+    return Member(label(name), sheet, facts, _value(value, palette))
 
 
 def _value(value: Any, palette: Palette) -> Text:

@@ -1,4 +1,4 @@
-"""Members of a proposal that are lists or lists of facts: read as tables and names, not as JSON."""
+"""Members of a manifest that are lists or facts, read as tables and pairs before the JSON that was hashed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.show import seen, short
+from factory.admin.show import seen
 
 MOST_ROWS = 200
 MOST_COLUMNS = 8
@@ -62,9 +62,9 @@ def label(name: str) -> str:
 
 
 def cell(value: Any) -> SafeString:
-    """One value. The end of a hash is enough for the eye; all of it is in the title, and in the download."""
+    """One value. A hash is told whole: it is what somebody signs."""
     if isinstance(value, str) and HASH.fullmatch(value):
-        return short(value)
+        return format_html("<code>{}</code>", value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return format_html("{}", ", ".join(_words(each) for each in value) or NOTHING)
     return format_html("{}", _words(value))

@@ -1,7 +1,8 @@
 """What a policy revision lets through that the one before it did not, in words."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase, digits
 from typing import Any
 
 from approvals.policy.evaluation import Verdict, evaluate
@@ -104,23 +105,30 @@ def _places(before: Mapping[str, Any], after: Mapping[str, Any], environments: S
     """Where to look: in none, in each that there is, in any other that a pattern fits, in any other at all.
 
     That one of those there are fits a pattern says nothing about the next one: a rule may name the one.
+    What stands for any other is filled with a character that is in no pattern, so that no narrower one fits.
     """
     real = sorted(set(environments))
     patterns = {
         rule.get("environment", ANYWHERE) for document in (before, after) for rule in document["rules"]
     } - {ANYWHERE}
+    filler = _filler([*patterns, *real])
     return [
         _Place(None, NOWHERE),
         *(_Place(slug, slug) for slug in real),
-        *(_fitting(one, real) for one in sorted(patterns - set(real))),
-        _Place(_UNNAMED, ELSEWHERE),
+        *(_fitting(one, real, filler) for one in sorted(patterns - set(real))),
+        _Place(filler * 3, ELSEWHERE),
     ]
 
 
-def _fitting(pattern: str, real: Sequence[str]) -> _Place:
+def _filler(patterns: Iterable[str]) -> str:
+    used = set("".join(patterns))
+    return next((one for one in ascii_lowercase + digits if one not in used), _UNNAMED)
+
+
+def _fitting(pattern: str, real: Sequence[str], filler: str) -> _Place:
     """One that fits a pattern, and is none of those that there are."""
     met = any(matches(pattern, slug) for slug in real)
-    slug = pattern.replace("*", _UNNAMED).replace("?", "z")
+    slug = pattern.replace("*", filler * 2).replace("?", filler[0])
     return _Place(slug, f"any other {pattern}" if met else pattern)
 
 

@@ -38,7 +38,8 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     changed or deleted here: what moves a state is a command, called by `act`. Lists never count
     all rows, because a count of millions is slower than the page; a `large` one searches only for what
     an index answers, and in `recent_words` of its newest rows. `nothing_yet` says what would stand in the
-    list, and how it gets there, below `nothing_title`; `everything` is the query that narrows nothing.
+    list, and how it gets there, below `nothing_title`; `everything` is the query that narrows nothing. A
+    row's page tells `fields`, or what its list tells; `shows_stored` adds every column, for evidence alone.
     """
 
     view_operation: ClassVar[str]
@@ -48,6 +49,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     recent_words: ClassVar[tuple[str, ...]] = ()
     everything: ClassVar[str] = "?"
     nothing_title: ClassVar[str] = "Nothing here yet"
+    shows_stored: ClassVar[bool] = False
     show_full_result_count = False
     list_per_page = 50
     sortable_by: ClassVar[tuple[str, ...]] = ()
@@ -163,12 +165,12 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             "original": row,
             "headline": capfirst(seen(self.headline(row))),
             "facts": told(self, row, self.fields or [*self.readonly_fields, *self.list_display]),
-            "stored": [] if self.fields else told(self, row, self._stored()),
+            "stored": told(self, row, self._stored()) if self.shows_stored else [],
         }
         return TemplateResponse(request, "factory/row.html", context)
 
     def _stored(self) -> list[str]:
-        """The columns that Django would have shown; those that nobody may see say `editable=False`."""
+        """Every column but what says `editable=False`."""
         return [field.name for field in self.opts.concrete_fields if field.editable or field.primary_key]
 
     def headline(self, row: M) -> str:

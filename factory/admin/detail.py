@@ -29,6 +29,8 @@ class Fact:
     label: str
     value: SafeString = NOTHING
     lines: Text | None = None
+    more: int = 0
+    """So many characters are not shown."""
 
 
 def told(page: "ModelAdmin[Any]", row: models.Model, names: Iterable[str]) -> list[Fact]:
@@ -57,9 +59,9 @@ def _fact(label: str, field: Any, value: Any, palette: Palette) -> Fact:
         return Fact(label)
     if isinstance(field, models.JSONField) or isinstance(value, dict):
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-        return Fact(label, lines=text_of(text[:MOST], "value.json", palette))
+        return Fact(label, lines=text_of(text[:MOST], "value.json", palette), more=max(0, len(text) - MOST))
     if isinstance(value, str) and not isinstance(value, SafeString) and _is_long(value):
-        return Fact(label, lines=text_of(value[:MOST], "", palette))
+        return Fact(label, lines=text_of(value[:MOST], "", palette), more=max(0, len(value) - MOST))
     return Fact(label, _words(field, value))
 
 

@@ -64,6 +64,7 @@ class EventAdmin(EvidenceAdmin):
     """Every event, and how far it has come on its way to handlers and streams."""
 
     heading = "Events"
+    shows_stored = True
     nothing_yet = "What happens here is told as events; the first run tells the first ones."
     large = True
     list_display = ("at", "what", "about_", "to_handlers", "to_streams")

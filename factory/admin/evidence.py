@@ -55,6 +55,7 @@ class JournalAdmin(EvidenceAdmin):
     """Every change of state, as it was recorded: who did it, why, and its place in a chain of hashes."""
 
     heading = "Journal"
+    shows_stored = True
     readonly_fields = ("checked",)
     nothing_yet = (
         "Each change of state of a run, an approval, a release or a budget writes an entry here by itself. "
@@ -106,6 +107,7 @@ class AuditAdmin(EvidenceAdmin):
     """Who did or tried what, on which way, and what came of it: also what was refused."""
 
     heading = "Audit log"
+    shows_stored = True
     readonly_fields = ("checked",)
     nothing_yet = "Whatever anybody does here, or tries and may not, is written down by itself."
     large = True

@@ -68,6 +68,11 @@ def test_every_way_to_be_looser_is_told() -> None:
     assert loosened(STRICT, changed(rules=[STRICT["rules"][0], of_one, production]), ["live-eu"]) == [
         "external in any other live-*: require-approval, before deny."
     ], "That the one there is stays closed says nothing about the next"
+    for narrower in ("live-z*", "live-?", "*-zz*", "zz*", "live-a*"):
+        both = [{"actionClass": "external", "effect": "deny", "environment": p} for p in ("live-*", narrower)]
+        before, after = ([STRICT["rules"][0], *rules, production] for rules in (both, both[1:]))
+        told = loosened(changed(rules=before), changed(rules=after), [])
+        assert told == ["external in live-*: require-approval, before deny."], narrower
     assert loosened(STRICT, changed(rules=[*STRICT["rules"][:1], production]), ["staging"]) == [
         "external in live-*: require-approval, before deny."
     ]

@@ -78,11 +78,12 @@ def test_lists_and_facts_of_a_manifest_are_read_as_tables(asked: Asking) -> None
     }
     view = asked.ask(proposal=proposal)
     text = signed_in(asked.world.reviewer).get(page_of(view)).content.decode()
-    for said in ('<th scope="col">Scopes</th>', "repo.read, &lt;script&gt;", "…aaaaaaaa", "Scores: findings"):
+    for said in ('<th scope="col">Scopes</th>', "repo.read, &lt;script&gt;", "a" * 64, "Scores: findings"):
         assert said in text, said
     assert EVIL not in text
     assert text.count('<td data-label="Sha256">') == 200
-    assert "2 more rows are in the download." in text
+    assert "2 more rows are in the JSON below" in text
+    assert text.count("as it was hashed, in JSON") == 2, "A table says less than what is signed"
     assert "Side effect class" not in text, "A column in which nothing stands says nothing"
     assert "&quot;deep&quot;" in text, "What is no table is told as it was hashed"
 

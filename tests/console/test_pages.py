@@ -11,6 +11,7 @@ from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
 from factory.admin.base import HouseAdmin
+from factory.admin.evidence import EvidenceAdmin
 from factory.admin.site import site
 from factory.context import Context
 from factory.models import User
@@ -64,6 +65,7 @@ def test_every_page_is_read_only_and_reads_in_its_tenant(model: type[Model], pag
     assert page.view_operation
     assert page.about
     assert page.show_full_result_count is False
+    assert page.shows_stored <= isinstance(page, EvidenceAdmin), "Columns as they are stored are evidence"
 
 
 @pytest.mark.parametrize(("model", "page"), PAGES, ids=IDS)

@@ -14,7 +14,7 @@ from runs.admin.lanes import Span, draw_timeline
 from tests.console.test_pages import signed_in
 from tests.support.api import Api
 from tests.support.evidence import audits
-from tests.support.running import House, receipt
+from tests.support.running import House, effect, receipt
 from tests.support.world import second_world
 
 
@@ -136,6 +136,19 @@ def test_output_is_for_holders_of_the_payloads_grant(house: House) -> None:
     worker.report(worker.take(), output={"found": "the-secret-marker"})
     assert "the-secret-marker" in signed_in(house.world.operator).get(page_of(run_id)).content.decode()
     assert "the-secret-marker" not in signed_in(house.world.reviewer).get(page_of(run_id)).content.decode()
+
+
+def test_a_step_that_needs_an_operator_keeps_its_output_from_those_without_the_grant(house: House) -> None:
+    run_id = house.run("gated")
+    worker = house.hand()
+    work = worker.take()
+    worker.report(work, output={"said": "the words of the output"}, receipts=[effect(None)])
+    step = next(step for step in house.steps(run_id).values() if step.attention)
+    page = signed_in(house.world.operator).get(reverse("admin:runs_step_change", args=[step.id]))
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert "It acted without an authorization" in text
+    assert "<dt>Output</dt>" not in text
 
 
 def test_draws_every_node_once_and_after_what_it_depends_on() -> None:
