@@ -1,7 +1,7 @@
 """What differs between two manifests in words: what it may do, its limits, its workflows. Pure: no query."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from factory.hashing import digest
@@ -37,6 +37,11 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
     return sorted(found, key=lambda one: ORDER.index(one.about))
 
 
+def same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether both say the same, but for their version: by what they are, not by what is told of them."""
+    return digest({**before, "version": ""}) == digest({**after, "version": ""})
+
+
 def _by(definition: Mapping[str, Any], member: str, key: str) -> dict[str, Mapping[str, Any]]:
     return {one[key]: one for one in definition.get(member, ())}
 
@@ -60,6 +65,15 @@ def _skills(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Cha
         for tool, was, now in _pairs(*tools):
             yield _come_or_gone(MAY, f"{place}, tool {tool}", was, now, lambda one: one["sideEffectClass"])
         yield from _words(place, old, new, ("description", "entry"))
+        yield from _lists(place, old, new)
+
+
+def _lists(place: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    """The files that a part names; what stands in them is compared apart."""
+    was, now = (set(one.get("files", ())) for one in (old, new))
+    if was != now:
+        told = [", ".join(sorted(side)) or "none" for side in (was - now, now - was)]
+        yield Change(WORK, f"{place}: files", f"only before: {told[0]}", f"only now: {told[1]}")
 
 
 def _skill(one: Mapping[str, Any]) -> str:
@@ -103,6 +117,7 @@ def _agents(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Cha
             more = set(new.get("skills", ())) - set(old.get("skills", ()))
             yield Change(MAY, f"agent {name}", was, now, "uses more" if more else "")
         yield from _words(f"agent {name}", old, new, ("description", "entry"))
+        yield from _lists(f"agent {name}", old, new)
 
 
 def _may_use(one: Mapping[str, Any]) -> str:
@@ -110,6 +125,7 @@ def _may_use(one: Mapping[str, Any]) -> str:
 
 
 def _workflows(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    furthest = (_Reaches(before), _Reaches(after))
     for name, old, new in _pairs(
         _by(before, "workflows", "workflowId"), _by(after, "workflows", "workflowId")
     ):
@@ -122,7 +138,26 @@ def _workflows(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[
             told = [f"schema …{digest(one['inputSchema'])[-8:]}" for one in (old, new)]
             yield Change(WORK, f"{place}: what its input may be", *told)
         for key, was, now in _pairs(_by(old, "nodes", "key"), _by(new, "nodes", "key")):
-            yield from _step(f"{place}, step {key}", was, now)
+            yield from _step(f"{place}, step {key}", was, now, furthest)
+
+
+class _Reaches:
+    """How far the agents and skills of a manifest reach, as places in `REACHES`."""
+
+    def __init__(self, definition: Mapping[str, Any]) -> None:
+        self.skills = {
+            name: max(REACHES.index(each["sideEffectClass"]) for each in (one, *one.get("tools", ())))
+            for name, one in _by(definition, "skills", "skillId").items()
+        }
+        self.agents = {
+            name: max((self.skills.get(skill, len(REACHES)) for skill in one.get("skills", ())), default=-1)
+            for name, one in _by(definition, "agents", "agentId").items()
+        }
+
+    def of(self, member: str, name: str | None) -> int:
+        """Of nobody it is -1; what is not known counts as reaching furthest."""
+        known = self.agents if member == "agentId" else self.skills
+        return -1 if name is None else known.get(name, len(REACHES))
 
 
 def _flow(one: Mapping[str, Any]) -> str:
@@ -131,23 +166,69 @@ def _flow(one: Mapping[str, Any]) -> str:
     return f"{count} step{'' if count == 1 else 's'}, as far as {reach}"
 
 
-def _step(place: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[Change]:
+def _step(
+    place: str,
+    old: Mapping[str, Any] | None,
+    new: Mapping[str, Any] | None,
+    furthest: tuple[_Reaches, _Reaches],
+) -> Iterator[Change]:
     if old is None or new is None:
-        yield _come_or_gone(
+        told = _come_or_gone(
             WORK, place, old, new, lambda one: f"{one['sideEffectClass']}; {step_in_words(one)}"
         )
+        asked = old is not None and (old["kind"] == "human" or "gate" in old)
+        yield replace(told, warns="nobody is asked there now") if asked else told
         return
     yield from _reach(place, old, new)
     if old.get("gate") != new.get("gate"):
         was, now = (gate_in_words(one.get("gate", {})) for one in (old, new))
-        yield Change(MAY, f"{place}: who decides", was, now, "" if new.get("gate") else "asks fewer")
+        yield Change(MAY, f"{place}: who decides", was, now, _opened(old.get("gate"), new.get("gate")))
     for name, words in LIMITS.items():
         if old.get(name) != new.get(name):
             yield _limit(f"{place}: {words}", old.get(name), new.get(name))
-    rest = [_without_limits(one) for one in (old, new)]
-    if rest[0] != rest[1]:
-        yield Change(WORK, place, *rest)
+    if any(old.get(name) != new.get(name) for name in WORKING):
+        rest = [_without_limits(one) for one in (old, new)]
+        if rest[0] == rest[1]:  # a step of a person has an agent beside it
+            rest = [
+                f"{told}; agent {one.get('agentId', UNSAID)}"
+                for told, one in zip(rest, (old, new), strict=True)
+            ]
+        yield Change(WORK, place, rest[0], rest[1], _freer(old, new, furthest))
     yield from _words(place, old, new, ("question",))
+
+
+WORKING = ("kind", "agentId", "skillId", "dependsOn", "when", "forEach")
+"""What a step says of who works, after what and on what condition."""
+
+
+def _opened(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
+    """Why a gate keeps back less than it did: without one, only the policy says who decides."""
+    if new is None:
+        return "asks fewer"
+    was, now = old or {}, new
+    fewer = now.get("quorum", 1) < was.get("quorum", 1)
+    wider = "roles" in was and not set(now.get("roles", ("everybody",))) <= set(was["roles"])
+    return " and ".join(word for told, word in ((fewer, "asks fewer"), (wider, "more may decide")) if told)
+
+
+def _freer(old: Mapping[str, Any], new: Mapping[str, Any], furthest: tuple[_Reaches, _Reaches]) -> str:
+    """Why a step may do more than it did, apart from its limits and its gate."""
+    swapped = any(
+        old.get(member) != new.get(member)
+        and furthest[1].of(member, new.get(member)) > furthest[0].of(member, old.get(member))
+        for member in ("agentId", "skillId")
+    )
+    told = (
+        (old["kind"] == "human" and new["kind"] != "human", "nobody is asked there now"),
+        (swapped and new["kind"] != "human", "reaches further"),
+        (
+            "when" in old and old["when"] != new.get("when"),
+            "another condition" if "when" in new else "no condition",
+        ),
+        ("forEach" in new and old.get("forEach") != new["forEach"], "for others"),
+        (not set(old.get("dependsOn", ())) <= set(new.get("dependsOn", ())), "waits for fewer"),
+    )
+    return ", ".join(words for more, words in told if more)
 
 
 def _without_limits(node: Mapping[str, Any]) -> str:
@@ -155,8 +236,15 @@ def _without_limits(node: Mapping[str, Any]) -> str:
 
 
 def _limit(place: str, old: Any, new: Any) -> Change:
+    """Without a limit of its own the platform's holds, which may be more."""
     more = isinstance(old, int) and isinstance(new, int) and new > old
-    return Change(LIMIT, place, _plain(old), _plain(new), "more" if more else "")
+    return Change(
+        LIMIT,
+        place,
+        _plain(old),
+        _plain(new),
+        "no limit of its own" if new is None else "more" if more else "",
+    )
 
 
 def _words(
@@ -181,6 +269,8 @@ def _proof(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Chan
     was, now = (f"{one['suite']} {one['version']}" for one in (old, new))
     if was != now:
         yield Change(PROOF, "suite", was, now)
+    for one in (*_words("suite", old, new, ("entry",)), *_lists("suite", old, new)):
+        yield replace(one, about=PROOF)
     for name in sorted(old["thresholds"].keys() | new["thresholds"].keys()):
         least, most = old["thresholds"].get(name), new["thresholds"].get(name)
         if least != most:

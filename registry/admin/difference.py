@@ -9,14 +9,15 @@ from uuid import UUID
 import yaml
 
 from factory.admin.diffs import Diff, File, for_page
-from factory.admin.textdiff import between
+from factory.admin.textdiff import Work, between
 from factory.context import Context
 from factory.identity.permissions import may
-from registry.admin.changes import Change, changes
+from projects.states import Role
+from registry.admin.changes import Change, changes, same
 from registry.closure import Entry
 from registry.models import Release, ReleaseBlob
 from registry.selectors import entries, releases
-from registry.states import HOLDS_VERSION, ReleaseState
+from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
 
 CHOICES = 100
 """So many of the asset's newest releases can be chosen from."""
@@ -45,7 +46,7 @@ class Difference:
     diff: Diff | None
     by_hash: tuple[tuple[str, str, str, str], ...]
     hashes_left_out: int
-    why_hashes: str
+    unread: str
 
 
 def choices(row: Release) -> tuple[list[Choice], UUID | None]:
@@ -69,14 +70,16 @@ def difference(ctx: Context, row: Release, other: Release) -> Difference:
     old, new = _files(entries(other.closure.id)), _files(entries(row.closure.id))
     told = changes(other.closure.definition, row.closure.definition)
     paths = sorted(path for path in old.keys() | new.keys() if _sha(old, path) != _sha(new, path))
-    why = _why_not_read(ctx, row, other)
+    why = unread(ctx, other, row)
     shown = [] if why else _within_bounds(paths, old, new)
     contents = _contents({_sha(side, path) for path in shown for side in (old, new)} - {""})
-    files = [*_manifest(other, row), *(_file(path, old, new, contents) for path in shown)]
+    work = Work()
+    manifest = [] if why else _manifest(other, row, work)
+    files = [*manifest, *(_file(path, old, new, contents, work) for path in shown)]
     rest = [path for path in paths if path not in set(shown)]
     return Difference(
         before=other,
-        sentence=_sentence(told, paths, old, new),
+        sentence=_sentence(other, row, told, paths, old, new),
         groups=tuple(
             (about, tuple(group)) for about, group in groupby(told[:MOST_CHANGES], key=lambda one: one.about)
         ),
@@ -84,16 +87,31 @@ def difference(ctx: Context, row: Release, other: Release) -> Difference:
         diff=for_page(Diff(files)) if files else None,
         by_hash=tuple(_hashes(rest[:MOST_FILES], old, new)),
         hashes_left_out=max(0, len(rest) - MOST_FILES),
-        why_hashes=why or "They are too large, or too many, to be read here line by line.",
+        unread=why,
     )
 
 
-def _why_not_read(ctx: Context, row: Release, other: Release) -> str:
-    """Contents are for whoever may load a release, and of one that was taken back nobody reads them."""
+READS_CANDIDATES = frozenset({Role.REVIEWER, Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN})
+"""Who reads what was not published yet, beside its author: those who may decide about it, and admins."""
+
+
+def unread(ctx: Context, *rows: Release) -> str:
+    """Why this person does not read the manifests and contents of these releases; empty where they may."""
     if not may(ctx, "LoadRelease"):
         return "Your roles do not read the contents of releases."
-    gone = [one.semver for one in (other, row) if one.state == ReleaseState.REVOKED]
-    return f"{' and '.join(gone)} is Revoked: its contents are not shown." if gone else ""
+    gone = [one.semver for one in rows if one.state == ReleaseState.REVOKED]
+    if gone:
+        verb = "is" if len(gone) == 1 else "are"
+        return f"{' and '.join(gone)} {verb} Revoked: neither manifests nor contents are shown."
+    own = {ctx.actor.subject, ctx.actor.person} - {""}
+    closed = [one.semver for one in rows if one.state not in LOADABLE and one.author not in own]
+    if closed and not ctx.actor.roles & READS_CANDIDATES:
+        verb = "is" if len(closed) == 1 else "are"
+        return (
+            f"{' and '.join(closed)} {verb} not published: until then its author, Reviewers and "
+            "administrators read what stands in it."
+        )
+    return ""
 
 
 def _files(pieces: Sequence[Entry]) -> dict[str, Entry]:
@@ -120,10 +138,11 @@ def _contents(hashes: Collection[str]) -> dict[str, bytes]:
     return {sha256: bytes(content) for sha256, content in rows} if hashes else {}
 
 
-def _manifest(other: Release, row: Release) -> Iterator[File]:
+def _manifest(other: Release, row: Release, work: Work) -> Iterator[File]:
     before, after = (_yaml(one.resolved.definition) for one in (other, row))
     if before != after:
-        yield between("factory.yaml", before, after, "The manifest as it was read, without its comments.")
+        note = "The manifest as it was read, without its comments."
+        yield between("factory.yaml", before, after, note, work=work)
 
 
 NAMES = ("schemaVersion", "asset", "agentId", "skillId", "workflowId", "modelProfileId", "key", "name",
@@ -142,7 +161,9 @@ def _ordered(value: Any) -> Any:
     return [_ordered(one) for one in value] if isinstance(value, list) else value
 
 
-def _file(path: str, old: dict[str, Entry], new: dict[str, Entry], contents: dict[str, bytes]) -> File:
+def _file(
+    path: str, old: dict[str, Entry], new: dict[str, Entry], contents: dict[str, bytes], work: Work
+) -> File:
     was, now = _sha(old, path), _sha(new, path)
     notes = [f"sha256 {_end(was)} → {_end(now)}"]
     texts: list[str | None] = []
@@ -154,7 +175,7 @@ def _file(path: str, old: dict[str, Entry], new: dict[str, Entry], contents: dic
             return File(path, "binary", 0, 0, (*notes, "It is binary: nothing of it can be read here."), [])
         if sha and content is None:
             return File(path, "missing", 0, 0, (*notes, "A content of it is not in the store."), [])
-    return between(path, texts[0], texts[1], *notes)
+    return between(path, texts[0], texts[1], *notes, work=work)
 
 
 def _end(sha256: str) -> str:
@@ -170,14 +191,23 @@ def _hashes(
 
 
 def _sentence(
-    told: Sequence[Change], paths: Sequence[str], old: dict[str, Entry], new: dict[str, Entry]
+    other: Release,
+    row: Release,
+    told: Sequence[Change],
+    paths: Sequence[str],
+    old: dict[str, Entry],
+    new: dict[str, Entry],
 ) -> str:
+    assert row.closure is not None
+    assert other.closure is not None
     more = sum(bool(one.warns) for one in told)
     fresh, gone = (sum(path not in side for path in paths) for side in (old, new))
     kinds = ((len(paths) - fresh - gone, "changed"), (fresh, "new"), (gone, "gone"))
     files = ", ".join(f"{count} {word}" for count, word in kinds if count)
-    if not told and not paths:
+    if not told and not paths and same(other.closure.definition, row.closure.definition):
         return "They say and hold the same, but for their version and commit."
+    if not told and not paths:
+        return "They hold the same files, and say the same in another order."
     words = f"{len(told)} difference{'' if len(told) == 1 else 's'} in what the manifest says"
     warned = f", {more} of which let{'s' if more == 1 else ''} more happen" if more else ""
     return f"{words}{warned}; {f'files: {files}' if files else 'no file differs'}."

@@ -91,6 +91,27 @@ def test_a_reviewer_of_a_publication_finds_the_way_to_what_is_different(house: H
         assert said in text, said
 
 
+def test_what_was_not_published_is_read_by_who_decides_and_what_was_taken_back_by_nobody(
+    house: House,
+) -> None:
+    made = house.candidate(newer_manifest(dependencies=[]), commit="b" * 40, a=b"Then say it.\n")
+    w = house.world
+    for by in (w.reviewer, w.workspace_admin):
+        text = read(by, page_of(made))
+        assert "Then say it." in text
+        assert "without its comments" in text
+    text = read(w.observer, page_of(made))
+    assert "1.1.0 is not published: until then its author" in text
+    assert "by their hashes" in text
+    for hidden in ("Then say it.", "Line by line", "without its comments"):
+        assert hidden not in text
+    revoke(house, "drain", release_id=made)
+    text = read(w.reviewer, page_of(made))
+    assert "1.1.0 is Revoked: neither manifests nor contents are shown." in text
+    for hidden in ("Then say it.", "Line by line"):
+        assert hidden not in text
+
+
 def test_says_which_part_keeps_a_release_from_being_loaded(house: House) -> None:
     base = needed(house)
     newest = newer(house, dependencies=["base@1.0.0"])
