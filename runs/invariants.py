@@ -206,6 +206,17 @@ def raised_by_people() -> str:
     """
 
 
+@invariant("E4f", "Usage is added up under the workflow and the release that its run is pinned to")
+def sums_under_their_release() -> str:
+    return """
+        SELECT s.tenant_id, 'run:' || s.run_id, 'added up under ' || s.workflow_id || ' of ' || s.release_id
+               || ', the run is ' || coalesce(r.workflow_id || ' of ' || r.release_id, 'not there')
+        FROM usage_usagesum s LEFT JOIN runs_run r ON r.id = s.run_id AND r.tenant_id = s.tenant_id
+        WHERE (s.project_id, s.workflow_id, s.release_id)
+              IS DISTINCT FROM (r.project_id, r.workflow_id, r.release_id)
+    """
+
+
 @invariant("E2c", "Money is set aside for a run only while it lives, and nothing of a run starts without")
 def money_while_it_lives() -> str:
     return """

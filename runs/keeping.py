@@ -10,7 +10,7 @@ from django.db import connections
 from approvals.selectors import approvals_of_step
 from approvals.states import ApprovalState
 from factory.anchoring.taking import anchored_fact
-from factory.auditing import Report, Violation, reaction
+from factory.auditing import Report, Violation, audit_all, reaction
 from factory.context import system
 from factory.hashing import digest
 from factory.lagging import Recorded, repairs, why
@@ -18,7 +18,7 @@ from factory.recovery import Leave, follows, raises_epoch
 from factory.retention import ended_streams
 from factory.tenancy import reading, scanning
 from factory.timelimits import TimeIsUp
-from runs.commands import freeze_run, recover_lease
+from runs.commands import add_up_usage, freeze_run, recover_lease
 from runs.engine import HUMAN
 from runs.gate import answer_of
 from runs.models import Attempt, CancellationIntent, Lease, Run, RunTemplate, Step
@@ -189,3 +189,24 @@ def settle_open_leases(leave: Leave) -> int:
 
 
 follows("releases", "open leases, made Uncertain for an operator", settle_open_leases)
+
+
+SUMS = ("E4e", "E4f")
+
+
+def add_up_usage_again(leave: Leave) -> int:
+    """Add up anew the usage of each run whose sums, the auditor finds, are not those of its records."""
+    found = {(v.tenant_id, UUID(v.subject.removeprefix("run:"))) for v in audit_all(SUMS)}
+    mended = 0
+    for tenant, run in sorted(found):
+        try:
+            add_up_usage(system(tenant, "Recovery"), run_id=run)
+            mended += 1
+        except TimeIsUp:
+            raise
+        except Exception as fault:  # such as a run that is lost: it keeps no other from it
+            leave(f"run:{run} of {tenant} has sums of usage that are not those of its records: {why(fault)}")
+    return mended
+
+
+follows("releases", "runs whose usage was added up anew", add_up_usage_again)

@@ -1,11 +1,12 @@
 """What was used in a time, added up by one thing: one look at an index of sums, whatever the number of calls.
 
-Not the calls are read but their sums by run, model and day, and of those at most `MOST_SUMS`, which takes a
-fraction of a second: of a longer time only the last days are answered, and the answer says from when on.
+Not the calls are read but their sums by run, model and day, and of those about `MOST_SUMS` at most, which
+takes a fraction of a second: of a longer time only the last days are answered, and the answer says from when
+on. The newest day on which anything was used is answered whole, even where it alone is more than that.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -41,9 +42,14 @@ ORDER BY has_key, sum(cost) DESC, sum(calls) DESC {ties} LIMIT %(most)s
 """
 """Each row is added up once, by key and day; by one of the two, and in all, only what came of that."""
 _TOO_FAR_BACK = """
-SELECT day FROM usage_usagesum WHERE tenant_id = %(tenant)s AND day >= %(start)s AND day < %(end)s
-ORDER BY day DESC OFFSET %(most)s LIMIT 1
+WITH sums AS NOT MATERIALIZED (
+    SELECT day FROM usage_usagesum
+    WHERE tenant_id = %(tenant)s AND day >= %(start)s AND day < %(end)s {project}
+)
+SELECT day, (SELECT max(day) FROM sums) FROM sums ORDER BY day DESC OFFSET %(most)s LIMIT 1
 """
+"""The day on which the bound is passed, going back, and the newest on which anything was used."""
+_OF_ONE = "AND project_id = %(project)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,8 @@ class Explored:
     """The answer, for the days in `[start, end)`: `start` is later than asked for where it was too much.
 
     `groups` begin with what cost most, and are at most `MOST_GROUPS` (`more` says that there are others);
-    `days` are those on which anything was used.
+    `days` are those on which anything was used. `crowded` says that the first day shown has more sums than
+    are read at once by intention, and is shown whole all the same.
     """
 
     start: date
@@ -76,19 +83,24 @@ class Explored:
     days: Sequence[tuple[date, Used]]
     total: Used
     more: bool
+    crowded: bool = False
 
 
 def explore(by: str, project_id: UUID | None, start: date, end: date) -> Explored:
     """What calls on the days (UTC) in `[start, end)` used: by one of `KEYS`, by the day, and in all."""
     scope = {"tenant": active().tenant_id, "project": project_id, "end": end}
+    crowded = False
     with connection.cursor() as cursor:
-        cursor.execute(_TOO_FAR_BACK, scope | {"start": start, "most": MOST_SUMS})
+        bounded = _TOO_FAR_BACK.format(project=_OF_ONE if project_id is not None else "")
+        cursor.execute(bounded, scope | {"start": start, "most": MOST_SUMS})
         cut = cursor.fetchone()
         if cut is not None:
-            start = min(cut[0] + timedelta(days=1), end - timedelta(days=1))
+            passed, newest = cut
+            crowded = passed == newest
+            start = min(passed + timedelta(days=1), newest)
         most = 1 + LONGEST + MOST_GROUPS + 1
         cursor.execute(_statement(by, project_id), scope | {"start": start, "most": most})
-        return _explored(by, start, end, cursor.fetchall())
+        return replace(_explored(by, start, end, cursor.fetchall()), crowded=crowded)
 
 
 def _statement(by: str, project_id: UUID | None) -> str:
@@ -98,7 +110,7 @@ def _statement(by: str, project_id: UUID | None) -> str:
         added=_ADDED,
         keys=f"{keys}, " if keys else "",
         has_key=f"grouping({KEYS[by][0]}) = 0" if keys else "false",
-        project="AND project_id = %(project)s" if project_id is not None else "",
+        project=_OF_ONE if project_id is not None else "",
         sets=f"({keys}), " if keys else "",
         ties=f", {keys}" if keys else "",
     )

@@ -17,7 +17,7 @@ from factory.identity.permissions import may
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Run, WorkerPool
 from runs.selectors.waiting import ALIVE
-from runs.states import RUN_OPEN
+from runs.states import RUN_ACTIVE
 
 MOST = 100
 """So many open runs are counted, and no more."""
@@ -39,7 +39,7 @@ def open_runs(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
     """How many runs are not over, up to a bound."""
     if not may(ctx, "ListRuns") and not _wide(ctx):
         return ()
-    rows = Run.objects.filter(project_id=project_id, state__in=sorted(RUN_OPEN))
+    rows = Run.objects.filter(project_id=project_id, state__in=sorted(RUN_ACTIVE))
     found = Counter(rows.values_list("state", flat=True)[: MOST + 1])
     many = sum(found.values())
     shares = tuple(Share(tone, found[state], state) for state, tone in STATES if found[state])

@@ -9,6 +9,7 @@ as `AttemptNotFound`.
 """
 
 from runs.commands.acquire_lease import acquire_lease
+from runs.commands.add_up_usage import add_up_usage
 from runs.commands.cancel_run import cancel_run
 from runs.commands.close_attention import close_attention
 from runs.commands.dispatch_step import dispatch_step
@@ -42,6 +43,7 @@ __all__ = [
     "Park",
     "WorkerView",
     "acquire_lease",
+    "add_up_usage",
     "cancel_killed_run",
     "cancel_run",
     "change_quota",

@@ -19,7 +19,7 @@ from runs.states import LEASE_CURRENT, LeaseState, RunState
 WHILE_FROZEN = frozenset(
     {
         *("CancelRun", "CancelKilledRun", "FollowReleaseDecree", "FreezeRun", "LiftFreeze"),
-        *("RecordReceipts", "RecoverLease"),
+        *("RecordReceipts", "RecoverLease", "AddUpUsageAgain"),
     }
 )
 """What may happen to a frozen run: it may be stopped, and looked at; and what was paid for it is kept."""

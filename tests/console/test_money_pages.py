@@ -4,28 +4,29 @@ import csv
 import io
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from html import unescape
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import transaction
 from django.urls import reverse
 
 from factory.context import Context, system
-from factory.tenancy import reading
-from projects.commands import add_member
-from projects.inputs import NewMember
+from factory.tenancy import bound, reading
+from projects.commands import add_member, onboard_project
+from projects.inputs import NewEnvironment, NewMember
 from tests.console.test_pages import signed_in
 from tests.support.proposals import HOSTILE
 from tests.support.queries import within_budget
 from tests.support.running import House, costing, receipt, thinking
-from tests.support.world import second_world, subject_of
+from tests.support.world import context_of, second_world, subject_of
 from usage import exploring
 from usage.admin import movements
 from usage.commands import change_budget_amount, create_budget
-from usage.models import Budget
+from usage.models import Budget, LedgerEntry, UsageSum
 from usage.periods import month_of, next_month
 
 pytestmark = pytest.mark.slow
@@ -74,7 +75,9 @@ def test_a_budget_says_how_much_is_in_use_by_what_and_what_happens_then(house: H
     assert "Reserved 5.00 USD 25 %" in told
     assert "One that asks for more than is left fails at once, of the class budget" in told
     assert "asks for more than 100.00 USD waits for a person's decision" in told
-    assert "No budget covers the month after it yet: without one, no run starts." in told
+    assert "No budget covers the month after it yet: without one, no run of this project starts." in told
+    wide = page_of(house.world.finance, budget_of(house, wide=True))
+    assert "without one, only projects with a budget of their own start runs." in wide
     assert "free again if no worker takes the run by then" in told
     create_budget(
         house.system,
@@ -169,6 +172,22 @@ def test_money_of_the_tenant_is_seen_but_not_the_runs_of_others(house: House) ->
         foreign = movements.movements(wide, UUID(int=7)).lines
     assert {line.run_id for line in foreign} == {None}
     assert [line.elsewhere for line in foreign][-2:] == [True, False]
+    made = onboard_project(
+        house.system, slug="third", name="Third", environments=[NewEnvironment("x")],
+        members=[NewMember(subject_of(house.tenant, "next-door"), ("Observer",), ())],
+    )  # fmt: skip
+    neighbour = context_of(subject_of(house.tenant, "next-door"), house.tenant, UUID(made["projectId"]))
+    with reading(house.system):
+        entry = (
+            LedgerEntry.objects.filter(budget=wide).exclude(reservation=None).select_related("reservation")[0]
+        )
+    run, row = str(entry.reservation.run_id), reverse("admin:usage_ledgerentry_change", args=[entry.pk])
+    assert run in signed_in(world.observer).get(row).content.decode()
+    for url in (row, reverse("admin:usage_ledgerentry_changelist")):
+        shown = signed_in(neighbour).get(url)
+        assert shown.status_code == 200
+        assert run not in shown.content.decode()
+    assert "of another project" in signed_in(neighbour).get(row).content.decode()
     stranger = second_world(house.tenant)
     for member in (stranger.finance, stranger.tenant_admin):
         answer = signed_in(member).get(reverse("admin:usage_budget_change", args=[wide.pk]))
@@ -233,8 +252,14 @@ def test_of_too_much_the_last_days_are_shown_and_that_is_said(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exploring, "MOST_SUMS", 1)
-    _, told = explored(house.world.finance)
-    assert "Not all of that time is shown" in told
+    today = datetime.now(UTC).date()
+    first, last = f"{today - timedelta(days=3)}", f"{today + timedelta(days=3)}"
+    _, told = explored(house.world.finance, **{"period": "own", "from": first, "to": last})
+    assert "Not all of that time is shown This project used too much in it" in told
+    assert f"begins on {today:%d %b %Y} , a day which alone is more" in told.replace(
+        f"{today:%Y},", f"{today:%Y} ,"
+    )
+    assert "4.01 USD for 4 calls of known cost." in told, "the newest day is whole, however much it is"
     monkeypatch.setattr(exploring, "MOST_GROUPS", 2)
     monkeypatch.setattr(exploring, "MOST_SUMS", 1000)
     with reading(house.system):
@@ -243,6 +268,50 @@ def test_of_too_much_the_last_days_are_shown_and_that_is_said(
     assert [str(used.cost) for _, used in found.groups] == ["2.750000", "1.005000"]
     assert found.more
     assert found.total.cost == Decimal("4.005000")
+
+
+def test_only_the_oldest_days_are_left_out_and_only_of_what_its_reader_asked_for(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    today = datetime.now(UTC).date()
+    earlier, later = today - timedelta(days=3), today + timedelta(days=10)
+    made = onboard_project(
+        house.system, slug="other", name="Other", environments=[NewEnvironment("x")], members=[]
+    )
+    monkeypatch.setattr(exploring, "MOST_SUMS", 5)
+    with bound(house.system):
+        for n in range(6):
+            _sum(house, UUID(made["projectId"]), today, str(n))
+        found = exploring.explore("model", house.world.project, earlier, later)
+        assert (found.start, found.total.cost) == (earlier, Decimal("4.005")), "others' usage cuts nothing"
+        _sum(house, house.world.project, today - timedelta(days=1), "small")
+        found = exploring.explore("model", house.world.project, earlier, later)
+        assert (found.start, found.total.cost, found.crowded) == (today, Decimal("4.005"), False)
+        found = exploring.explore("project", None, earlier, later)
+        assert (found.start, found.total.cost, found.crowded) == (today, Decimal("10.005"), True)
+        transaction.set_rollback(True)
+
+
+def _sum(house: House, project: UUID, day: date, name: str) -> None:
+    place = {"tenant_id": house.tenant, "project_id": project, "workflow_id": "single"}
+    call = {"run_id": uuid4(), "release_id": uuid4(), "kind": "tool", "provider": "p", "name": name}
+    UsageSum.objects.create(**place, **call, day=day, calls=1, cost=Decimal(1))
+
+
+def test_a_line_leads_to_the_calls_of_its_provider_alone(house: House) -> None:
+    answer, _ = explored(house.world.finance)
+    [calls] = re.findall(r'href="([^"]+q=big-1[^"]*)"', answer.content.decode())
+    assert "provider=gateway.example" in calls
+    client = signed_in(house.world.finance)
+    listed = client.get(unescape(calls)).content.decode()
+    assert listed.count('class="field-at') == 1
+    assert "Only calls of gateway.example stand here." in listed
+    other = client.get(unescape(calls).replace("gateway.example", "elsewhere.example")).content.decode()
+    assert 'class="field-at' not in other
+    assert (
+        "A workflow leads to its runs, those of other times too"
+        in explored(house.world.finance, by="workflow")[1]
+    )
 
 
 def test_what_the_whole_tenant_used_is_for_who_decides_over_its_money(house: House) -> None:

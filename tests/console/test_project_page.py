@@ -15,6 +15,7 @@ from projects.admin import standing
 from projects.commands import add_member, kill_project, remove_member, suspend_project
 from projects.inputs import NewMember
 from projects.models import Delegation
+from runs.commands import cancel_run
 from tests.console.test_pages import signed_in
 from tests.support.delegations import lend
 from tests.support.proposals import HOSTILE
@@ -109,6 +110,14 @@ def test_a_role_whose_lender_left_gives_nothing_and_many_are_bounded(
     assert "Its kill switch is thrown" in told
     assert f"thrown by {small.world.workspace_admin.actor.subject}" in told
     assert "Throw the kill switch…" not in told
+
+
+def test_a_run_that_is_being_stopped_counts_until_its_worker_let_go(tenant_id: str) -> None:
+    small = House(tenant_id)
+    run = small.run("single")
+    small.hand().take()
+    cancel_run(small.world.requester, run_id=run, reason="not wanted")
+    assert "Open runs 1 1 Cancelling" in words(page_of(small, small.world.workspace_admin))
 
 
 def test_the_page_asks_a_known_number_of_questions(house: House) -> None:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.corruption import found_by, walls_down
-from tests.support.running import House, effect
+from tests.support.running import House, costing, effect
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ def done() -> tuple[House, dict[str, Any]]:
     worker = house.hand(slots=8)
     completed = house.run("single")
     work = worker.take()
-    worker.report(work, output=1)
+    worker.report(work, output=1, receipts=[costing("1")])
     gated = house.run("gated")
     gate = worker.take()
     asked = worker.ask(gate)
@@ -183,6 +183,14 @@ def _money_that_nobody_approved(cursor: Any, house: House, at: dict[str, Any]) -
     cursor.execute("UPDATE usage_reservation SET extended = 1 WHERE run_id = %s", [at["at_work"]])
 
 
+def _usage_of_another_release(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE usage_usagesum SET release_id = id WHERE run_id = %s", [at["completed"]])
+
+
+def _usage_of_another_workflow(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE usage_usagesum SET workflow_id = 'x' WHERE run_id = %s", [at["completed"]])
+
+
 CORRUPTIONS: dict[str, Damage] = {
     "B1": _another_open_attempt,
     "B1b": _lease_gone,
@@ -202,6 +210,8 @@ CORRUPTIONS: dict[str, Damage] = {
     "B10": _instance_lost,
     "D4": _effect_of_another_proposal,
     "E2e": _money_that_nobody_approved,
+    "E4f release": _usage_of_another_release,
+    "E4f workflow": _usage_of_another_workflow,
     "F2": _another_release,
     "F2b": _another_snapshot,
 }
@@ -219,6 +229,7 @@ TABLES = (
     "approvals_authorization",
     "approvals_proposal",
     "usage_reservation",
+    "usage_usagesum",
     "registry_release",
     "registry_closure",
     "registry_closuredependency",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from django.core.management import call_command
 
@@ -31,11 +32,12 @@ from projects.models import ServiceAccount
 from runs.commands import cancel_run, resolve_step, retire_run_template
 from runs.reconcilers import KillSwitchReconciler
 from runs.states import LEASE_TERMINAL
+from tests.kernel.damage import admin_url
 from tests.support.approvals import let_expire
 from tests.support.backups import Rows, lose_events, put_back, rows_now
 from tests.support.delegations import lend
 from tests.support.evidence import violations
-from tests.support.running import OTHER_DIFF, House, effect
+from tests.support.running import OTHER_DIFF, House, costing, effect, thinking
 from tests.support.waivers import ask_waiver, template
 from tests.support.world import context_of
 
@@ -229,3 +231,28 @@ def test_rows_of_every_kind_follow_the_journal_from_wherever_they_stood(house: H
     assert "is past its time" in told, "What only an event told is left to people, not made up"
     assert not (found := differences(rows_now(), kept, lost=True, by_hand=told)), "\n".join(found)
     assert not [key for key in kept["usage_reservation"] if key in told], "Money is in the journal itself"
+
+
+@pytest.mark.requirement("JRN-06", "FLR-03")
+def test_sums_of_usage_follow_the_records_from_wherever_they_stood(house: House) -> None:
+    hand = house.hand(slots=9)
+    runs = [house.run("single") for _ in range(4)]
+    for work in hand.poll():
+        hand.acquire(work)
+        hand.report(work, output=1, receipts=[costing("1"), thinking("0.5")])
+    with psycopg.connect(admin_url()) as db:
+        db.execute("ALTER TABLE usage_usagesum DISABLE TRIGGER USER")
+        for damage, run in zip(TORN, runs, strict=True):
+            assert db.execute(damage, [run]).rowcount > 0
+        for trigger in ("pinned_columns",):
+            db.execute(f"ALTER TABLE usage_usagesum ENABLE ALWAYS TRIGGER {trigger}")
+    assert "runs whose usage was added up anew: 4" in recover()
+    assert violations(house.tenant) == []
+
+
+TORN = [
+    "UPDATE usage_usagesum SET cost = cost + 1 WHERE run_id = %s",
+    "DELETE FROM usage_usagesum WHERE run_id = %s AND kind = 'model'",
+    "UPDATE usage_usagesum SET day = day - 1 WHERE run_id = %s",
+    "UPDATE usage_usagesum SET workflow_id = 'another' WHERE run_id = %s",
+]

@@ -57,10 +57,11 @@ def shares(row: Budget) -> list[Share]:
         ("wait", "reserved", row.committed, "what open runs may still cost"),
         ("rest", "left", max(row.available, ZERO), "what further runs can reserve"),
     )
-    return [Share(tone, word, held, _percent(held, row.amount), told) for tone, word, held, told in parts]
+    return [Share(tone, word, held, share_of(held, row.amount), told) for tone, word, held, told in parts]
 
 
-def _percent(part: Decimal, whole: Decimal) -> str:
+def share_of(part: Decimal, whole: Decimal) -> str:
+    """A part of a whole, as people say it."""
     if not part or not whole:
         return "0 %"
     percent = 100 * part / whole

@@ -221,10 +221,13 @@ def _after(row: Budget, at: datetime) -> str:
     if at >= ends_at(row):
         return f"Since {ends}, 00:00 UTC, nothing new is reserved here. What comes late is still booked here."
     whole = f"On {ends}, 00:00 UTC, the month ends. What is left is not carried over."
-    if row.project_id is None:
-        following = Budget.objects.filter(project=None, period_start=row.period_end).exists()
-    else:
-        following = in_scope(row.project_id, row.period_end).exists()
-    if following:
-        return f"{whole} A budget for the month after it is there."
-    return f"{whole} No budget covers the month after it yet: without one, no run starts."
+    there = f"{whole} A budget for the month after it is there."
+    if row.project_id is not None:
+        told = f"{whole} No budget covers the month after it yet: without one, no run of this project starts."
+        return there if in_scope(row.project_id, row.period_end).exists() else told
+    if Budget.objects.filter(project=None, period_start=row.period_end).exists():
+        return there
+    return (
+        f"{whole} The whole tenant has no budget for the month after it yet: without one, only projects with "
+        "a budget of their own start runs."
+    )

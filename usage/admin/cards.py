@@ -12,12 +12,11 @@ from factory.admin.first import Card, Chart, Figure, Item, Look, Table, card, ch
 from factory.admin.show import seen, usd
 from factory.context import Context
 from factory.identity.permissions import may
+from usage.admin.bars import tone_of
 from usage.models import Budget
 from usage.money import ZERO
 from usage.permissions import sees_money
 from usage.selectors import budgets_now, spent_so_far
-
-TIGHT = Decimal("0.95")
 
 
 def reads_budgets(ctx: Context) -> bool:
@@ -44,11 +43,8 @@ def money_left(look: Look) -> Figure | None:
         return None
     row = look.once(_of_the_place)
     if row is None:
-        told = "No budget covers this month, so no run can start. Who has the grant finance creates one."
-        url = reverse("admin:usage_budget_changelist")
-        return Figure("Budget", "None", told, url=url, tone="bad", alarm="No budget covers this month.")
-    used = 1 - row.available / row.amount if row.amount else Decimal(1)
-    tight = f"Of the month's budget only {usd(row.available)} are left." if used >= TIGHT else ""
+        return _no_budget(look)
+    tight = f"Of the month's budget only {usd(row.available)} are left." if tone_of(row) == "bad" else ""
     return Figure(
         f"Budget of {row.period_start:%B}",
         usd(row.available).removesuffix(" USD"),
@@ -59,6 +55,16 @@ def money_left(look: Look) -> Figure | None:
         tone="bad" if tight else "plain",
         alarm=tight,
     )
+
+
+def _no_budget(look: Look) -> Figure:
+    """Without any, no run starts; without that of the tenant, those of projects that have their own do."""
+    url = reverse("admin:usage_budget_changelist")
+    if look.ctx.project_id is None and budgets_now(None, look.at.date()).exists():
+        told = "The whole tenant has none this month: only projects with a budget of their own start runs."
+        return Figure("Budget", "None", told, url=url)
+    told = "No budget covers this month, so no run can start. Who has the grant finance creates one."
+    return Figure("Budget", "None", told, url=url, tone="bad", alarm="No budget covers this month.")
 
 
 @chart(40)

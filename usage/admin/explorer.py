@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,8 +18,8 @@ from factory.admin.lists.files import sheet
 from factory.admin.show import number, seen, usd
 from factory.admin.things import names_of
 from factory.context import Context
+from usage.admin.bars import share_of
 from usage.exploring import LONGEST, MOST_GROUPS, NOTHING, Explored, Used, explore
-from usage.periods import next_month
 
 PERIODS = (
     ("month", "This month"),
@@ -30,6 +30,12 @@ PERIODS = (
 )
 BY = (("model", "Model or tool"), ("workflow", "Workflow"), ("release", "Release"), ("day", "Day"))
 BY_PROJECT = ("project", "Project")
+LEADS = {
+    "workflow": "A workflow leads to its runs, those of other times too: not to these calls alone.",
+    "release": "A release leads to its own page, not to these calls alone.",
+    "project": "A project leads to its own page, not to these calls alone.",
+}
+"""Where the lines lead that do not lead to just the calls behind them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ def asked(sent: Any, today: date, *, whole_tenant: bool) -> Asked:
     if period == "last-month":
         return Asked(period, by, (month - timedelta(days=1)).replace(day=1), month)
     if period == "month":
-        return Asked(period, by, month, next_month(month))
+        return Asked(period, by, month, tomorrow)
     return Asked(period, by, tomorrow - timedelta(days=int(period)), tomorrow)
 
 
@@ -100,7 +106,7 @@ def _own(by: str, first: str, last: str, month: date, tomorrow: date) -> Asked:
     if (end - start).days > LONGEST:
         told = f"At most {LONGEST} days are added up at once: those before the last of them are left out."
         return Asked("own", by, end - timedelta(days=LONGEST), end, told)
-    return Asked("own", by, start, end)
+    return Asked("own", by, start, max(start + timedelta(days=1), min(end, tomorrow)))
 
 
 def _day(text: str) -> date | None:
@@ -128,6 +134,7 @@ def explorer(request: HttpRequest, ctx: Context) -> dict[str, Any]:
         "cut": found.start > wanted.start,
         "rows": rows,
         "most": MOST_GROUPS,
+        "leads": LEADS.get(wanted.by, ""),
         "finding": finding(wanted, found, rows),
         "chart": chart_of(wanted, found),
         "all_url": calls_url(found.start, found.end),
@@ -153,21 +160,14 @@ def rows_of(by: str, found: Explored) -> list[Row]:
     ]
 
 
-def share_of(part: Decimal, whole: Decimal) -> str:
-    """A share of what is known, as people say it."""
-    if not part or not whole:
-        return "0 %"
-    percent = 100 * part / whole
-    return f"{percent:.0f} %" if percent >= 1 else "below 1 %"
-
-
 def _names(by: str, keys: Sequence[tuple[Any, ...]], found: Explored) -> list[tuple[str, str]]:
     """What each group is called, and where one sees what is behind it."""
     if by == "day":
         return [(f"{day:%a %d %b %Y}", calls_url(day, day + timedelta(days=1))) for (day,) in keys]
     if by == "model":
+        calls_of = partial(calls_url, found.start, found.end)
         return [
-            (f"{seen(provider)}/{seen(name)}", calls_url(found.start, found.end, kind=kind, q=name))
+            (f"{seen(provider)}/{seen(name)}", calls_of(kind=kind, provider=provider, q=name))
             for kind, provider, name in keys
         ]
     if by == "workflow":

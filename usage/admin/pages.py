@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import QuerySet, UUIDField, Value
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -40,6 +40,8 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     search_fields = ("transaction_id",)
     search_help_text = "The whole id of a transaction"
     list_display = ("at", "of_budget", "movement", "account", "signed", "transaction")
+    fields = (*list_display, "of_run")
+    readonly_fields = fields
     list_select_related = ("budget__project",)
     list_filter = (
         one_of("movement", "movement", tuple(Movement)),
@@ -50,7 +52,7 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         mine = visible_budgets(context_of(request).project_id)
         rows: QuerySet[Any] = LedgerEntry.objects.filter(budget__in=mine.values("pk"))
-        return rows
+        return rows.annotate(reader=Value(context_of(request).project_id, output_field=UUIDField()))
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "budget__id__exact" or super().lookup_allowed(lookup, value, request)
@@ -71,6 +73,15 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     @admin.display(description="transaction")
     def transaction(self, row: LedgerEntry) -> SafeString:
         return short(row.transaction_id)
+
+    @admin.display(description="run")
+    def of_run(self, row: Any) -> SafeString | str:
+        """Whose money moved: a reader in one project is not told of the runs of others."""
+        if row.reservation is None:
+            return "–"
+        if row.reader not in (None, row.reservation.project_id):
+            return "of another project"
+        return run_link(row.reservation.run_id)
 
 
 @admin.register(Reservation, site=site)
@@ -122,7 +133,7 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
     list_before_template = "usage/calls_about.html"
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
-        return lookup in TIMES or super().lookup_allowed(lookup, value, request)
+        return lookup in (*TIMES, "provider") or super().lookup_allowed(lookup, value, request)
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

@@ -1,6 +1,5 @@
 """Setting a budget, and its amount: pages that say what follows, each with one command behind it."""
 
-from collections.abc import Callable
 from datetime import UTC
 
 from django.contrib.admin import AdminSite
@@ -69,7 +68,8 @@ def amount_view(site: AdminSite, request: HttpRequest, row: Budget, whose: str) 
             version=whole(sent.get("version", "")) or 0,
         )
 
-    return _asked(site, request, question, change, "The budget has this amount from now on.", back)
+    done = "The budget has this amount from now on."
+    return act_on(site, request, lambda: question, change, done=done, then=back)
 
 
 def new_view(site: AdminSite, request: HttpRequest, whose: str) -> HttpResponse:
@@ -104,15 +104,4 @@ def new_view(site: AdminSite, request: HttpRequest, whose: str) -> HttpResponse:
             amount=amount_of(sent.get("amount", "").strip(), "/amount"),
         )
 
-    return _asked(site, request, question, make, "The budget is open.", back)
-
-
-def _asked(
-    site: AdminSite,
-    request: HttpRequest,
-    question: Question,
-    command: Callable[[str], object],
-    done: str,
-    then: str,
-) -> HttpResponse:
-    return act_on(site, request, lambda: question, command, done=done, then=then)
+    return act_on(site, request, lambda: question, make, done="The budget is open.", then=back)

@@ -291,6 +291,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='usagesum',
+            index=models.Index(fields=['tenant_id', 'project', 'day'], include=('workflow_id', 'release_id', 'kind', 'provider', 'name', 'calls', 'uncertain', 'cost', 'estimated', 'input_tokens', 'output_tokens'), name='usage_sum_by_project'),
+        ),
+        migrations.AddIndex(
+            model_name='usagesum',
             index=models.Index(fields=['tenant_id', 'day'], include=('project', 'workflow_id', 'release_id', 'kind', 'provider', 'name', 'calls', 'uncertain', 'cost', 'estimated', 'input_tokens', 'output_tokens'), name='usage_sum_by_day'),
         ),
         migrations.AddConstraint(

@@ -56,6 +56,6 @@ class Migration(migrations.Migration):
         TenantWalls("UsageRecord"),
         AppendOnly("UsageRecord"),
         JournalRequired("UsageRecord"),
-        TenantWalls("UsageSum"),
+        TenantWalls("UsageSum", deletable=True),  # derived: after a torn restore it is added up anew
         MutableColumns("UsageSum", columns=SUMS),
     ]

@@ -53,6 +53,14 @@ class UsageSum(TenantModel):
         ]
         indexes: ClassVar = [
             models.Index(
+                fields=["tenant_id", "project", "day"],
+                include=[
+                    "workflow_id", "release_id", "kind", "provider", "name", "calls", "uncertain",
+                    "cost", "estimated", "input_tokens", "output_tokens",
+                ],
+                name="usage_sum_by_project",
+            ),
+            models.Index(
                 fields=["tenant_id", "day"],
                 include=[
                     "project", "workflow_id", "release_id", "kind", "provider", "name", "calls", "uncertain",

@@ -3,10 +3,11 @@
 Locks are taken in the order of the house: reservation, then budgets by their keys.
 """
 
+from usage.operations.adding_up import add_up_again
 from usage.operations.closing import release, settle
 from usage.operations.dispatching import confirm_live
 from usage.operations.extending import extend
 from usage.operations.receiving import record_receipts
 from usage.operations.reserving import reserve
 
-__all__ = ["confirm_live", "extend", "record_receipts", "release", "reserve", "settle"]
+__all__ = ["add_up_again", "confirm_live", "extend", "record_receipts", "release", "reserve", "settle"]

@@ -10,8 +10,9 @@ from uuid import UUID
 from django.db import connection
 
 from factory.ids import uuid7
-from usage.models import UsageRecord
-from usage.money import ZERO, rounded
+from usage.models import UsageRecord, UsageSum
+from usage.money import ZERO, rounded, total
+from usage.operations.closing import locked_reservation
 from usage.states import UsageState
 
 KEY = ("tenant_id", "run_id", "day", "kind", "provider", "name")
@@ -24,6 +25,17 @@ ON CONFLICT ({key}) DO UPDATE SET {figures}
 """
 
 
+def add_up_again(run_id: UUID, *, workflow_id: str, release_id: UUID) -> None:
+    """Put in the place of a run's sums what its records add up to, whatever stood there.
+
+    Takes the lock of the run's reservation, under which all of its usage is written.
+    """
+    locked_reservation(run_id)
+    UsageSum.objects.filter(run_id=run_id).delete()
+    records = list(UsageRecord.objects.filter(run_id=run_id).order_by("id"))
+    add_up(records, workflow_id=workflow_id, release_id=release_id)
+
+
 def add_up(records: Sequence[UsageRecord], *, workflow_id: str, release_id: UUID) -> None:
     """Add new records of one run to its sums, in one statement.
 
@@ -33,7 +45,7 @@ def add_up(records: Sequence[UsageRecord], *, workflow_id: str, release_id: UUID
     sums: dict[tuple[Any, ...], list[Decimal]] = defaultdict(lambda: [ZERO] * len(FIGURES))
     for row in records:
         key = (row.tenant_id, row.run_id, _day(row), row.kind, row.provider, row.name)
-        sums[key] = [held + more for held, more in zip(sums[key], _figures(row), strict=True)]
+        sums[key] = [total(both) for both in zip(sums[key], _figures(row), strict=True)]
     if not sums:
         return
     place = (records[0].project_id, workflow_id, release_id)
