@@ -291,6 +291,7 @@ class Alias(Journaled):
             models.UniqueConstraint(fields=["tenant_id", "asset", "name"], name="one_alias_per_name"),
             models.CheckConstraint(condition=in_check("state", AliasState.values), name="alias_state_known"),
         ]
+        indexes = [models.Index(fields=["release"], name="aliases_of_release")]
 
     def __str__(self) -> str:
         return self.name

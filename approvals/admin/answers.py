@@ -1,11 +1,12 @@
 """The policy's answers in words that need no knowledge of its document, to one action or in two revisions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from approvals.policy.evaluation import Verdict, evaluate
+from approvals.policy.patterns import ANYWHERE, matches
 from approvals.selectors import Explanation
 from approvals.states import ActionClass, Effect, OnExpiry
 
@@ -26,6 +27,7 @@ SHORT = {
     Effect.DENY: "is refused",
 }
 MOST_PLACES = 50
+"""So many are named beside an answer; all of them are looked at."""
 NOWHERE = "no environment"
 
 
@@ -106,14 +108,31 @@ def changed_answers(
     """
     found: dict[tuple[str, Told, Told], list[str]] = {}
     same = 0
-    for action_class in ActionClass:
-        for place in (None, *environments[:MOST_PLACES]):
-            old, new = (_told(evaluate(document, action_class, place)) for document in (before, after))
+    for places in _alike((before, after), environments):
+        for action_class in ActionClass:
+            old, new = (_told(evaluate(document, action_class, places[0])) for document in (before, after))
             if old == new:
-                same += 1
+                same += len(places)
             else:
-                found.setdefault((str(action_class.value), old, new), []).append(place or NOWHERE)
-    return [Changed(name, tuple(places), old, new) for (name, old, new), places in found.items()], same
+                told = found.setdefault((str(action_class.value), old, new), [])
+                told += [place or NOWHERE for place in places]
+    return [Changed(name, _few(places), old, new) for (name, old, new), places in found.items()], same
+
+
+def _alike(
+    documents: Sequence[Mapping[str, Any]], environments: Sequence[str]
+) -> Iterable[Sequence[str | None]]:
+    """The environments, and none, by which rules are about them: the same rules give the same answers."""
+    patterns = sorted({rule.get("environment", ANYWHERE) for one in documents for rule in one["rules"]})
+    found: dict[tuple[bool, ...], list[str | None]] = {}
+    for place in (None, *environments):
+        found.setdefault(tuple(matches(pattern, place) for pattern in patterns), []).append(place)
+    return found.values()
+
+
+def _few(places: Sequence[str]) -> tuple[str, ...]:
+    left = len(places) - MOST_PLACES
+    return (*places[:MOST_PLACES], *([f"{left} more"] if left > 0 else []))
 
 
 def _told(verdict: Verdict) -> Told:

@@ -186,6 +186,10 @@ class Migration(migrations.Migration):
             model_name='waiver',
             index=models.Index(condition=models.Q(('state', 'Active')), fields=['expires_at', 'id'], name='waiver_due'),
         ),
+        migrations.AddIndex(
+            model_name='waiver',
+            index=models.Index(condition=models.Q(('state__in', ['Requested', 'Active'])), fields=['release_id'], name='waiver_open_of_release'),
+        ),
         migrations.AddConstraint(
             model_name='waiver',
             constraint=models.CheckConstraint(condition=models.Q(('state__in', ['Active', 'Expired', 'Refused', 'Requested', 'Revoked'])), name='waiver_state_known'),

@@ -102,6 +102,11 @@ class Waiver(Journaled):
                 fields=["template_id", "release_id"], condition=Q(state=S.ACTIVE), name="waiver_in_force"
             ),
             models.Index(fields=["expires_at", "id"], condition=Q(state=S.ACTIVE), name="waiver_due"),
+            models.Index(
+                fields=["release_id"],
+                condition=Q(state__in=[S.REQUESTED, S.ACTIVE]),
+                name="waiver_open_of_release",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -5,8 +5,10 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from factory.context import Context
 
@@ -43,16 +45,35 @@ class Touched:
         return bounded(self.total)
 
     @property
+    def count_elsewhere(self) -> str:
+        """How many lie outside of the reader's place, within bounds."""
+        return bounded(self.elsewhere)
+
+    @property
     def left_out(self) -> str:
         """How many of the reader's place are counted and not listed."""
-        left = self.total - self.elsewhere - len(self.rows)
-        more = " and more" if self.total > MOST else ""
+        here = self.total - self.elsewhere
+        left = here - len(self.rows)
+        more = " and more" if here > MOST else ""
         return f"{left}{more}" if left > 0 else ""
 
 
 def bounded(count: int) -> str:
     """A number of which no more than `MOST` and one were counted."""
     return f"{MOST} and more" if count > MOST else str(count)
+
+
+def counted(ctx: Context, rows: QuerySet[Any]) -> tuple[list[UUID], int]:
+    """Those in the chosen project, or all where none is chosen, and how many lie elsewhere; each bounded.
+
+    Counted apart, so that the others never stand in for the reader's own. In no order: an order would have
+    the database look through all that there ever were.
+    """
+    rows = rows.order_by().values_list("pk", flat=True)
+    if ctx.project_id is None:
+        return list(rows[: MOST + 1]), 0
+    here = list(rows.filter(project_id=ctx.project_id)[: MOST + 1])
+    return here, len(rows.exclude(project_id=ctx.project_id)[: MOST + 1])
 
 
 Fill = Callable[[Context, UUID, Collection[UUID]], Sequence[Touched]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.urls import reverse
@@ -9,7 +10,7 @@ from django.urls import reverse
 from approvals.selectors import open_waivers_of_release
 from factory.admin.confirming import Choice, Question
 from factory.admin.show import seen
-from factory.admin.touching import MOST, SHOWN, Row, Touched, touched
+from factory.admin.touching import MOST, SHOWN, Row, Touched, counted, touched
 from factory.commanding import Command
 from factory.context import Context
 from factory.identity.permissions import may
@@ -78,6 +79,9 @@ IN_FLIGHT = (
 )
 
 
+WITH_DEPRECATION = "They end with block and with cancel. With drain they go on."
+
+
 def question(ctx: Context, end: End, row: Release) -> Question:
     """The page before the end of a release, with what it would touch; read in the reader's transaction."""
     name, back = f"{row.asset.name}@{row.semver}", reverse("admin:registry_release_change", args=[row.id])
@@ -131,11 +135,11 @@ def _needing(ctx: Context, row: Release) -> Touched:
     return Touched("Releases that need it", min(len(others), MOST + 1), "", shown)
 
 
-def _waived(ctx: Context, row: Release) -> Touched:
+def _waived(ctx: Context, row: Release, says: str = "They end.") -> Touched:
     """Waivers for it that are open; each is listed where the reader may open it."""
     rows = open_waivers_of_release(row.id)
-    places = list(rows.order_by().values_list("project_id", flat=True)[: MOST + 1])
-    elsewhere = sum(one != ctx.project_id for one in places) if ctx.project_id is not None else 0
+    found, elsewhere = counted(ctx, rows)
+    total = len(found) + elsewhere
     here = rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
     listed = here[:SHOWN] if may(ctx, "ListWaivers") else ()
     shown = [
@@ -147,7 +151,7 @@ def _waived(ctx: Context, row: Release) -> Touched:
         )
         for one in listed
     ]
-    return Touched("Waivers for it", len(places), "", shown, elsewhere)
+    return Touched("Waivers for it", total, says if total else "", shown, elsewhere)
 
 
 def _aliased(ctx: Context, row: Release) -> Touched:
@@ -158,6 +162,6 @@ def _aliased(ctx: Context, row: Release) -> Touched:
 
 Part = Callable[[Context, Release], Touched]
 PARTS: dict[str, tuple[Part, ...]] = {
-    "deprecate": (_waived,),
+    "deprecate": (partial(_waived, says=WITH_DEPRECATION),),
     "revoke": (_needing, _aliased, _waived),
 }

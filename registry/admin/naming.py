@@ -37,11 +37,6 @@ class History:
     times: tuple[Named, ...]
     more: bool = False
 
-    @property
-    def now(self) -> list[str]:
-        """The aliases that name it at this moment."""
-        return [one.alias for one in self.times if one.until is None]
-
 
 def history_of_release(row: Release) -> History:
     """When which alias named a release: moves are looked for by the aliases of its asset."""

@@ -10,11 +10,11 @@ from django.urls import reverse
 from approvals.selectors import ApprovalView, approval_view, visible
 from factory.context import Context
 from registry.admin.difference import Difference, choices, difference
-from registry.admin.naming import History, history_of_release
+from registry.admin.naming import history_of_release
 from registry.admin.tree import Tree, loads, tree_of
 from registry.commands.closing import RETRIES
 from registry.models import EvaluationRecord, Release
-from registry.selectors import evaluations, releases
+from registry.selectors import aliases_of, evaluations, releases
 from registry.states import ReleaseState, Verdict
 from registry.stories import MOST_MOMENTS, entries_of, moment
 
@@ -59,16 +59,17 @@ def release_page(ctx: Context, row: Release, against: UUID | None) -> dict[str, 
     """The values of the release's page for this person, held against another release of its asset."""
     tree = tree_of(row) if row.closure else None
     history, measured = history_of_release(row), [_measured(one) for one in evaluations(row)[: OLDER + 1]]
-    reviews = _reviews(ctx, row)
+    reviews, named = _reviews(ctx, row), aliases_of(row.id)
     options, default = choices(row) if row.closure else ([], None)
     return {
         "row": row,
         "name": f"{row.asset.name}@{row.semver}",
         "tree": tree,
         "loads": loads(row, tree),
-        "sentence": sentence(row, tree, history),
+        "sentence": sentence(row, tree, named),
         "next": what_next(row, measured, tree),
         "history": history,
+        "named": named,
         "newest": measured[0] if measured else None,
         "older": measured[1:],
         "reviews": reviews,
@@ -109,15 +110,15 @@ def _same_asset(row: Release, other: UUID) -> bool:
     return bool(rows.exclude(pk=row.id).exists())
 
 
-def sentence(row: Release, tree: Tree | None, history: History) -> str:
+def sentence(row: Release, tree: Tree | None, named: Sequence[str]) -> str:
     """What this release is, and what it is good for now, in one or two short sentences."""
     if tree is None:
         return f"A candidate for version {row.semver} of {row.asset.name}; its commit has not been read."
     what = f"{tree.summary} that reach{'' if ' and ' in tree.summary else 'es'} as far as {tree.reach}."
-    return f"{what[:1].upper()}{what[1:]} {_standing(row, tree, history)}"
+    return f"{what[:1].upper()}{what[1:]} {_standing(row, tree, named)}"
 
 
-def _standing(row: Release, tree: Tree, history: History) -> str:
+def _standing(row: Release, tree: Tree, named: Sequence[str]) -> str:
     if row.state == ReleaseState.REVOKED:
         return "It was taken back: nothing loads it."
     if tree.broken:
@@ -125,8 +126,8 @@ def _standing(row: Release, tree: Tree, history: History) -> str:
     if row.state == ReleaseState.DEPRECATED:
         return "It takes no new submissions; runs that pinned it still load it."
     if row.state == ReleaseState.PUBLISHED:
-        names = " and ".join(history.now)
-        verb = "names" if len(history.now) == 1 else "name"
+        names = " and ".join(named)
+        verb = "names" if len(named) == 1 else "name"
         return f"New runs can pin it; {f'{names} {verb} it' if names else 'no alias names it'}."
     return "It is a candidate: no run can pin it."
 

@@ -8,17 +8,21 @@ from factory.context import Context
 from registry.admin.page import url_of
 from registry.commands import move_alias
 from registry.models import Alias, Release
+from registry.states import ReleaseState
 
 MOST = 100
 """Of an asset's aliases so many are named on the page; any of them may be written."""
-HELP = "One of those above, or a new one: small letters, digits and hyphens."
 
 
-def pointing(row: Release) -> Question:
-    """What the aliases of its asset name now, and where one of them, or a new one, would lead."""
+def pointing(row: Release, written: str = "") -> Question:
+    """What the aliases of its asset name now, and where one of them, or a new one, would lead.
+
+    `written` is the alias that was sent: what it names now stands there even where there are too many.
+    """
     name = f"{row.asset.name}@{row.semver}"
-    rows = Alias.objects.filter(asset_id=row.asset_id).select_related("release").order_by("name")[:MOST]
-    known = [(one.name, one.release.semver, one.version) for one in rows]
+    every = Alias.objects.filter(asset_id=row.asset_id).select_related("release").order_by("name")
+    rows = {one.name: one for one in (*every.filter(name=written)[: bool(written)], *every[:MOST])}
+    known = [(one.name, one.release.semver, one.version) for one in rows.values()]
     return Question(
         title=f"Let an alias name {name}",
         lead="Who submits a run may name an alias instead of a release: the run pins what it names then.",
@@ -36,7 +40,15 @@ def pointing(row: Release) -> Question:
         reason="",
         danger=False,
         hidden=[(f"version-{alias}", str(version)) for alias, _, version in known],
+        more={"stops": _stops(row, name)},
     )
+
+
+def _stops(row: Release, name: str) -> str:
+    """Why no alias may name it as things stand; empty where nothing stands in its way."""
+    if row.state == ReleaseState.PUBLISHED:
+        return ""
+    return f"{name} is {row.state}. Aliases name only what is Published."
 
 
 def point(ctx: Context, row: Release, sent: Mapping[str, str]) -> int:

@@ -90,7 +90,7 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
 
         def asked() -> Question:
             with reading(ctx):
-                return pointing(row)
+                return pointing(row, request.POST.get("alias", "").strip()[:255])
 
         return act_on(
             self.admin_site,

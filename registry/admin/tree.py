@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Case, When
 from django.urls import reverse
 
 from registry.closure import Entry
@@ -65,6 +66,7 @@ class Material:
     kept: frozenset[str]
     needed: Mapping[str, Release] = field(default_factory=dict)
     needs: Mapping[Any, Sequence[str]] = field(default_factory=dict)
+    complete: bool = True
     left: int = MOST_IN_ALL
 
     def few(self, items: Iterable[Any], draw: Callable[[Any], Piece]) -> tuple[tuple[Piece, ...], int]:
@@ -82,7 +84,9 @@ def material_of(row: Release) -> Material:
     hashes = {piece.sha256 for piece in pieces if piece.path or piece.kind == "manifest"}
     kept = ReleaseBlob.objects.filter(sha256__in=hashes).values_list("sha256", flat=True)
     rows = ClosureDependency.objects.filter(closure_id=row.closure.id).select_related("release__asset")
-    releases = [one.release for one in rows[: MOST_IN_ALL + 1]]
+    revoked_first = Case(When(release__state=ReleaseState.REVOKED, then=0), default=1)
+    found = list(rows.order_by(revoked_first, "release_id")[: MOST_IN_ALL + 1])
+    releases = [one.release for one in found[:MOST_IN_ALL]]
     direct = ClosureEntry.objects.filter(
         closure_id__in=[one.closure_id for one in releases], kind="dependency"
     )
@@ -92,7 +96,8 @@ def material_of(row: Release) -> Material:
     ):
         needs.setdefault(closure_id, []).append(name)
     named = {f"{one.asset.name}@{one.semver}": one for one in releases}
-    return Material(row.closure.definition, pieces, frozenset(kept), named, needs)
+    complete = len(found) <= MOST_IN_ALL
+    return Material(row.closure.definition, pieces, frozenset(kept), named, needs, complete)
 
 
 def tree_of(row: Release) -> Tree:
@@ -159,6 +164,8 @@ def _direct(of: Material) -> list[Entry]:
 def _needed(of: Material, piece: Entry, above: tuple[str, ...]) -> Piece:
     """Another release, and what that one needs in its turn."""
     row, hash_ = of.needed.get(piece.item_id), piece.sha256
+    if row is None and not of.complete:
+        return Piece("release", piece.item_id, note="not looked at: it needs too many", hash=hash_)
     if row is None:
         return Piece(
             "release", piece.item_id, state=MISSING, note="no such release is known here", hash=hash_

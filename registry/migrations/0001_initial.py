@@ -244,6 +244,10 @@ class Migration(migrations.Migration):
             model_name='aliasmove',
             index=models.Index(fields=['tenant_id', 'alias', '-moved_at'], name='moves_newest'),
         ),
+        migrations.AddIndex(
+            model_name='alias',
+            index=models.Index(fields=['release'], name='aliases_of_release'),
+        ),
         migrations.AddConstraint(
             model_name='aliasmove',
             constraint=models.UniqueConstraint(fields=('tenant_id', 'alias', 'version'), name='one_move_per_version'),

@@ -3,11 +3,10 @@
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.urls import reverse
 
 from factory.admin.show import seen
-from factory.admin.touching import MOST, SHOWN, Row, Touched, touches
+from factory.admin.touching import MOST, SHOWN, Row, Touched, counted, touches
 from factory.context import Context
 from factory.identity.permissions import may
 from registry.selectors import workflows_left, workflows_of
@@ -19,8 +18,8 @@ from runs.states import RUN_OPEN, LeaseState, TemplateState
 def open_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[Touched]:
     """Those that rest on what is reached; each is listed where the reader may open it."""
     rows = Run.objects.filter(release_id__in=list(reached), state__in=sorted(RUN_OPEN))
-    ids, here = _counted(ctx, rows)
-    held = Lease.objects.filter(run_id__in=ids, state=LeaseState.HELD).count()
+    here, elsewhere = counted(ctx, rows)
+    total = len(here) + elsewhere
     listed = Run.objects.filter(pk__in=here).order_by("-created_at", "-id")[:SHOWN]
     shown = [
         Row(
@@ -32,8 +31,20 @@ def open_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[
         )
         for run in (listed if may(ctx, "ReadRun") else ())
     ]
-    says = f"{held} of their attempts are in a worker's hands now." if held else "No worker holds any of it."
-    return [_touched("Open runs that rest on it", says if ids else "", ids, here, shown)]
+    says = _held(reached) if total else ""
+    return [Touched("Open runs that rest on it", total, says, shown, elsewhere)]
+
+
+def _held(reached: Collection[UUID]) -> str:
+    """How many attempts workers hold now, of all open runs and not only of those that are counted."""
+    rows = Lease.objects.filter(
+        state=LeaseState.HELD, run__release_id__in=list(reached), run__state__in=sorted(RUN_OPEN)
+    )
+    held = len(rows.order_by().values_list("pk", flat=True)[: MOST + 1])
+    if not held:
+        return "No worker holds any of it."
+    least = "At least " if held > MOST else ""
+    return f"{least}{held} of their attempts are in a worker's hands now."
 
 
 @touches("release")
@@ -41,8 +52,9 @@ def kinds_of_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Seque
     """The templates of its workflows, and whether runs can begin from them afterwards."""
     workflows = workflows_of(about)
     rows = RunTemplate.objects.filter(workflow_id__in=workflows, state=TemplateState.ACTIVE)
-    ids, here = _counted(ctx, rows)
-    left = workflows_left(about, reached) if ids else frozenset()
+    here, elsewhere = counted(ctx, rows)
+    total = len(here) + elsewhere
+    left = workflows_left(about, reached) if total else frozenset()
     listed = RunTemplate.objects.filter(pk__in=here).order_by("name", "id")[:SHOWN]
     shown = [
         Row(
@@ -58,20 +70,4 @@ def kinds_of_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Seque
         )
         for one in (listed if may(ctx, "ListRunTemplates") else ())
     ]
-    return [_touched("Run templates of its workflows", "", ids, here, shown)]
-
-
-def _counted(ctx: Context, rows: QuerySet[Run] | QuerySet[RunTemplate]) -> tuple[list[UUID], list[UUID]]:
-    """The first of them, one more than are counted, and those that lie in the chosen project.
-
-    In no order: an order would have the database look through all that there ever were.
-    """
-    found = list(rows.order_by().values_list("pk", "project_id")[: MOST + 1])
-    here = [pk for pk, place in found if ctx.project_id in (None, place)]
-    return [pk for pk, _ in found], here
-
-
-def _touched(
-    name: str, says: str, ids: Sequence[UUID], here: Sequence[UUID], shown: Sequence[Row]
-) -> Touched:
-    return Touched(name, len(ids), says, shown, len(ids) - len(here))
+    return [Touched("Run templates of its workflows", total, "", shown, elsewhere)]

@@ -12,11 +12,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from approvals.admin.answers import changed_answers
 from approvals.commands import publish_policy_revision
 from approvals.errors import PolicyInvalid
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
 from approvals.policy.comparing import Difference, compare
+from approvals.states import ActionClass
 from factory.tenancy import reading
 from projects.models import Project
 from tests.console.test_pages import signed_in
@@ -73,6 +75,16 @@ def numbers(a: Asking) -> list[int]:
 
 def test_a_document_is_like_itself_in_any_order_of_its_rules() -> None:
     assert compare(DEFAULT, {**DEFAULT, "rules": DEFAULT["rules"][::-1]}) == []
+
+
+def test_an_answer_that_changes_is_found_however_many_environments_there_are() -> None:
+    places = [f"place-{number:03}" for number in range(200)]
+    closed = {"actionClass": "sandbox", "environment": "place-199", "effect": "deny"}
+    [told], same = changed_answers(DEFAULT, {**DEFAULT, "rules": [*DEFAULT["rules"], closed]}, places)
+    assert (told.action_class, told.places, told.after.effect) == ("sandbox", ("place-199",), "deny")
+    assert same == 201 * len(ActionClass) - 1
+    [told], _ = changed_answers(DEFAULT, STRICT, places)
+    assert (told.places[0], len(told.places), told.places[-1]) == ("no environment", 51, "151 more")
 
 
 def test_differences_are_told_by_class_and_environment() -> None:

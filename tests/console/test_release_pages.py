@@ -7,14 +7,18 @@ from uuid import UUID, uuid4
 import pytest
 from django.urls import reverse
 
+from factory.admin import touching
 from factory.admin.touching import touched
 from factory.context import Context
 from factory.errors import FieldError
 from factory.tenancy import reading
+from registry.admin import naming, pointing, tree
 from registry.admin.tree import drawn, material_of
 from registry.commands import move_alias, record_resolution_failure, submit_release
 from registry.models import Asset, Release
 from registry.selectors import release, resting_on
+from runs.admin import touched as touched_runs
+from runs.models import Run
 from tests.console.test_pages import signed_in
 from tests.support.acts import needed, newer, revoke
 from tests.support.proposals import ALL_OF_IT, HOSTILE
@@ -185,6 +189,52 @@ def test_an_alias_is_followed_through_time(house: House) -> None:
     assert operator.post(where, {"alias": "No Slug"}).status_code == 400
     revoke(house, "drain", release_id=newest)
     assert "lead nowhere until moved" in read(house.world.observer, page_of(newest))
+
+
+def test_what_is_beyond_the_bounds_of_a_page_is_not_told_to_be_otherwise(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = house.world
+    needed(house)
+    newest = newer(house, dependencies=["base@1.0.0"])
+    move_alias(w.operator, asset="sample", alias="stable", release_id=newest)
+    for module, bound in ((pointing, 1), (naming, 0), (tree, 0)):
+        monkeypatch.setattr(module, "MOST_IN_ALL" if module is tree else "MOST", bound)
+    text = read(w.observer, page_of(newest))
+    assert "latest and stable name it" in text
+    assert "not looked at" in text
+    assert "Missing" not in text
+    operator, where = signed_in(w.operator), reverse("admin:registry_point_alias", args=[newest])
+    assert "version-stable" not in operator.get(where).content.decode()
+    again = operator.post(where, {"alias": "stable"})
+    assert (again.status_code, 'name="version-stable" value="1"' in again.content.decode()) == (409, True)
+    assert operator.post(where, {"alias": "stable", "version-stable": "1"}).status_code == 302
+    made = house.candidate(newer_manifest("3.0.0", dependencies=[]), commit="e" * 40)
+    text = read(w.operator, reverse("admin:registry_point_alias", args=[made]))
+    assert "sample@3.0.0 is InReview. Aliases name only what is Published." in text
+    assert 'name="alias"' not in text
+
+
+def test_more_than_is_counted_hides_neither_held_work_nor_the_readers_own(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = house.world
+    runs = [house.run() for _ in range(4)]
+    for module in (touching, touched_runs):
+        monkeypatch.setattr(module, "MOST", 1)
+    assert house.hand("w1", 1).take().run_id in runs
+    text = read(w.operator, end_of("revoke", house.release))
+    assert "1 of their attempts are in a worker" in text
+    house.hand("w2", 1).take()
+    assert "At least 2 of their attempts" in read(w.operator, end_of("revoke", house.release))
+    mine = replace(w.operator, project_id=w.project)
+    for ctx, own in ((mine, 2), (replace(mine, project_id=uuid4()), 0)):
+        with reading(house.system):
+            here, elsewhere = touching.counted(ctx, Run.objects.filter(pk__in=runs))
+        assert (len(here), elsewhere) == (own, 0 if own else 2)
+    waiver(house, template(house))
+    text = read(w.operator, end_of("deprecate", house.release))
+    assert "They end with block and with cancel. With drain they go on." in text
 
 
 def test_before_an_end_it_says_what_that_would_touch_and_then_does_it(house: House) -> None:
