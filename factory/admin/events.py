@@ -73,6 +73,9 @@ class EventAdmin(EvidenceAdmin):
     search_fields = ("id", "stream_id", "run_id")
     ordering = ("-occurred_at", "-id")
 
+    def headline(self, row: OutboxEvent) -> str:
+        return row.topic
+
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         own = [

@@ -57,7 +57,7 @@ class JournalEntry(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.sequence} {self.entity} {self.from_state}→{self.to_state}"
+        return f"{self.sequence} {self.entity} {self.from_state or '–'} → {self.to_state}"
 
 
 class AuditEntry(TenantModel):

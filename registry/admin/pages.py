@@ -44,6 +44,7 @@ class AliasAdmin(HouseAdmin[Alias]):
     """Names that lead to releases. Moving one affects later submissions only."""
 
     view_operation = "ReadAlias"
+    heading = "Aliases"
     nothing_yet = "The alias latest comes with the first published release of an asset."
     list_display = ("of", "name", "names", "moves")
     search_fields = ("asset__name", "name", "release__semver")
@@ -61,7 +62,7 @@ class AliasAdmin(HouseAdmin[Alias]):
             '<a class="fc-link" href="{}?alias__id__exact={}">{} so far</a>', where, row.id, row.version
         )
 
-    @admin.display(description="names")
+    @admin.display(description="leads to")
     def names(self, row: Alias) -> str:
         return f"{row.asset.name}@{row.release.semver}"
 

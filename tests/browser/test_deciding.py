@@ -112,6 +112,15 @@ def test_an_open_page_notices_that_it_has_moved_on_and_keeps_what_is_typed(
     expect(reviewer.page.get_by_label("Reason")).to_have_value("Read half of it")
 
 
+def test_an_open_page_says_what_somebody_else_decided(house: House, visit: Visit) -> None:
+    _, _, _, asked = asking(house)
+    reviewer = visit().sign_in(house.world.reviewer, opening=page_of(asked))
+    reviewer.reads("Nothing has happened yet")
+    house.decide(asked.approval_id, by=house.world.reviewer2)
+    expect(reviewer.part(".fc-lead")).not_to_contain_text("Nothing has happened yet", timeout=15_000)
+    expect(reviewer.part(".fc-lead")).to_contain_text("Reviewer2")
+
+
 @pytest.mark.requirement("IDN-17")
 def test_the_requester_reads_why_not(house: House, visit: Visit) -> None:
     _, _, _, asked = asking(house)
