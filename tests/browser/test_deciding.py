@@ -118,7 +118,7 @@ def test_an_open_page_says_what_somebody_else_decided(house: House, visit: Visit
     reviewer.reads("Nothing has happened yet")
     house.decide(asked.approval_id, by=house.world.reviewer2)
     expect(reviewer.part(".fc-lead")).not_to_contain_text("Nothing has happened yet", timeout=15_000)
-    expect(reviewer.part(".fc-lead")).to_contain_text("Reviewer2")
+    expect(reviewer.part(".fc-lead")).to_contain_text("Approved by reviewer2")
 
 
 @pytest.mark.requirement("IDN-17")
