@@ -30,11 +30,16 @@ class Choice:
     label: str
     options: tuple[tuple[str, str], ...] = ()
     help: str = ""
+    chosen: str = ""
+    """The option that is selected at first; the first one if none is named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is about to be done, in words; `template` for a page that says `more` about it."""
+    """What is about to be done, in words; `template` for a page that says `more` about it.
+
+    `instead` is an address and its words: where to go after a refusal.
+    """
 
     title: str
     lead: str
@@ -46,6 +51,7 @@ class Question:
     reason: str = "Reason"
     danger: bool = True
     hidden: Sequence[tuple[str, str]] = field(default=())
+    instead: tuple[str, str] | None = None
     template: str = "factory/confirm.html"
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,11 +65,18 @@ def ask(
         "title": question.title,
         "question": question,
         "refusal": refusal,
+        "faults": faults_of(question, refusal),
         "sent": request.POST if refusal else {},
         **question.more,
     }
     status = refusal.http_status if refusal else 200
     return TemplateResponse(request, question.template, context, status=status)
+
+
+def faults_of(question: Question, refusal: DomainError | None) -> dict[str, str]:
+    """What is wrong, by the name of the field; nothing if the page has no field for some of it."""
+    found = {fault.pointer.removeprefix("/"): fault.detail for fault in refusal.errors} if refusal else {}
+    return found if found.keys() <= {each.name for each in question.fields} else {}
 
 
 def act_on(

@@ -14,6 +14,7 @@ import pytest
 from django.db import transaction
 from django.urls import reverse
 
+from factory.admin.first import Figure, FirstPage
 from factory.context import Context, system
 from factory.tenancy import bound, reading
 from projects.commands import add_member, onboard_project
@@ -113,6 +114,9 @@ def test_the_ledger_tells_each_movement_in_words_with_what_was_left_after_it(
     older = page_of(house.world.finance, budget, f"?before={lines[-1].sequence}")
     assert "The budget was opened with 20.00 USD." in older
     assert "These go back to the first movement of all." in page_of(house.world.finance, budget, "?before=2")
+    first = page_of(house.world.finance, budget, "?before=1")
+    assert "Nothing stands before that." in first
+    assert "go back to the first" not in first
     assert "before=x" not in page_of(house.world.finance, budget, "?before=x"), "a place that is none is none"
 
 
@@ -129,6 +133,26 @@ def test_a_late_call_and_a_raise_are_told_as_what_they_are(tenant_id: str) -> No
     assert "Usage of a run became known after its end: 7.00 USD more spent." in told
     change_budget_amount(late.world.finance, budget_id=budget.pk, amount=Decimal(10), version=budget.version)
     assert "raised by 4.00 USD to 10.00 USD." in page_of(late.world.finance, budget)
+
+
+def test_the_first_page_tells_of_the_tightest_budget_that_runs_draw_on(tenant_id: str) -> None:
+    small, month = House(tenant_id, budget="20"), month_of(datetime.now(UTC))
+    small.run("single")
+
+    def money() -> Figure:
+        page: FirstPage = signed_in(small.world.finance).get("/admin/").context["first"]
+        [found] = [each for each in page.figures if each.label.startswith("Budget of")]
+        assert not found.alarm or found.alarm in page.lead
+        return found
+
+    assert (money().value, money().tone) == ("15.00", "plain")
+    create_budget(small.system, project_id=None, month=month, amount=Decimal("4.20"))
+    tight = money()
+    assert (tight.label, tight.value, tight.tone) == (f"Budget of {month:%B}, the tenant's", "4.20", "bad")
+    assert tight.alarm == (
+        "Of the tenant's budget only 4.20 USD are left: a run that asks for more fails. The newest one asked "
+        "for 5.00 USD."
+    )
 
 
 def test_who_decides_over_money_sets_it_and_others_are_offered_nothing(tenant_id: str) -> None:
@@ -149,18 +173,41 @@ def test_who_decides_over_money_sets_it_and_others_are_offered_nothing(tenant_id
         refused = finance.post(amount, {"amount": wrong, "version": str(budget.version)})
         assert refused.status_code in (400, 422), wrong
         assert said in words(refused)
+    assert "Nothing was done Look at Amount in USD below." in words(refused)
+    assert "This must not be negative. Write an amount such as 1500 or 99.50." in words(refused)
+    assert words(refused).count("negative") == 1, "once, and in no other language than the page's"
+    assert "/amount" not in words(refused)
     finance.post(amount, {"amount": "30.5", "version": str(budget.version)})
     assert budget_of(small).amount == Decimal("30.5")
     late = finance.post(amount, {"amount": "31", "version": str(budget.version)})
     assert late.status_code == 409, "it is not any more as it was shown"
+    assert f"it is 30.50 USD now (version {budget.version + 1}, set {datetime.now(UTC):%d %b %Y}" in words(
+        late
+    )
+    assert "The 31.00 USD that you typed were not set; they are kept below." in words(late)
+    assert 'value="31"' in late.content.decode()
+    assert f'name="version" value="{budget.version + 1}"' in late.content.decode()
     new, month = reverse("admin:usage_new_budget"), next_month(month_of(datetime.now(UTC)))
     assert observer.get(new).status_code == 403
     assert new in finance.get(reverse("admin:usage_budget_changelist")).content.decode()
     sent = {"month": f"{month:%Y-%m}", "amount": "7"}
+    this = month_of(datetime.now(UTC))
+    form = finance.get(new)
+    assert f"{this:%B %Y}, which has a budget already {month:%B %Y} {next_month(month):%B %Y}" in words(form)
+    assert f'value="{month:%Y-%m}" required checked' in form.content.decode(), "the first month without one"
     assert finance.post(new, sent).status_code == 302
-    assert "already a budget" in words(finance.post(new, sent))
+    again = finance.post(new, sent)
+    assert "already a budget" in words(again)
     with reading(small.system):
-        assert Budget.objects.get(period_start=month).project_id == small.world.project
+        made = Budget.objects.get(period_start=month)
+    assert made.project_id == small.world.project
+    assert reverse("admin:usage_budget_change", args=[made.pk]) in again.content.decode()
+    listed: Any = finance.get(f"{reverse('admin:usage_budget_changelist')}?format=csv")
+    lines = list(csv.reader(io.StringIO(b"".join(listed.streaming_content).decode("utf-8-sig"))))
+    assert [line[-1] for line in lines] == [
+        "Month ends",
+        *(f"{end:%Y-%m-%d}T00:00:00+00:00" for end in (next_month(month), month)),
+    ], "a time, and not how long until then"
 
 
 def test_money_of_the_tenant_is_seen_but_not_the_runs_of_others(house: House) -> None:

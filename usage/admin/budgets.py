@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
@@ -137,8 +138,10 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
         return usd(row.held)
 
     @admin.display(description="month ends")
-    def ends(self, row: Budget) -> str:
-        return time_in_words(row, clock.now())
+    def ends(self, row: Budget) -> SafeString:
+        """In words; a file of the list has the time itself."""
+        told = time_in_words(row, clock.now())
+        return format_html('<time datetime="{}">{}</time>', ends_at(row).isoformat(), told)
 
 
 def of_what(row: Budget) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
+from django.db.models import Subquery
 from django.urls import reverse
 
 from factory import clock
@@ -16,7 +18,7 @@ from usage.admin.bars import tone_of
 from usage.models import Budget
 from usage.money import ZERO
 from usage.permissions import sees_money
-from usage.selectors import budgets_now, spent_so_far
+from usage.selectors import budgets_now, reservations, spent_so_far
 
 
 def reads_budgets(ctx: Context) -> bool:
@@ -24,12 +26,23 @@ def reads_budgets(ctx: Context) -> bool:
     return may(ctx, "ListBudgets") and sees_money(ctx)
 
 
-def _of_the_place(ctx: Context) -> Budget | None:
-    """The budget that the place is measured by: the project's own, or else the tenant's."""
-    rows = list(budgets_now(ctx.project_id, clock.now().date())[:50])
-    own = [row for row in rows if row.project_id is not None and row.project_id == ctx.project_id]
-    wide = [row for row in rows if row.project_id is None]
-    return next(iter(own or wide), None)
+def _covering(ctx: Context) -> list[Any]:
+    """The budgets that a run of the place draws on: the project's own first, then the tenant's.
+
+    With what the newest run of the place `asked` of them.
+    """
+    newest = reservations(ctx.project_id).order_by("-created_at", "-id").values("amount")[:1]
+    rows = budgets_now(ctx.project_id, clock.now().date()).annotate(asked=Subquery(newest))
+    return list(rows[:2] if ctx.project_id else rows.filter(project=None)[:1])
+
+
+def _short(row: Any, whose: str) -> str:
+    """What is said where little is left, or less than runs ask for."""
+    less = row.asked is not None and row.available < row.asked
+    if not less and tone_of(row) != "bad":
+        return ""
+    told = f"Of the {whose} budget only {usd(row.available)} are left: a run that asks for more fails."
+    return told + (f" The newest one asked for {usd(row.asked)}." if less else "")
 
 
 def _name(row: Budget) -> str:
@@ -38,22 +51,24 @@ def _name(row: Budget) -> str:
 
 @figure(40)
 def money_left(look: Look) -> Figure | None:
-    """What can still be reserved this month."""
+    """What can still be reserved this month: what is free of the tightest budget, which decides."""
     if not reads_budgets(look.ctx):
         return None
-    row = look.once(_of_the_place)
-    if row is None:
+    rows = look.once(_covering)
+    if not rows:
         return _no_budget(look)
-    tight = f"Of the month's budget only {usd(row.available)} are left." if tone_of(row) == "bad" else ""
+    row = min(rows, key=lambda each: each.available)
+    whose = "project's" if row.project_id else "tenant's"
+    short = _short(row, whose)
     return Figure(
-        f"Budget of {row.period_start:%B}",
+        f"Budget of {row.period_start:%B}" + (f", the {whose}" if len(rows) > 1 else ""),
         usd(row.available).removesuffix(" USD"),
         f"of {usd(row.amount)} for {_name(row)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"
         + (f", {usd(row.held)} held for usage of unknown cost." if row.held else "."),
         "USD free",
         url=reverse("admin:usage_budget_change", args=[row.id]),
-        tone="bad" if tight else "plain",
-        alarm=tight,
+        tone="bad" if short else "plain",
+        alarm=short,
     )
 
 
@@ -72,9 +87,9 @@ def spend_against_budget(look: Look) -> Chart | None:
     """What was spent each day of the month, against the budget."""
     if not reads_budgets(look.ctx):
         return None
-    row = look.once(_of_the_place)
-    if row is not None:
-        return spend_of(row, look.at)
+    rows = look.once(_covering)
+    if rows:
+        return spend_of(rows[0], look.at)
     return Chart(
         key="spend",
         title=f"Spend against budget, {look.at:%B}",

@@ -1,9 +1,11 @@
 """Setting a budget, and its amount: pages that say what follows, each with one command behind it."""
 
-from datetime import UTC
+from datetime import UTC, date
+from decimal import Decimal
+from uuid import UUID
 
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from factory import clock
@@ -12,17 +14,19 @@ from factory.admin.scope import context_of
 from factory.admin.settings import whole
 from factory.admin.show import usd
 from factory.context import Context
-from factory.errors import Forbidden
+from factory.errors import FieldError, Forbidden, InvalidInput, VersionMismatch
 from factory.identity.permissions import may
+from factory.tenancy import reading
 from usage.commands import change_budget_amount, create_budget
 from usage.models import Budget
 from usage.money import amount_of
 from usage.periods import label, month_of, next_month, parse_month
 from usage.permissions import require_over_money
 
-AMOUNT = Choice("amount", "Amount in USD", help="Such as 250 or 99.50; exact, with at most six places.")
+AMOUNT = Choice("amount", "Amount in USD", help="Such as 1500 or 99.50; exact, with at most six places.")
+HEADING = {"heading": "Budgets"}
 MONTHS = 3
-"""This month and those after it for which a budget is offered; over HTTP there are others."""
+"""This month and those after it are offered for a budget: so many, or up to the first one without any."""
 
 
 def may_set(ctx: Context, row: Budget | None) -> bool:
@@ -36,15 +40,52 @@ def may_set(ctx: Context, row: Budget | None) -> bool:
     return may(ctx, operation)
 
 
+def _amount(sent: QueryDict) -> Decimal:
+    """The amount that was typed. Raises `InvalidInput` with an example of one."""
+    try:
+        return amount_of(sent.get("amount", "").strip(), "/amount")
+    except InvalidInput as wrong:
+        [fault] = wrong.errors
+        told = f"{fault.detail} Write an amount such as 1500 or 99.50."
+        raise InvalidInput(told, errors=[FieldError(fault.pointer, told)]) from wrong
+
+
 def amount_view(site: AdminSite, request: HttpRequest, row: Budget, whose: str) -> HttpResponse:
     """Raise or lower a budget that is there, if it still is as it was shown."""
     ctx, sent = context_of(request), request.POST
     back = reverse("admin:usage_budget_change", args=[row.pk])
-    question = Question(
+
+    def change(_: str) -> object:
+        nonlocal row
+        amount, version = _amount(sent), whole(sent.get("version", "")) or 0
+        try:
+            return change_budget_amount(ctx, budget_id=row.pk, amount=amount, version=version)
+        except VersionMismatch as late:
+            with reading(ctx):
+                row = Budget.objects.get(pk=row.pk)
+            raise VersionMismatch(_moved_on(row, amount)) from late
+
+    done = "The budget has this amount from now on."
+    return act_on(site, request, lambda: _change_of(row, whose, back), change, done=done, then=back)
+
+
+def _moved_on(row: Budget, amount: Decimal) -> str:
+    """What is now, and what was not done."""
+    at = f"{row.updated_at.astimezone(UTC):%d %b %Y %H:%M:%S} UTC"
+    return (
+        f"The amount was changed after this page was opened: it is {usd(row.amount)} now (version "
+        f"{row.version}, set {at}). The {usd(amount)} that you typed were not set; they are kept below. If "
+        "they shall hold all the same, press the button again."
+    )
+
+
+def _change_of(row: Budget, whose: str, back: str) -> Question:
+    return Question(
         title=f"Change the budget of {row.period_start:%B %Y}, {whose}",
         lead="It holds at once. What is reserved and spent already stays as it is.",
         button="Set this amount",
         back=back,
+        more=HEADING,
         facts=[
             ("Amount now", usd(row.amount)),
             ("Spent, reserved or held", usd(row.committed + row.spent + row.held)),
@@ -60,26 +101,40 @@ def amount_view(site: AdminSite, request: HttpRequest, row: Budget, whose: str) 
         danger=False,
     )
 
-    def change(_: str) -> object:
-        return change_budget_amount(
-            ctx,
-            budget_id=row.pk,
-            amount=amount_of(sent.get("amount", "").strip(), "/amount"),
-            version=whole(sent.get("version", "")) or 0,
-        )
-
-    done = "The budget has this amount from now on."
-    return act_on(site, request, lambda: question, change, done=done, then=back)
-
 
 def new_view(site: AdminSite, request: HttpRequest, whose: str) -> HttpResponse:
     """Open a budget of the place for a month."""
     ctx, sent = context_of(request), request.POST
-    months = [month_of(clock.now().astimezone(UTC))]
-    while len(months) < MONTHS:
-        months.append(next_month(months[-1]))
     back = reverse("admin:usage_budget_changelist")
-    question = Question(
+
+    def make(_: str) -> object:
+        month = parse_month(sent.get("month"), "/month")
+        return create_budget(ctx, project_id=ctx.project_id, month=month, amount=_amount(sent))
+
+    def question() -> Question:
+        return _new_for(ctx, whose, back, sent.get("month", ""))
+
+    return act_on(site, request, question, make, done="The budget is open.", then=back)
+
+
+def _months(ctx: Context) -> dict[date, UUID | None]:
+    """The months that are offered, each with the budget that it has already; the last one may have none."""
+    month = month_of(clock.now())
+    with reading(ctx):
+        rows = Budget.objects.filter(project_id=ctx.project_id, period_start__gte=month)
+        there: dict[date, UUID] = dict(rows.values_list("period_start", "pk"))
+    found: dict[date, UUID | None] = {}
+    while len(found) < MONTHS or all(found.values()):
+        found[month] = there.get(month)
+        month = next_month(month)
+    return found
+
+
+def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Question:
+    months = _months(ctx)
+    taken = next((row for month, row in months.items() if label(month) == asked), None)
+    page = reverse("admin:usage_budget_change", args=[taken]) if taken else ""
+    return Question(
         title=f"New budget for {whose}",
         lead="Runs reserve what they may cost of every budget that covers them; the tightest one decides.",
         button="Open the budget",
@@ -89,19 +144,19 @@ def new_view(site: AdminSite, request: HttpRequest, whose: str) -> HttpResponse:
             "What was reserved before there was a budget is not drawn from it.",
         ),
         fields=(
-            Choice("month", "Month (UTC)", tuple((label(month), f"{month:%B %Y}") for month in months)),
+            Choice(
+                "month",
+                "Month (UTC)",
+                tuple(
+                    (label(month), f"{month:%B %Y}" + (", which has a budget already" if row else ""))
+                    for month, row in months.items()
+                ),
+                chosen=next(label(month) for month, row in months.items() if row is None),
+            ),
             AMOUNT,
         ),
         reason="",
         danger=False,
+        instead=(page, "To the budget that this month has") if page else None,
+        more=HEADING,
     )
-
-    def make(_: str) -> object:
-        return create_budget(
-            ctx,
-            project_id=ctx.project_id,
-            month=parse_month(sent.get("month"), "/month"),
-            amount=amount_of(sent.get("amount", "").strip(), "/amount"),
-        )
-
-    return act_on(site, request, lambda: question, make, done="The budget is open.", then=back)
