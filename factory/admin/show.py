@@ -45,7 +45,7 @@ TONES = {
         "noted",
         "Waiting",
     },
-    "doubt": {"Uncertain"},
+    "doubt": {"Uncertain", "Late effect"},
     "bad": {
         "Failed",
         "Rejected",
@@ -53,6 +53,7 @@ TONES = {
         "TimedOut",
         "Denied",
         "Revoked",
+        "Violation",
         "refused",
         "Offline",
         "Set aside",
@@ -115,6 +116,16 @@ def short(value: object) -> SafeString:
     if len(text) <= 12:
         return format_html("<code>{}</code>", text)
     return format_html('<code title="{}">…{}</code>', text, text[-8:])
+
+
+def cut(text: object, most: int) -> SafeString:
+    """Other people's words, cut at a word with all of it in the title: a list's file tells the whole."""
+    whole = seen(text)
+    if len(whole) <= most:
+        return format_html("{}", whole)
+    head = whole[:most]
+    kept = head if whole[most].isspace() else head.rpartition(" ")[0] or head
+    return format_html('<span title="{}">{}…</span>', whole, kept.rstrip(" ,;:"))
 
 
 def when(at: datetime | None) -> SafeString:

@@ -8,20 +8,21 @@ from uuid import UUID
 
 from approvals.selectors import ApprovalView, approvals_of_run
 from factory.models import JournalEntry
-from runs.models import Artifact, Attempt, Lease, Receipt, Run, Step
+from runs.models import Artifact, Attempt, Lease, Receipt, Resolution, Run, Step
 from runs.selectors.standing import Standing, standings
 from usage.selectors import UsageView, usage_of_attempts, usage_of_run
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """An attempt with its leases and receipts, and what it has cost."""
+    """An attempt with its leases and receipts, what people found out about it, and what it has cost."""
 
     step: Step
     attempt: Attempt
     leases: Sequence[Lease]
     receipts: Sequence[Receipt]
     artifacts: Sequence[Artifact]
+    resolutions: Sequence[Resolution]
     usage: UsageView | None
 
     @property
@@ -41,6 +42,7 @@ class Facts:
     leases: list[Lease]
     receipts: list[Receipt]
     artifacts: list[Artifact]
+    resolutions: list[Resolution]
     approvals: list[ApprovalView]
     moves: list[JournalEntry]
     usage: UsageView
@@ -54,7 +56,7 @@ class Facts:
     @cached_property
     def _tries(self) -> dict[UUID, list[Try]]:
         leases, receipts = _grouped(self.leases), _grouped(self.receipts)
-        made = _grouped(self.artifacts)
+        made, settled = _grouped(self.artifacts), _grouped(self.resolutions)
         steps = {step.id: step for step in self.steps}
         found: dict[UUID, list[Try]] = {}
         for each in self.attempts:
@@ -64,6 +66,7 @@ class Facts:
                 leases=leases.get(each.id, ()),
                 receipts=receipts.get(each.id, ()),
                 artifacts=made.get(each.id, ()),
+                resolutions=settled.get(each.id, ()),
                 usage=self.costs.get(each.id),
             )
             found.setdefault(each.step_id, []).append(one)
@@ -90,6 +93,7 @@ def read(run: Run) -> Facts:
         leases=list(Lease.objects.filter(run_id=run.id).order_by("fencing_token")),
         receipts=list(Receipt.objects.filter(run_id=run.id).order_by("occurred_at", "id")),
         artifacts=list(Artifact.objects.filter(run_id=run.id).order_by("id")),
+        resolutions=list(Resolution.objects.filter(run_id=run.id).order_by("resolved_at", "id")),
         approvals=approvals_of_run(run.id),
         moves=list(JournalEntry.objects.filter(stream_id=run.id, entity_id=run.id).order_by("sequence")),
         usage=usage_of_run(run.id),

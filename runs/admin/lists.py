@@ -10,9 +10,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
+from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import badge, outline, seen, short, span, when
+from factory.admin.show import badge, cut, outline, seen, short, span, when
 from factory.admin.site import site
 from factory.identity.permissions import may
 from runs.models import Step
@@ -25,6 +26,8 @@ HAPPENED = {
     Attention.VIOLATION: "It acted without an authorization.",
     Attention.LATE_EFFECT: "An effect was reported by a holder that had lost its lease.",
 }
+ATTENTIONS = [kind for kind in Attention.values if kind]
+"""What a step here can have; one without any is not here."""
 NOTHING = SafeString('<span class="fc-soft">nothing</span>')
 
 
@@ -43,7 +46,7 @@ class AttentionAdmin(HouseAdmin[Step]):
     heading = "Needs an operator"
     nothing_yet = "Nothing does. A step whose effect may have happened, but nobody knows, would stand here."
     order_words = ("Latest first", "Longest waiting first")
-    list_filter = ("attention",)
+    list_filter = (one_of("attention", "attention", ATTENTIONS),)
     search_fields = ("run__id", "node_key")
     search_help_text = "The whole id of a run, or words of a step's name"
     ordering = ("-updated_at", "-id")
@@ -64,10 +67,10 @@ class AttentionAdmin(HouseAdmin[Step]):
 
     @admin.display(description="what happened")
     def happened(self, row: Step) -> SafeString:
-        state = "Uncertain" if row.attention == Attention.UNCERTAIN else row.attention.capitalize()
+        state = row.attention.capitalize().replace("-", " ")
         return format_html(
             "<div>{}<div>{}</div><div class='fc-soft'>{}</div></div>",
-            badge(state), HAPPENED[Attention(row.attention)], seen(row.reason)[:200],
+            badge(state), HAPPENED[Attention(row.attention)], cut(row.reason, 200),
         )  # fmt: skip
 
     @admin.display(description="who had it")
@@ -81,7 +84,7 @@ class AttentionAdmin(HouseAdmin[Step]):
     def allowed(self, row: Any) -> SafeString:
         page = "admin:approvals_approvalrequest_change"
         lines = (
-            (reverse(page, args=[view.id]), seen(view.summary)[:160], short(view.proposal_hash))
+            (reverse(page, args=[view.id]), cut(view.summary, 160), short(view.proposal_hash))
             for view in (row.doubt.approvals if row.doubt else ())
         )
         told = '<div><a class="fc-link" href="{}">{}</a></div><div class="fc-soft">{}</div>'

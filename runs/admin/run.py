@@ -1,5 +1,6 @@
 """The page of a run and its acts: cancel it, settle what is uncertain in it."""
 
+from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from factory.admin.base import OwnPageAdmin
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import seen, short, usd, when
+from factory.admin.show import cut, seen, short, usd, when
 from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
@@ -170,26 +171,30 @@ class RunAdmin(OwnPageAdmin[Run]):
         return when(row.finished_at)
 
     @admin.display(description="why")
-    def why(self, row: Run) -> str:
+    def why(self, row: Run) -> SafeString:
         told = f"{row.failure_class}: {row.reason}" if row.failure_class else row.reason
-        return seen(told[:120]) or "–"
+        return cut(told or "–", 120)
 
     @admin.display(description="cost")
     def cost(self, row: Run) -> str:
-        return usd(row.cost_usd)  # type: ignore[attr-defined]  # put on the page's rows by CostedList
+        used = row.used  # type: ignore[attr-defined]  # put on the page's rows by CostedList
+        if used is None:
+            return usd(Decimal(0))
+        known = usd(used.cost if used.cost or not used.uncertain else None)
+        return f"at least {known}" if used.cost and used.uncertain else known
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return CostedList
 
 
 class CostedList(HouseList):
-    """A list whose rows carry the runs' costs."""
+    """A list whose rows carry what the runs have used; None of one that has used nothing."""
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
-        costs = usage_of_runs([row.pk for row in rows])
+        found = usage_of_runs([row.pk for row in rows])
         for row in rows:
-            row.cost_usd = costs[row.pk].cost if row.pk in costs else None
+            row.used = found.get(row.pk)
 
 
 def _url(run_id: UUID) -> str:

@@ -77,12 +77,24 @@ def what_next(facts: Facts) -> str:
         return ""
     if facts.run.state == RunState.CANCELLING:
         return "Next: as soon as every holder has stopped, the run is Cancelled."
+    doubted = [step for step in facts.steps if step.attention == Attention.UNCERTAIN]
+    if doubted:
+        return _next_of_a_doubt(doubted)
     over = {each.node.key for each in facts.standings if each.steps and not _open(each.steps)}
     later = [each.node.key for each in facts.standings if not each.steps and each.node.key not in over]
     if later:
         more = f" and {len(later) - 3} more" if len(later) > 3 else ""
         return f"Next: {', '.join(later[:3])}{more}."
     return "Next: the run is Completed, with its output."
+
+
+def _next_of_a_doubt(steps: list[Step]) -> str:
+    gated = [step.gated for step in steps]
+    again = "asked for again" if all(gated) else "tried or asked for again" if any(gated) else "tried again"
+    return (
+        "Next depends on what the Operator says: it happened, and the run goes on; "
+        f"it did not, and it is {again}; give up, and the run fails."
+    )
 
 
 def _open(steps: tuple[Step, ...]) -> bool:

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import DateTimeField, Func, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -30,6 +31,7 @@ from runs.selectors.waiting import open_leases, open_leases_of
 from runs.states import LEASE_CURRENT, AttemptState
 
 ONLINE_SECONDS = 60
+DRAINERS = "An Operator or a PlatformAdmin drains workers."
 
 
 @admin.register(Worker, site=site)
@@ -108,6 +110,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
 
     def drain_view(self, request: HttpRequest) -> HttpResponse:
         ctx, key, reason = context_of(request), _worker(request), request.POST.get("reason", "")
+        _only(ctx, "DrainWorkerByOperator", DRAINERS)
         return self.act(
             request,
             lambda: drain_from_outside(ctx, worker_id=key, reason=reason),
@@ -117,6 +120,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
 
     def undrain_view(self, request: HttpRequest) -> HttpResponse:
         ctx, key, reason = context_of(request), _worker(request), request.POST.get("reason", "")
+        _only(ctx, "UndrainWorker", DRAINERS)
         return self.act(
             request,
             lambda: undrain(ctx, worker_id=key, reason=reason),
@@ -126,6 +130,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
 
     def quota_view(self, request: HttpRequest) -> HttpResponse:
         ctx, sent = context_of(request), request.POST
+        _only(ctx, "ChangeTenantQuota", "A PlatformAdmin changes the quota.")
         return self.act(
             request,
             lambda: change_quota(
@@ -183,6 +188,12 @@ def may_drain(ctx: Context, row: Worker) -> bool:
     """Whether the button is offered; the command judges again."""
     alone = row.pool.tenants == [ctx.tenant_id]
     return may(ctx, "DrainWorkerByOperator") and (alone or "PlatformAdmin" in ctx.actor.roles)
+
+
+def _only(ctx: Context, operation: str, who: str) -> None:
+    """Raises `PermissionDenied` with who does this, before the command would refuse it."""
+    if not may(ctx, operation):
+        raise PermissionDenied(who)
 
 
 def _sentence(row: Worker) -> str:

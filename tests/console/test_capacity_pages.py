@@ -27,7 +27,10 @@ def test_an_operator_drains_a_worker_and_ends_it(house: House) -> None:
     assert "Drain this worker" in operator.get(page).content.decode()
     assert "Drain this worker" not in observer.get(page).content.decode()
     form = {"worker": str(row.pk), "reason": "the host is updated"}
-    observer.post(reverse("admin:runs_worker_drain"), form)
+    for act in ("drain", "undrain"):
+        refused = observer.post(reverse(f"admin:runs_worker_{act}"), form)
+        assert refused.status_code == 403
+        assert "An Operator or a PlatformAdmin drains workers." in refused.content.decode()
     assert len(worker.poll()) == 1, "An Observer drains nothing."
     text = operator.post(reverse("admin:runs_worker_drain"), form, follow=True).content.decode()
     assert f"{house.world.operator.actor.subject} drained it" in text
@@ -43,7 +46,9 @@ def test_the_quota_and_why_a_run_waits_are_told_and_changed(house: House) -> Non
     admin, operator = signed_in(house.world.platform_admin), signed_in(house.world.operator)
     assert "It has no quota." in operator.get(reverse(WORKERS)).content.decode()
     form = {"open_attempts": "0", "reason": "they have not paid"}
-    operator.post(reverse("admin:runs_quota"), form)
+    refused = operator.post(reverse("admin:runs_quota"), form)
+    assert refused.status_code == 403
+    assert "A PlatformAdmin changes the quota." in refused.content.decode()
     run_id, worker = house.run(), house.hand()
     assert len(worker.poll()) == 1
     other = house.run()

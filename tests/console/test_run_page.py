@@ -11,6 +11,7 @@ from factory.webhooks.commands import create_webhook
 from factory.webhooks.signing import new_secret
 from runs.admin.drawing import HEIGHT, WIDTH, Told, draw_graph
 from runs.admin.lanes import Span, draw_timeline
+from runs.commands import cancel_run
 from tests.console.test_pages import signed_in
 from tests.support.api import Api
 from tests.support.evidence import audits
@@ -68,6 +69,53 @@ def test_a_doubt_claims_no_more_than_is_known(house: House, kind: str, again: bo
     assert "An Operator settles" in text
     assert "fell silent" not in text
     assert ("asks for approval again" in text) is again
+    assert "Next depends on what the Operator says" in text
+    assert ("it is asked for again" if again else "it is tried again") in text
+    assert "the run is Completed" not in text
+
+
+@pytest.mark.requirement("ATT-05")
+def test_who_settled_a_doubt_how_and_by_what_evidence_stands_at_the_attempt(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    worker.report(worker.take(), "Uncertain", "uncertain", reason="the line was cut")
+    step = house.steps(run_id)["publish"]
+    operator = signed_in(house.world.operator)
+    url = reverse("admin:runs_settle", args=[run_id, step.id])
+    found = "<b>The branch</b> is there\u202e, I looked."
+    sent = {"version": step.version, "resolution": "effect-happened", "evidence": found}
+    page = operator.post(url, sent, follow=True).content.decode()
+    assert f"Settled by {house.world.operator.actor.subject}: the effect happened" in page
+    assert "&lt;b&gt;The branch&lt;/b&gt; is there⟨U+202E⟩, I looked." in page
+
+
+def test_the_list_cuts_a_reason_at_a_word_its_file_tells_all_and_nothing_used_costs_nothing(
+    house: House,
+) -> None:
+    client, reason = signed_in(house.world.operator), " ".join(["<i>because</i>"] * 20)
+    cancel_run(house.world.operator, run_id=house.run("single"), reason=reason)
+    runs = reverse("admin:runs_run_changelist")
+    page = client.get(runs).content.decode()
+    assert "&lt;i&gt;because&lt;/i&gt;…</span>" in page
+    assert "not known" not in page
+    file = b"".join(client.get(f"{runs}?format=csv").streaming_content).decode()
+    assert f",{reason},0.00 USD" in file
+    worker, unknown = house.hand(), receipt(kind="model", provider="nobody", quantities=None)
+    house.run("single")
+    worker.report(worker.take(), output={}, receipts=[unknown])
+    assert "not known" in client.get(runs).content.decode()
+
+
+def test_a_violation_looks_the_same_in_the_list_as_on_the_first_page(house: House) -> None:
+    house.run("gated")
+    worker = house.hand()
+    worker.report(worker.take(), output={"said": "done"}, receipts=[effect(None)])
+    client, steps = signed_in(house.world.operator), reverse("admin:runs_step_changelist")
+    page = client.get(steps).content.decode()
+    assert '<span class="fc-badge bad"><span aria-hidden="true">✕</span>Violation</span>' in page
+    offered = re.findall(r'<option value="([^"]*)"', page.split('name="attention"')[1].split("</select>")[0])
+    assert offered == ["", "uncertain", "violation", "late-effect"]
+    assert "It acted without" in client.get(f"{steps}?attention=violation").content.decode()
+    assert "It acted without" not in client.get(f"{steps}?attention=uncertain").content.decode()
 
 
 @pytest.mark.requirement("WFE-03")

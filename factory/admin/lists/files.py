@@ -100,6 +100,8 @@ def safe(text: str) -> str:
     return f"'{text}" if text.startswith(UNSAFE) and not NUMBER.fullmatch(text) else text
 
 
+SHORTENED = ("code", "span")
+"""What `show.short` and `show.cut` write: the whole of it is in the title."""
 VOID = {"br", "img", "input", "wbr", "hr"}
 
 
@@ -116,7 +118,7 @@ class _Words(HTMLParser):
         if tag in VOID:
             return  # it is never closed
         held = dict(attrs)
-        whole = held.get("datetime") if tag == "time" else held.get("title") if tag == "code" else None
+        whole = held.get("datetime") if tag == "time" else held.get("title") if tag in SHORTENED else None
         if whole and not self.hidden:
             self.words.append(whole)
         hides = bool(whole) or held.get("aria-hidden") == "true"
