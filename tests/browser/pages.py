@@ -12,6 +12,7 @@ from approvals.states import ApprovalState
 from factory.admin.site import site
 from factory.context import Context
 from factory.tenancy import reading
+from runs.states import LEASE_CURRENT
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label)
 
@@ -73,6 +74,8 @@ def _rows(ctx: Context, model: type[Model], label: str) -> list[tuple[str, Any]]
             rows = rows.filter(pool__tenants__contains=[ctx.tenant_id])
         if label == "usage.budget":  # the tenant's is changed from the whole tenant alone
             rows = rows.filter(project_id=ctx.project_id)
+        if label == "runs.lease":
+            rows = rows.filter(state__in=sorted(LEASE_CURRENT))  # the page is of what workers hold now
         found = [("", key) for key in rows.values_list("pk", flat=True)[:1]]
         states = STATES.get(label) or _states(model)
         for state in states:
