@@ -23,6 +23,10 @@ async function refreshLiveParts() {
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (!fresh.querySelector("[data-live]")) return source === location.href ? location.reload() : undefined;
   if (fresh.title) document.title = fresh.title;
+  document.querySelectorAll("[data-waiting]").forEach((number) => {
+    const next = fresh.querySelector(`[data-waiting="${CSS.escape(number.dataset.waiting)}"]`);
+    if (next) number.replaceChildren(...next.childNodes);
+  });
   parts.forEach((part, index) => {
     const next = renewedPart(fresh, part, index);
     if (!next || next.innerHTML === part.innerHTML || part.contains(document.activeElement)) return;
