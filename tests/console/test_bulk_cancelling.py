@@ -44,7 +44,8 @@ def test_acts_say_what_they_reach_before_they_are_done(tenant_id: str) -> None:
     assert "Revoke" in client.get(release).content.decode()
     revoke = reverse("admin:registry_revoke", args=[house.release])
     text = client.get(revoke).content.decode()
-    for said in ('<h2>Open runs that rest on it</h2><span class="fc-soft">2</span>', "block: they fail at once"):
+    two = '<h2>Open runs that rest on it</h2><span class="fc-soft">2</span>'
+    for said in (two, "block: they fail at once"):
         assert said in text
     assert client.post(revoke, {"in_flight": "no", "reason": "leaks"}).status_code == 422
     assert signed_in(house.world.reviewer).get(revoke).status_code == 403
