@@ -1,11 +1,9 @@
 """Pages of the policy: what holds, what changed, what would happen, and a new revision."""
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
@@ -40,6 +38,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     """What is allowed, what needs a person, and who that is. A revision never changes."""
 
     view_operation = "ListPolicyRevisions"
+    own_page = "approvals/policy.html"
     list_display = ("revision", "note", "published_by", "at", "hash")
     nothing_yet = "Publish a new revision makes the first one. Until then nothing is allowed."
     search_fields = ("note", "published_by")
@@ -72,15 +71,9 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
             found.append(Act("Publish a new revision", reverse("admin:approvals_policy_publish")))
         return found
 
-    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
-        return self.in_scope(request, lambda: self._page(request, key))
-
-    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
-        row = self.get_queryset(request).filter(pk=key).first()
-        if row is None:
-            raise Http404
-        context = {
-            "row": row,
+    def told_of(self, request: HttpRequest, row: PolicyRevision) -> dict[str, Any]:
+        return {
+            "title": f"Policy {row.revision}",
             "rules": [
                 (number, rule, rule_in_words(rule), TONES[effect], SHORT[effect])
                 for number, rule in enumerate(row.document["rules"], start=1)
@@ -89,9 +82,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
             "after": selectors.revision_after(row.number),
             "anywhere": ANYWHERE,
             "text": documents.written(row.document),
-            "acts": self.acts(request, row),
         }
-        return self._shown(request, "approvals/policy.html", f"Policy {row.revision}", context)
 
     def compare_view(self, request: HttpRequest) -> Any:
         """Two revisions, by what they say about each class and environment."""

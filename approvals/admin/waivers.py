@@ -8,8 +8,6 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -36,6 +34,7 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
     """Shared writes that a reviewer approved in advance: of one template, with one release, for a time."""
 
     view_operation = "ListWaivers"
+    own_page = "approvals/waiver.html"
     list_display = ("what", "with_release", "status", "ends", "uses", "requested_by", "decided_by")
     list_display_links = None
     list_filter = ("state",)
@@ -52,23 +51,17 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
         own = [path("<uuid:waiver_id>/revoke/", view, name="approvals_revoke_waiver")]
         return [*own, *super().get_urls()]
 
-    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
-        return self.in_scope(request, lambda: self._page(request, key))
-
-    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
-        ctx, view = context_of(request), self._found(request, key)
-        rows = requests().filter(waiver_id=key).order_by("-requested_at", "-id")
-        context = {
-            **self.admin_site.each_context(request),
+    def told_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        ctx, view = context_of(request), view_of_waiver(row)
+        rows = requests().filter(waiver_id=row.pk).order_by("-requested_at", "-id")
+        return {
             "title": "Approved in advance",
-            "opts": self.opts,
             "waiver": view,
             "now": clock.now(),
             "used": list(rows[:SHOWN_USES]),
             "may_revoke": may_revoke(ctx, view),
             "others": others_in_force(view),
         }
-        return TemplateResponse(request, "approvals/waiver.html", context)
 
     def _found(self, request: HttpRequest, key: UUID) -> WaiverView:
         row = self.get_queryset(request).filter(pk=key).first()

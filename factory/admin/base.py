@@ -212,7 +212,12 @@ class HouseAdmin(ModelAdmin, Generic[M]):
 
 
 class OwnPageAdmin(HouseAdmin[M]):
-    """A kind of thing whose page is drawn by a template of its own: `page_of`, for who may see the list."""
+    """A kind of thing whose page is drawn by a template of its own, `own_page`, for who may see the list.
+
+    `told_of` is what the template is given besides the row and the acts that are offered on it.
+    """
+
+    own_page: ClassVar[str] = ""
 
     def changeform_view(
         self,
@@ -228,4 +233,16 @@ class OwnPageAdmin(HouseAdmin[M]):
 
     def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
         """The page of one row. Raises `Http404` where it is not within the caller's scope."""
+        return self.in_scope(request, lambda: self._own_page(request, key))
+
+    def _own_page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        common = {**self.admin_site.each_context(request), "opts": self.opts, "row": row}
+        told = {"acts": self.acts(request, row), **self.told_of(request, row)}
+        return TemplateResponse(request, self.own_page, {**common, **told})
+
+    def told_of(self, request: HttpRequest, row: M) -> dict[str, Any]:
+        """What the page tells of a row, and its `title`; read in the transaction that it is drawn in."""
         raise NotImplementedError

@@ -10,8 +10,6 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
@@ -53,6 +51,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
     """Where work is submitted. A suspended project accepts no runs and dispatches nothing new."""
 
     view_operation = "ListProjects"
+    own_page = "projects/project.html"
     nothing_yet = "A project is onboarded in one act, over the API or with manage.py onboard."
     list_display = ("name", "slug", "status", "since", "suspended_because")
     list_filter = ("state",)
@@ -80,21 +79,8 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
         ]
         return [*own, *super().get_urls()]
 
-    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
-        return self.in_scope(request, lambda: self._page(request, key))
-
-    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
-        row = self.get_queryset(request).filter(pk=key).first()
-        if row is None:
-            raise Http404
-        context = {
-            **self.admin_site.each_context(request),
-            "title": seen(row.name),
-            "opts": None,
-            "offered": self.acts(request, row),
-            **project_page(request, row),
-        }
-        return TemplateResponse(request, "projects/project.html", context)
+    def told_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        return {"title": seen(row.name), "opts": None, **project_page(request, row)}
 
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
         if row is None or not may(context_of(request), "SuspendProject"):

@@ -4,9 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.http import Http404, HttpRequest
-from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -38,6 +36,7 @@ class AssetAdmin(OwnPageAdmin[Asset]):
     """The names that versions share: an asset's releases, and which alias led to which of them when."""
 
     view_operation = "ListReleases"
+    own_page = "registry/asset.html"
     list_display = ("what", "newest", "state_of_it", "made")
     list_display_links = None
     nothing_yet = "An asset comes with the first release that is submitted under its name."
@@ -49,30 +48,20 @@ class AssetAdmin(OwnPageAdmin[Asset]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
         return NamedList
 
-    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
-        return self.in_scope(request, lambda: self._page(request, key))
-
-    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
-        row = self.get_queryset(request).filter(pk=key).first()
-        if row is None:
-            raise Http404
+    def told_of(self, request: HttpRequest, row: Asset) -> dict[str, Any]:
         history = history_of_asset(row.pk)
         rows = releases().defer("closure__definition").filter(asset_id=row.pk)
         found = list(rows.order_by("-created_at", "-id")[: MOST + 1])
         workflows = AssetWorkflow.objects.filter(asset_id=row.pk).order_by("workflow_id")
         names = names_now(row.pk)
-        context = {
-            **self.admin_site.each_context(request),
+        return {
             "title": row.name,
-            "opts": self.opts,
-            "row": row,
             "releases": [(one, names.get(one.pk, [])) for one in found[:MOST]],
             "more": len(found) > MOST,
             "published": sum(one.state == "Published" for one in found[:MOST]),
             "history": history,
             "workflows": list(workflows.values_list("workflow_id", flat=True)[: MOST + 1]),
         }
-        return TemplateResponse(request, "registry/asset.html", context)
 
     @admin.display(description="asset")
     def what(self, row: Asset) -> SafeString:

@@ -8,8 +8,6 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -33,6 +31,7 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
     """Immutable versions of agents, skills and workflows, each fetched from one commit and hashed."""
 
     view_operation = "ListReleases"
+    own_page = "registry/release.html"
     list_display = ("what", "status", "hash", "from_commit", "author", "made", "problem")
     list_display_links = None
     list_select_related = ("asset", "closure")
@@ -69,18 +68,9 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
             if row.state in end.states and may(context_of(request), end.command.name)
         ]
 
-    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
-        return self.in_scope(request, lambda: self._page(request, key))
-
-    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
-        row = self.get_queryset(request).filter(pk=key).first()
-        if row is None:
-            raise Http404
+    def told_of(self, request: HttpRequest, row: Release) -> dict[str, Any]:
         told = release_page(context_of(request), row, as_uuid(request.GET.get("against", "")))
-        common = {**self.admin_site.each_context(request), "title": told["name"], "opts": self.opts}
-        return TemplateResponse(
-            request, "registry/release.html", {**common, **told, "acts": self.acts(request, row)}
-        )
+        return {**told, "title": told["name"]}
 
     def alias_view(self, request: HttpRequest, release_id: UUID) -> HttpResponse:
         ctx = context_of(request)

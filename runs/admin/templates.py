@@ -9,7 +9,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -40,6 +39,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
     """Kinds of runs: each fixes a workflow, a model profile, limits and what the input may be."""
 
     view_operation = "ListRunTemplates"
+    own_page = "runs/template.html"
     list_display = ("what", "workflow_id", "model_profile_id", "limit", "status", "created_by", "made")
     list_display_links = None
     list_filter = ("state",)
@@ -78,20 +78,12 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         )
         return [act for operation, act in offered if may(ctx, operation)]
 
-    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
-        return self.in_scope(request, lambda: self._page(request, key))
-
-    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
-        row = self.get_queryset(request).filter(pk=key).first()
-        if row is None:
-            raise Http404
-        context = {
-            "row": row,
-            "acts": self.acts(request, row),
+    def told_of(self, request: HttpRequest, row: RunTemplate) -> dict[str, Any]:
+        return {
+            "title": f"Run template {row.name}",
             "waivers": waivers_of_template(row.pk),
             "runs": list(newest_of_template(row.pk)[:20]),
         }
-        return self._shown(request, "runs/template.html", f"Run template {row.name}", context)
 
     def new_view(self, request: HttpRequest) -> HttpResponse:
         """Workflow, profile and limits by name; the schema as JSON, if there is to be one."""

@@ -10,8 +10,6 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -44,6 +42,7 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
     """Money for a calendar month: what runs have spent and reserved of it, and what is left for others."""
 
     view_operation = "ListBudgets"
+    own_page = "usage/budget.html"
     nothing_yet = "No budget, so no run can start. Who has the grant finance makes one here, or over the API."
     order_words = ("Latest month first", "Earliest month first")
     search_fields = ("project__name", "created_by")
@@ -89,21 +88,8 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
                 raise PermissionDenied("Who decides over this money changes its amount.")
         return amount_view(self.admin_site, request, row, of_what(row))
 
-    def page_of(self, request: HttpRequest, key: UUID) -> HttpResponseBase:
-        return self.in_scope(request, lambda: self._page(request, key))
-
-    def _page(self, request: HttpRequest, key: UUID) -> TemplateResponse:
-        row = self.get_queryset(request).filter(pk=key).first()
-        if row is None:
-            raise Http404
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"Budget of {row.period_start:%B %Y}",
-            "opts": None,
-            "offered": self.acts(request, row),
-            **budget_page(request, row),
-        }
-        return TemplateResponse(request, "usage/budget.html", context)
+    def told_of(self, request: HttpRequest, row: Budget) -> dict[str, Any]:
+        return {"title": f"Budget of {row.period_start:%B %Y}", "opts": None, **budget_page(request, row)}
 
     @admin.display(description="month")
     def month(self, row: Budget) -> str:
