@@ -10,7 +10,7 @@ from django.db import connections
 from approvals.selectors import approvals_of_step
 from approvals.states import ApprovalState
 from factory.anchoring.taking import anchored_fact
-from factory.auditing import Report, Violation, audit_all, reaction
+from factory.auditing import CouldNotCheck, Report, Violation, audit_all, reaction
 from factory.context import system
 from factory.hashing import digest
 from factory.lagging import Recorded, repairs, why
@@ -196,7 +196,11 @@ SUMS = ("E4e", "E4f")
 
 def add_up_usage_again(leave: Leave) -> int:
     """Add up anew the usage of each run whose sums, the auditor finds, are not those of its records."""
-    found = {(v.tenant_id, UUID(v.subject.removeprefix("run:"))) for v in audit_all(SUMS)}
+    try:
+        found = {(v.tenant_id, UUID(v.subject.removeprefix("run:"))) for v in audit_all(SUMS)}
+    except CouldNotCheck as fault:
+        leave(f"the sums of usage could not be checked: {fault}")
+        return 0
     mended = 0
     for tenant, run in sorted(found):
         try:
@@ -205,7 +209,8 @@ def add_up_usage_again(leave: Leave) -> int:
         except TimeIsUp:
             raise
         except Exception as fault:  # such as a run that is lost: it keeps no other from it
-            leave(f"run:{run} of {tenant} has sums of usage that are not those of its records: {why(fault)}")
+            told = "has sums of usage that are not those of its records, or of other pins"
+            leave(f"run:{run} of {tenant} {told}: {why(fault)}")
     return mended
 
 

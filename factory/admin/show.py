@@ -181,6 +181,13 @@ def usd(amount: Decimal | None) -> str:
     return f"{number(amount)} USD"
 
 
+def cost(known: Decimal, uncertain: int) -> str:
+    """A cost for reading; of `uncertain` calls nobody knows what they cost, which is not nothing."""
+    if not uncertain:
+        return usd(known)
+    return f"at least {usd(known)}" if known else usd(None)
+
+
 def number(amount: Decimal) -> str:
     """The same without its currency, for a column that names it; half a cent is a cent, as in the ledger."""
     fine = amount == 0 or abs(amount) >= CENT

@@ -54,8 +54,8 @@ class Touched:
         """How many of the reader's place are counted and not listed."""
         here = self.total - self.elsewhere
         left = here - len(self.rows)
-        more = " and more" if here > MOST else ""
-        return f"{left}{more}" if left > 0 else ""
+        least = "at least " if here > MOST else ""
+        return f"{least}{left}" if left > 0 else ""
 
 
 def bounded(count: int) -> str:

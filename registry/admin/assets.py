@@ -73,7 +73,7 @@ class AssetAdmin(OwnPageAdmin[Asset]):
 
     @admin.display(description="which is")
     def state_of_it(self, row: Any) -> SafeString:
-        return badge(row.latest.state) if row.latest else format_html("–")
+        return badge(row.latest.state) if row.latest else SafeString("–")
 
     @admin.display(description="since")
     def made(self, row: Asset) -> SafeString:

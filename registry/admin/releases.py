@@ -126,7 +126,7 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
 
     @admin.display(description="hash")
     def hash(self, row: Release) -> SafeString:
-        return short(row.closure.hash) if row.closure else format_html("not read yet")
+        return short(row.closure.hash) if row.closure else SafeString("not read yet")
 
     @admin.display(description="commit")
     def from_commit(self, row: Release) -> SafeString:

@@ -22,7 +22,7 @@ from factory.admin.first import (
     in_words,
     needs,
 )
-from factory.admin.show import span, tone, usd
+from factory.admin.show import cost, span, tone, usd
 from factory.context import Context
 from factory.identity.permissions import may
 from runs.models import Run, Step
@@ -217,7 +217,7 @@ def _note(row: Run, steps: Sequence[Step], used: UsageView | None) -> str:
     if row.state in RUN_ACTIVE:
         waits = Reasons(row, steps, attempts_of(row.id)).of_run()
         return waits or f"It goes on; begun {span((clock.now() - row.created_at).total_seconds())} ago."
-    cost = usd(used.cost if used else None) if used else "nothing"
+    spent = cost(used.cost, used.uncertain) if used else "nothing"
     ended = f"{row.finished_at:%d %b %H:%M} UTC, " if row.finished_at else ""
     why = f": {row.failure_class}" if row.failure_class else ""
-    return f"{ended}{cost.removesuffix(' USD')} of {usd(limit_of(row))}{why}"
+    return f"{ended}{spent.removesuffix(' USD')} of {usd(limit_of(row))}{why}"

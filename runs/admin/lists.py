@@ -16,16 +16,12 @@ from factory.admin.scope import context_of
 from factory.admin.show import badge, cut, outline, seen, short, span, when
 from factory.admin.site import site
 from factory.identity.permissions import may
+from runs.admin.cards import TOLD
 from runs.models import Step
 from runs.selectors.doubts import doubts
 from runs.selectors.figures import attention_steps
 from runs.states import Attention
 
-HAPPENED = {
-    Attention.UNCERTAIN: "The effect may have happened.",
-    Attention.VIOLATION: "It acted without an authorization.",
-    Attention.LATE_EFFECT: "An effect was reported by a holder that had lost its lease.",
-}
 ATTENTIONS = [kind for kind in Attention.values if kind]
 """What a step here can have; one without any is not here."""
 NOTHING = SafeString('<span class="fc-soft">nothing</span>')
@@ -67,10 +63,10 @@ class AttentionAdmin(HouseAdmin[Step]):
 
     @admin.display(description="what happened")
     def happened(self, row: Step) -> SafeString:
-        state = row.attention.capitalize().replace("-", " ")
+        state, _, told = TOLD[Attention(row.attention)]
         return format_html(
             "<div>{}<div>{}</div><div class='fc-soft'>{}</div></div>",
-            badge(state), HAPPENED[Attention(row.attention)], cut(row.reason, 200),
+            badge(state), told, cut(row.reason, 200),
         )  # fmt: skip
 
     @admin.display(description="who had it")

@@ -17,7 +17,7 @@ from factory.admin.base import OwnPageAdmin
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import cut, seen, short, usd, when
+from factory.admin.show import cost, cut, seen, short, usd, when
 from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
@@ -178,10 +178,7 @@ class RunAdmin(OwnPageAdmin[Run]):
     @admin.display(description="cost")
     def cost(self, row: Run) -> str:
         used = row.used  # type: ignore[attr-defined]  # put on the page's rows by CostedList
-        if used is None:
-            return usd(Decimal(0))
-        known = usd(used.cost if used.cost or not used.uncertain else None)
-        return f"at least {known}" if used.cost and used.uncertain else known
+        return cost(used.cost, used.uncertain) if used else usd(Decimal(0))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return CostedList

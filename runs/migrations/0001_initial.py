@@ -596,4 +596,8 @@ class Migration(migrations.Migration):
             model_name='receipt',
             index=models.Index(fields=['run'], name='receipt_by_run'),
         ),
+        migrations.AddIndex(
+            model_name='resolution',
+            index=models.Index(fields=['run'], name='resolution_by_run'),
+        ),
     ]

@@ -130,6 +130,7 @@ class Resolution(TenantModel):
             ),
             models.CheckConstraint(condition=~models.Q(evidence=""), name="resolution_has_evidence"),
         ]
+        indexes: ClassVar[list[Any]] = [models.Index(fields=["run"], name="resolution_by_run")]
 
     def __str__(self) -> str:
         return self.resolution

@@ -63,7 +63,7 @@ def test_an_operator_goes_from_the_first_page_to_what_is_uncertain_and_settles_i
     operator.follow(f"gated …{str(doubtful)[-8:]}")
     operator.page.wait_for_url(f"**/runs/run/{doubtful}/change/")
     operator.page.get_by_role("link", name="Uncertain attempts").first.click()
-    for words in ("The effect may have happened.", "eu-1", "effect receipt", "publish wants to commit"):
+    for words in ("It may or may not have happened", "eu-1", "effect receipt", "publish wants to commit"):
         operator.reads(words)
     at_every_width(operator)
     operator.follow("Settle")

@@ -86,6 +86,10 @@ def test_who_settled_a_doubt_how_and_by_what_evidence_stands_at_the_attempt(hous
     page = operator.post(url, sent, follow=True).content.decode()
     assert f"Settled by {house.world.operator.actor.subject}: the effect happened" in page
     assert "&lt;b&gt;The branch&lt;/b&gt; is there⟨U+202E⟩, I looked." in page
+    without = signed_in(house.world.observer).get(page_of(run_id)).content.decode()
+    assert "the effect happened" in without
+    assert "The branch" not in without
+    assert "Its evidence is for holders of the payloads grant" in without
 
 
 def test_the_list_cuts_a_reason_at_a_word_its_file_tells_all_and_nothing_used_costs_nothing(

@@ -19,6 +19,7 @@ from usage.models import Budget
 from usage.money import ZERO
 from usage.permissions import sees_money
 from usage.selectors import budgets_now, reservations, spent_so_far
+from usage.states import ReservationState
 
 
 def reads_budgets(ctx: Context) -> bool:
@@ -29,11 +30,17 @@ def reads_budgets(ctx: Context) -> bool:
 def _covering(ctx: Context) -> list[Any]:
     """The budgets that a run of the place draws on: the project's own first, then the tenant's.
 
-    With what the newest run of the place `asked` of them.
+    With what the newest run of the place that was not denied `asked` of them.
     """
-    newest = reservations(ctx.project_id).order_by("-created_at", "-id").values("amount")[:1]
+    held = reservations(ctx.project_id).exclude(state=ReservationState.DENIED)
+    newest = held.order_by("-created_at", "-id").values("amount")[:1]
     rows = budgets_now(ctx.project_id, clock.now().date()).annotate(asked=Subquery(newest))
     return list(rows[:2] if ctx.project_id else rows.filter(project=None)[:1])
+
+
+def _tightest(rows: Sequence[Any]) -> Any:
+    """The one that decides whether a run may begin; the figure and the chart tell of the same."""
+    return min(rows, key=lambda each: each.available)
 
 
 def _short(row: Any, whose: str) -> str:
@@ -57,7 +64,7 @@ def money_left(look: Look) -> Figure | None:
     rows = look.once(_covering)
     if not rows:
         return _no_budget(look)
-    row = min(rows, key=lambda each: each.available)
+    row = _tightest(rows)
     whose = "project's" if row.project_id else "tenant's"
     short = _short(row, whose)
     return Figure(
@@ -89,7 +96,7 @@ def spend_against_budget(look: Look) -> Chart | None:
         return None
     rows = look.once(_covering)
     if rows:
-        return spend_of(rows[0], look.at)
+        return spend_of(_tightest(rows), look.at)
     return Chart(
         key="spend",
         title=f"Spend against budget, {look.at:%B}",
