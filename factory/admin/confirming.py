@@ -24,14 +24,20 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A field of the page: a line of text, or one of several values with their consequences."""
+    """A field of the page: a line of text, one of several values, or, if `many`, any number of them.
+
+    `name` is the pointer at which a command points for its faults, without the first slash. An option is a
+    value, its words, and perhaps a line that says more; `optional` is what may be left empty.
+    """
 
     name: str
     label: str
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, ...], ...] = ()
     help: str = ""
-    chosen: str = ""
-    """The option that is selected at first; the first one if none is named."""
+    chosen: str | tuple[str, ...] = ""
+    """What is selected or written at first: of one option among several the first, if none is named."""
+    many: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +81,17 @@ def ask(
 
 def faults_of(question: Question, refusal: DomainError | None) -> dict[str, str]:
     """What is wrong, by the name of the field; nothing if the page has no field for some of it."""
-    found = {fault.pointer.removeprefix("/"): fault.detail for fault in refusal.errors} if refusal else {}
-    return found if found.keys() <= {each.name for each in question.fields} else {}
+    names = {each.name for each in question.fields}
+    found = {_field_at(fault.pointer, names): fault.detail for fault in refusal.errors} if refusal else {}
+    return {} if "" in found else found
+
+
+def _field_at(pointer: str, names: set[str]) -> str:
+    """The field that a pointer leads to, or into: a fault of `/roles/0` stands at `roles`."""
+    name = pointer.removeprefix("/")
+    while name and name not in names:
+        name = name.rpartition("/")[0]
+    return name
 
 
 def act_on(

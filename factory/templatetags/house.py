@@ -8,6 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin import first, show
+from factory.admin.confirming import Choice
 
 register = template.Library()
 FILTERS = (
@@ -28,6 +29,16 @@ def acts_of(context: Any, page: Any, row: Any) -> Any:
 def member(values: Any, name: str) -> Any:
     """A member of a mapping by a name that the page has in a variable; empty where it has none."""
     return values.get(name, "") if values else ""
+
+
+@register.simple_tag
+def ticked(field: Choice, value: str, sent: Any) -> str:
+    """Whether an option of a field is chosen, as an attribute: by what was sent, or as the page proposes."""
+    if sent:
+        return " checked" if value in sent.getlist(field.name) else ""
+    if field.many:
+        return " checked" if value in field.chosen else ""
+    return " checked" if value == (field.chosen or field.options[0][0]) else ""
 
 
 @register.filter
