@@ -44,7 +44,8 @@ class Choice:
 class Question:
     """What is about to be done, in words; `template` for a page that says `more` about it.
 
-    `instead` is an address and its words: where to go after a refusal.
+    `heading` names the list that the page belongs to. `stops` says why it would be refused as things stand:
+    then nothing can be sent. `instead` is an address and its words: where to go after a refusal, or then.
     """
 
     title: str
@@ -56,6 +57,8 @@ class Question:
     fields: Sequence[Choice] = ()
     reason: str = "Reason"
     danger: bool = True
+    heading: str = ""
+    stops: str = ""
     hidden: Sequence[tuple[str, str]] = field(default=())
     instead: tuple[str, str] | None = None
     template: str = "factory/confirm.html"
@@ -69,14 +72,19 @@ def ask(
     context = {
         **site.each_context(request),
         "title": question.title,
-        "question": question,
-        "refusal": refusal,
-        "faults": faults_of(question, refusal),
+        **told_of(question, refusal),
         "sent": request.POST if refusal else {},
         **question.more,
     }
     status = refusal.http_status if refusal else 200
     return TemplateResponse(request, question.template, context, status=status)
+
+
+def told_of(question: Question, refusal: DomainError | None) -> dict[str, Any]:
+    """What the template of a refusal is given; `faulty` are the fields to look at."""
+    faults = faults_of(question, refusal)
+    faulty = [each for each in question.fields if each.name in faults]
+    return {"question": question, "refusal": refusal, "faults": faults, "faulty": faulty}
 
 
 def faults_of(question: Question, refusal: DomainError | None) -> dict[str, str]:

@@ -14,10 +14,13 @@ from factory.admin.touching import MOST, SHOWN, Row, Touched, counted, touched
 from factory.commanding import Command
 from factory.context import Context
 from factory.identity.permissions import may
+from registry.admin.assets import url_of_asset
+from registry.admin.page import url_of
 from registry.commands import deprecate_release, revoke_release
 from registry.models import Release
 from registry.selectors import aliases_of, releases, resting_on
 from registry.states import ReleaseState
+from registry.stops import DEPRECATED_FROM, REVOKED_FROM, name_of, stops_ending, stops_leading
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ DEPRECATE = End(
     "deprecate",
     "Deprecate",
     deprecate_release,
-    frozenset({ReleaseState.PUBLISHED}),
+    DEPRECATED_FROM,
     "It takes no new submissions. Runs that pinned it still load it.",
     (
         "No run can be submitted with it any more, by its id or by an alias.",
@@ -55,7 +58,7 @@ REVOKE = End(
     "revoke",
     "Revoke",
     revoke_release,
-    frozenset({ReleaseState.IN_REVIEW, ReleaseState.PUBLISHED, ReleaseState.DEPRECATED}),
+    REVOKED_FROM,
     "It is taken back for good: nothing loads it any more, nor any release that needs it.",
     (
         "No run can be submitted with it, and nothing that needs it can be loaded.",
@@ -84,19 +87,21 @@ WITH_DEPRECATION = "They end with block and with cancel. With drain they go on."
 
 def question(ctx: Context, end: End, row: Release) -> Question:
     """The page before the end of a release, with what it would touch; read in the reader's transaction."""
-    name, back = f"{row.asset.name}@{row.semver}", reverse("admin:registry_release_change", args=[row.id])
+    name, named = name_of(row), aliases_of(row.id) if end is DEPRECATE else []
     reached = resting_on(row.id) if end is REVOKE else [row.id]
     return Question(
         title=f"{end.label} {name}",
         lead=end.lead,
         button=f"{end.label} it",
-        back=back,
+        back=url_of(row.id),
+        heading="Releases",
+        stops=stops_ending(row, end.word, end.states) or stops_leading(named),
+        instead=_elsewhere(row) if named else None,
         fields=[Choice("in_flight", "What becomes of the open runs", IN_FLIGHT)],
         template="registry/end.html",
         more={
             "does": end.does,
             "leaves": end.leaves,
-            "stops": _stops(end, row, name),
             "touched": [
                 *touched("release", ctx, row.id, reached),
                 *(part(ctx, row) for part in PARTS[end.word]),
@@ -105,19 +110,13 @@ def question(ctx: Context, end: End, row: Release) -> Question:
     )
 
 
-def _stops(end: End, row: Release, name: str) -> str:
-    """Why it would be refused as things stand; empty where nothing stands in its way."""
-    if row.state not in end.states:
-        allowed = " or ".join(sorted(str(ReleaseState(one).value) for one in end.states))
-        return f"{name} is {row.state}. Only what is {allowed} can be {end.word}d."
-    named = aliases_of(row.id) if end is DEPRECATE else []
-    if not named:
-        return ""
-    told = f"{' and '.join(named)} name{'s' if len(named) == 1 else ''}"
-    return (
-        f"{told} it. An alias never leads to a Deprecated release: let it name another Published one first "
-        "(on that one's page), and then come back."
-    )
+def _elsewhere(row: Release) -> tuple[str, str]:
+    """Where its aliases are moved: to the newest other Published release, or its asset if there is none."""
+    others = releases().filter(asset_id=row.asset_id, state=ReleaseState.PUBLISHED).exclude(pk=row.pk)
+    other = others.order_by("-published_at", "-id").first()
+    if other is None:
+        return url_of_asset(row.asset_id), f"To the releases of {row.asset.name}: no other one is Published"
+    return reverse("admin:registry_point_alias", args=[other.id]), f"Let an alias name {name_of(other)}"
 
 
 def _needing(ctx: Context, row: Release) -> Touched:
@@ -126,8 +125,8 @@ def _needing(ctx: Context, row: Release) -> Touched:
     shown = [
         Row(
             str(one.state),
-            f"{one.asset.name}@{one.semver}",
-            reverse("admin:registry_release_change", args=[one.id]),
+            name_of(one),
+            url_of(one.id),
             "it loads no more" if one.state in (ReleaseState.PUBLISHED, ReleaseState.DEPRECATED) else "",
         )
         for one in rows

@@ -8,7 +8,7 @@ from factory.context import Context
 from registry.admin.page import url_of
 from registry.commands import move_alias
 from registry.models import Alias, Release
-from registry.states import ReleaseState
+from registry.stops import name_of, stops_naming
 
 MOST = 100
 """Of an asset's aliases so many are named on the page; any of them may be written."""
@@ -19,7 +19,7 @@ def pointing(row: Release, written: str = "") -> Question:
 
     `written` is the alias that was sent: what it names now stands there even where there are too many.
     """
-    name = f"{row.asset.name}@{row.semver}"
+    name = name_of(row)
     every = Alias.objects.filter(asset_id=row.asset_id).select_related("release").order_by("name")
     rows = {one.name: one for one in (*every.filter(name=written)[: bool(written)], *every[:MOST])}
     known = [(one.name, one.release.semver, one.version) for one in rows.values()]
@@ -40,15 +40,9 @@ def pointing(row: Release, written: str = "") -> Question:
         reason="",
         danger=False,
         hidden=[(f"version-{alias}", str(version)) for alias, _, version in known],
-        more={"stops": _stops(row, name)},
+        heading="Releases",
+        stops=stops_naming(row),
     )
-
-
-def _stops(row: Release, name: str) -> str:
-    """Why no alias may name it as things stand; empty where nothing stands in its way."""
-    if row.state == ReleaseState.PUBLISHED:
-        return ""
-    return f"{name} is {row.state}. Aliases name only what is Published."
 
 
 def point(ctx: Context, row: Release, sent: Mapping[str, str]) -> int:

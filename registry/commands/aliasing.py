@@ -11,7 +11,7 @@ from registry.errors import ReleaseNotPublished
 from registry.inputs import refuse, slug_faults
 from registry.models import Alias, Release
 from registry.operations import lock_asset, point_alias
-from registry.states import ReleaseState
+from registry.stops import stops_naming
 
 
 @command("MoveAlias")
@@ -33,10 +33,8 @@ def move_alias(ctx: Context, *, asset: str, alias: str, release_id: UUID, versio
     seen = current.version if current else 0
     if (version or 0) != seen:
         raise VersionMismatch(f"The alias is at version {seen}.", extra={"version": seen})
-    if release.state != ReleaseState.PUBLISHED:
-        raise ReleaseNotPublished(
-            f"{asset}@{release.semver} is {release.state}; aliases name Published ones."
-        )
+    if why := stops_naming(release):
+        raise ReleaseNotPublished(why)
     moved = point_alias(ctx, release, alias)
     named = {"releaseId": str(release.id), "previousReleaseId": str(current.release_id) if current else None}
     audit(ctx, "MoveAlias", subject=f"alias:{asset}/{alias}", detail=named, stream=moved.id)

@@ -15,6 +15,7 @@ from registry.models import Release
 from registry.operations import lock_release
 from registry.selectors import aliases_of
 from registry.states import InFlight, ReleaseState
+from registry.stops import DEPRECATED_FROM, REVOKED_FROM, stops_ending, stops_leading
 
 
 @command("DeprecateRelease")
@@ -28,10 +29,10 @@ def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason:
     InvalidInput, InFlightNotOffered, ReleaseNotFound, ReleaseNotInState, AliasInUse.
     """
     reason = _check(in_flight, reason)
-    release = _locked_in(ctx, release_id, {ReleaseState.PUBLISHED})
+    release = _locked_in(ctx, release_id, "deprecate", DEPRECATED_FROM)
     named = aliases_of(release.id)
     if named:
-        raise AliasInUse(f"Move the alias {named[0]} first: it names this release.", extra={"aliases": named})
+        raise AliasInUse(stops_leading(named), extra={"aliases": named})
     release.deprecate(at=now(), in_flight=in_flight, reason=reason)
     told = AssetReleaseDeprecated(
         release_id=release.id,
@@ -61,9 +62,7 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
     ReleaseNotInState.
     """
     reason = _check(in_flight, reason)
-    release = _locked_in(
-        ctx, release_id, {ReleaseState.IN_REVIEW, ReleaseState.PUBLISHED, ReleaseState.DEPRECATED}
-    )
+    release = _locked_in(ctx, release_id, "revoke", REVOKED_FROM)
     reviewed = release.state == ReleaseState.IN_REVIEW
     release.revoke(at=now(), in_flight=in_flight, reason=reason)
     told = AssetReleaseRevoked(
@@ -91,9 +90,8 @@ def _check(in_flight: str, reason: str) -> str:
     return kept
 
 
-def _locked_in(ctx: Context, release_id: UUID, states: set[ReleaseState]) -> Release:
+def _locked_in(ctx: Context, release_id: UUID, word: str, states: frozenset[str]) -> Release:
     release = lock_release(ctx, release_id)
-    if release.state not in states:
-        allowed = ", ".join(sorted(str(state.value) for state in states))
-        raise ReleaseNotInState(f"The release is {release.state}; this needs {allowed}.")
+    if why := stops_ending(release, word, states):
+        raise ReleaseNotInState(why)
     return release

@@ -173,7 +173,7 @@ def test_who_decides_over_money_sets_it_and_others_are_offered_nothing(tenant_id
         refused = finance.post(amount, {"amount": wrong, "version": str(budget.version)})
         assert refused.status_code in (400, 422), wrong
         assert said in words(refused)
-    assert "Nothing was done Look at Amount in USD below." in words(refused)
+    assert "Nothing was done Look below at Amount in USD" in words(refused)
     assert "This must not be negative. Write an amount such as 1500 or 99.50." in words(refused)
     assert words(refused).count("negative") == 1, "once, and in no other language than the page's"
     assert "/amount" not in words(refused)

@@ -263,6 +263,12 @@ def test_before_an_end_it_says_what_that_would_touch_and_then_does_it(house: Hou
     assert "runs can begin with another Published release" in text
     text = read(w.operator, end_of("deprecate", newest))
     assert "latest names it. An alias never leads to a Deprecated release" in text
+    older = reverse("admin:registry_point_alias", args=[house.release])
+    assert f'<a class="fc-link" href="{older}">Let an alias name sample@1.0.0</a>' in text
+    tried = operator.post(end_of("deprecate", newest), {"in_flight": "drain", "reason": "old"})
+    assert (tried.status_code, older in tried.content.decode()) == (409, True)
+    only = read(w.operator, end_of("deprecate", base))
+    assert "To the releases of base: no other one is Published" in only
     assert "<textarea" not in text
     elsewhere = replace(w.operator, project_id=uuid4())
     with reading(elsewhere):

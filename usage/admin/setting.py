@@ -24,7 +24,7 @@ from usage.periods import label, month_of, next_month, parse_month
 from usage.permissions import require_over_money
 
 AMOUNT = Choice("amount", "Amount in USD", help="Such as 1500 or 99.50; exact, with at most six places.")
-HEADING = {"heading": "Budgets"}
+HEADING = "Budgets"
 MONTHS = 3
 """This month and those after it are offered for a budget: so many, or up to the first one without any."""
 
@@ -85,7 +85,7 @@ def _change_of(row: Budget, whose: str, back: str) -> Question:
         lead="It holds at once. What is reserved and spent already stays as it is.",
         button="Set this amount",
         back=back,
-        more=HEADING,
+        heading=HEADING,
         facts=[
             ("Amount now", usd(row.amount)),
             ("Spent, reserved or held", usd(row.committed + row.spent + row.held)),
@@ -158,5 +158,5 @@ def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Question:
         reason="",
         danger=False,
         instead=(page, "To the budget that this month has") if page else None,
-        more=HEADING,
+        heading=HEADING,
     )

@@ -1,0 +1,38 @@
+"""What stands in the way of an act on a release, in the words of the refusal and of the page before it."""
+
+from collections.abc import Collection, Sequence
+
+from registry.models import Release
+from registry.states import ReleaseState
+
+DEPRECATED_FROM = frozenset({ReleaseState.PUBLISHED})
+REVOKED_FROM = frozenset({ReleaseState.IN_REVIEW, ReleaseState.PUBLISHED, ReleaseState.DEPRECATED})
+
+
+def name_of(row: Release) -> str:
+    return f"{row.asset.name}@{row.semver}"
+
+
+def stops_naming(row: Release) -> str:
+    """Why no alias may name it as things stand; like all of these empty where nothing stands in its way."""
+    if row.state == ReleaseState.PUBLISHED:
+        return ""
+    return f"{name_of(row)} is {row.state}. Aliases name only what is Published."
+
+
+def stops_ending(row: Release, word: str, states: Collection[str]) -> str:
+    """Why it may not be deprecated or revoked, whichever `word` says, from the state that it is in."""
+    if row.state in states:
+        return ""
+    allowed = " or ".join(sorted(str(ReleaseState(one).value) for one in states))
+    return f"{name_of(row)} is {row.state}. Only what is {allowed} can be {word}d."
+
+
+def stops_leading(names: Sequence[str]) -> str:
+    """Why it may not be deprecated while these aliases name it."""
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} it. An alias never leads to a "
+        "Deprecated release: let it name another Published one first."
+    )

@@ -1,0 +1,24 @@
+"""What every page before an act has in common: what is wrong with what was sent, and where else to go."""
+
+from django.template.loader import render_to_string
+
+from factory.admin.confirming import Choice, Question, told_of
+from factory.errors import FieldError, InvalidInput
+
+FIELDS = (Choice("alias", "Alias"), Choice("month", "Month"), Choice("amount", "Amount"))
+
+
+def shown(question: Question, *pointers: str) -> str:
+    refusal = InvalidInput(
+        "It is wrong.", errors=[FieldError(pointer, "This is wrong.") for pointer in pointers]
+    )
+    return " ".join(render_to_string("factory/refusal.html", told_of(question, refusal)).split())
+
+
+def test_the_fields_at_fault_are_named_as_a_list_is_read() -> None:
+    question = Question("Do it", "It is done.", "Do it", "/admin/", fields=FIELDS)
+    link = '<a class="fc-link" href="#field-{}">{}</a>'
+    alias, month, amount = (link.format(one.name, one.label) for one in FIELDS)
+    assert f"Look below at {alias}.<" in shown(question, "/alias")
+    assert f"Look below at {alias} and {amount}.<" in shown(question, "/alias", "/amount")
+    assert f"Look below at {alias}, {month} and {amount}.<" in shown(question, "/alias", "/month", "/amount")
