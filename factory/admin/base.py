@@ -13,7 +13,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
 from factory.admin.confirming import Act
@@ -163,7 +162,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             "opts": self.opts,
             "page": self,
             "original": row,
-            "headline": capfirst(seen(self.headline(row))),
+            "headline": seen(self.headline(row)),
             "facts": told(self, row, self.fields or [*self.readonly_fields, *self.list_display]),
             "stored": told(self, row, self._stored()) if self.shows_stored else [],
         }

@@ -8,6 +8,7 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from factory.admin.base import HouseAdmin
 from factory.admin.cards import reads_evidence
@@ -73,7 +74,7 @@ class JournalAdmin(EvidenceAdmin):
 
     def headline(self, row: JournalEntry) -> str:
         before = "" if row.from_state in (CREATION, row.to_state) else f"{row.from_state} → "
-        return f"{row.entity}: {before}{row.to_state}, because of {words_of(row.cause).lower()}"
+        return f"{capfirst(row.entity)}: {before}{row.to_state}, because of {words_of(row.cause).lower()}"
 
     @admin.display(description="time")
     def at(self, row: JournalEntry) -> SafeString:

@@ -80,6 +80,9 @@ class AliasMoveAdmin(HouseAdmin[AliasMove]):
     list_select_related = ("alias__asset", "release")
     ordering = ("-moved_at", "-id")
 
+    def headline(self, row: AliasMove) -> str:
+        return f"{self.of(row)} came to name {self.names(row)}"
+
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "alias__id__exact" or super().lookup_allowed(lookup, value, request)
 

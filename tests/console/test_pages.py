@@ -14,7 +14,7 @@ from factory.admin.base import HouseAdmin
 from factory.admin.evidence import EvidenceAdmin
 from factory.admin.site import site
 from factory.context import Context
-from factory.models import User
+from factory.models import AuditEntry, OutboxEvent, User
 from factory.models.base import TenantModel
 from factory.tenancy import reading
 from tests.support.approvals import Asking, asking
@@ -24,6 +24,7 @@ from tests.support.world import World, second_world
 
 PAGES: list[tuple[type[Model], ModelAdmin]] = sorted(site._registry.items(), key=lambda p: p[0]._meta.label)
 NOWHERE = "01900000-0000-7000-8000-000000000000"
+UUIDS = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 IDS = [model._meta.label_lower for model, _ in PAGES]
 
 
@@ -89,12 +90,21 @@ def test_every_page_of_a_thing_opens_and_is_closed_to_strangers(
     at_home = signed_in(asked.world.workspace_admin).get(url(model, "change", row.pk))
     assert at_home.status_code == 200
     text = at_home.content.decode()
-    assert text.count("<h1") == 1, "A page says once what it is"
+    (heading,) = re.findall(r"<h1[^>]*>(.*?)</h1>", text, re.S)  # a page says once what it is
+    assert not UUIDS.search(heading), "A heading is of words: ids stand below it"
     assert not re.search(r"\d (?:a|p)\.m\.|noon|midnight", text), "Times are told to the second, in UTC"
     foreign = signed_in(stranger.workspace_admin).get(url(model, "change", row.pk))
     assert foreign.status_code in (302, 404)
     if foreign.status_code == 302:
         assert foreign["Location"] == reverse("admin:index"), "Django's answer to a row that does not exist"
+
+
+def test_a_heading_spells_a_name_as_it_is(asked: Asking) -> None:
+    with reading(asked.house):
+        event, entry = newest(OutboxEvent), newest(AuditEntry)
+    client = signed_in(asked.world.workspace_admin)
+    for row, name in ((event, event.topic), (entry, entry.actor)):
+        assert f"<h1>{name}" in client.get(url(type(row), "change", row.pk)).content.decode()
 
 
 @pytest.mark.parametrize(("model", "page"), PAGES, ids=IDS)
