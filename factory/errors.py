@@ -43,6 +43,15 @@ class DomainError(Exception):
     def __str__(self) -> str:
         return self.detail
 
+    @property
+    def more(self) -> tuple[FieldError, ...]:
+        """Those of its faults that the detail does not say in the same words."""
+        return tuple(fault for fault in self.errors if fault.detail not in self.detail)
+
+    def in_words(self) -> str:
+        """All of it in one paragraph."""
+        return " ".join([f"{self.title}.", self.detail, *(fault.detail for fault in self.more)])
+
 
 class InvalidInput(DomainError):
     """The input is malformed; `errors` points at each fault."""

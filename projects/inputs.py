@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from factory.errors import FieldError, InvalidInput
+from factory.reasons import length_faults
 from factory.words import is_blank
 from projects.models import SLUG, SLUG_WORDS
 from projects.states import GRANTS, ROLES, Role
@@ -45,7 +46,7 @@ def slug_faults(slug: str, pointer: str) -> list[FieldError]:
 def text_faults(text: str, pointer: str, *, limit: int) -> list[FieldError]:
     if is_blank(text):
         return [FieldError(pointer, "It may not be empty.")]
-    return [FieldError(pointer, f"At most {limit} characters.")] if len(text) > limit else []
+    return length_faults(text, "This", pointer, most=limit)
 
 
 def name_faults(name: str, pointer: str, *, limit: int) -> list[FieldError]:

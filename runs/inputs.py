@@ -158,7 +158,8 @@ class _Reader:
         if (value is None and not required) or (value == "" and empty):
             return ""
         if not isinstance(value, str) or not 1 <= len(value) <= longest or "\x00" in value:
-            self._fault(f"/{name}", f"A text of 1 to {longest} characters.")
+            has = f" This has {len(value):,}." if isinstance(value, str) and len(value) > longest else ""
+            self._fault(f"/{name}", f"A text of 1 to {longest} characters.{has}")
             return ""
         return value
 

@@ -12,7 +12,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from approvals.admin.drafts import forget_words, keep_words, kept_words
 from approvals.admin.filters import (
     ALL,
     MINE,
@@ -39,6 +38,7 @@ from approvals.selectors import (
 )
 from approvals.states import ApprovalState, SubjectType
 from factory.admin.base import OwnPageAdmin
+from factory.admin.drafts import forget_words, keep_words, kept_words
 from factory.admin.scope import context_of
 from factory.admin.show import badge, outline, seen, short, span
 from factory.admin.site import site
@@ -149,6 +149,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             "opts": None,
             "view": view,
             "refused": refusal_for(ctx, view, break_glass=True),
+            "kept_reason": kept_words(request, _subject_of(view)).get("reason", ""),
             "passed_over": [c for c in who_may_decide(view.id) if c.may_decide],
         }
         response = TemplateResponse(request, "approvals/break_glass.html", context)
@@ -179,8 +180,9 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             view = _found(ctx, approval_id)
             if refusal is None and request.GET.get("part") == "standing":
                 return _rendered(request, "approvals/standing.html", standing(ctx, view))
-            if refusal is not None:
-                keep_words(request, view, request.POST.get("reason", "").strip())
+            written = request.POST.get("reason", "").strip()
+            if refusal is not None and written:
+                keep_words(request, _subject_of(view), {"reason": written})
             told = decision_page(ctx, view)
             context = {
                 **self.admin_site.each_context(request),
@@ -189,7 +191,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
                 "title": "Decision",
                 "opts": None,
                 "refusal": refusal,
-                "kept_reason": kept_words(request, view),
+                "kept_reason": written or kept_words(request, _subject_of(view)).get("reason", ""),
                 "sent": request.POST,
                 "sent_word": SENT.get(request.POST.get("decision", ""), "no known answer"),
             }
@@ -263,6 +265,11 @@ def _found(ctx: Context, approval_id: UUID) -> ApprovalView:
     if not may(ctx, "ReadApproval") or not visible(ctx).filter(pk=approval_id).exists():
         raise Http404
     return approval(approval_id)
+
+
+def _subject_of(view: ApprovalView) -> str:
+    """What a decision is about, also where the next request asks for it anew."""
+    return f"decision {view.step_id or view.subject_id}"
 
 
 def _said(view: ApprovalView, decision: str) -> str:

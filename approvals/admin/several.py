@@ -1,23 +1,30 @@
 """Several answers from the list: first what would be decided, then, from that page, each by itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
 from approvals.admin.page import right_before, voted_already
-from approvals.commands import MOST_AT_ONCE, Item, decide_each
-from approvals.models import ApprovalRequest
-from approvals.selectors import ApprovalView, approval_view, visible, votes_judged
+from approvals.commands import MOST_AT_ONCE, Item, Outcome, decide_each
+from approvals.models import MAX_REASON, ApprovalRequest
+from approvals.selectors import ApprovalView, approval_view, votes_judged
 from factory.admin.scope import as_uuid, context_of
+from factory.admin.several import Fate, chosen, fates_of, keep_chosen, keep_fates
 from factory.context import Context
-from factory.errors import InvalidInput
+from factory.errors import DomainError, InvalidInput
+from factory.reasons import remark
 from factory.tenancy import reading
+
+BULK = ("approve", "reject")
 
 
 class Several:
@@ -25,41 +32,70 @@ class Several:
 
     admin_site: Any
     get_queryset: Callable[[HttpRequest], QuerySet[ApprovalRequest]]
+    has_view_permission: Callable[[HttpRequest], bool]
 
     def several_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(require_POST(self.decide_many_view))
-        return [path("decide-many/", view, name="approvals_decide_many")]
+        view = self.admin_site.admin_view
+        return [
+            path(
+                f"{decision}-several/<slug:name>/",
+                view(partial(self.several_view, decision=decision)),
+                name=f"approvals_{decision}_several",
+            )
+            for decision in BULK
+        ] + [
+            path("decide-many/", view(require_POST(self.decide_many_view)), name="approvals_decide_many"),
+            path("decided/<slug:name>/", view(self.decided_view), name="approvals_decided"),
+        ]
 
     @admin.action(description="Approve the selected…")
     def approve_selected(self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]) -> HttpResponse:
-        return self._ask_about(request, queryset, "approve")
+        return self._choose(request, queryset, "approve")
 
     @admin.action(description="Reject the selected…")
     def reject_selected(self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]) -> HttpResponse:
-        return self._ask_about(request, queryset, "reject")
+        return self._choose(request, queryset, "reject")
 
-    def _ask_about(
+    def _choose(
         self, request: HttpRequest, queryset: QuerySet[ApprovalRequest], decision: str
     ) -> HttpResponse:
+        """Leads to the page that shows what would be decided; one more than fits, so that it can say so."""
+        with reading(context_of(request)):
+            rows = self._chosen(request, queryset)[: MOST_AT_ONCE + 1]
+            name = keep_chosen(request, decision, rows.values_list("pk", flat=True))
+        return HttpResponseRedirect(reverse(f"admin:approvals_{decision}_several", args=[name]))
+
+    def several_view(self, request: HttpRequest, name: str, decision: str) -> HttpResponse:
+        return self._ask_about(request, chosen(request, decision, name), decision)
+
+    def _ask_about(
+        self, request: HttpRequest, keys: Sequence[UUID], decision: str, refusal: DomainError | None = None
+    ) -> HttpResponse:
         """What would be decided, each with its version and hash: nothing is, before it is sent from here."""
-        ctx = context_of(request)
-        chosen = list(self._chosen(request, queryset)[: MOST_AT_ONCE + 1])
+        ctx = self._reader(request)
         with reading(ctx):
-            views = [approval_view(row) for row in chosen[:MOST_AT_ONCE]]
+            rows = self.get_queryset(request).filter(pk__in=keys).order_by("-requested_at", "-id")
+            views = [approval_view(row) for row in rows[:MOST_AT_ONCE]]
             items = [(view, _why_not(ctx, view, decision)) for view in views]
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"{decision.capitalize()} several",
-            "opts": None,
-            "decision": decision,
-            "items": items,
-            "sent": sum(not why_not for _, why_not in items),
-            "too_many": len(chosen) > MOST_AT_ONCE,
-            "most": MOST_AT_ONCE,
-        }
-        response = TemplateResponse(request, "approvals/several.html", context)
-        response.render()
-        return response
+            context = {
+                **self.admin_site.each_context(request),
+                "title": f"{decision.capitalize()} several",
+                "opts": None,
+                "decision": decision,
+                "items": items,
+                "sent": sum(not why_not for _, why_not in items),
+                "too_many": len(keys) > MOST_AT_ONCE,
+                "most": MOST_AT_ONCE,
+                "refusal": refusal,
+                "reason": request.POST.get("reason", ""),
+            }
+            status = refusal.http_status if refusal else 200
+            return TemplateResponse(request, "approvals/several.html", context, status=status).render()
+
+    def _reader(self, request: HttpRequest) -> Context:
+        if not self.has_view_permission(request):
+            raise PermissionDenied("Approvals are read by members of a project.")
+        return context_of(request)
 
     def _chosen(self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
         """What was ticked, also where it has left the view that was shown: then the page says why."""
@@ -69,25 +105,43 @@ class Several:
         return self.get_queryset(request).filter(pk__in=ticked).order_by("-requested_at", "-id")
 
     def decide_many_view(self, request: HttpRequest) -> HttpResponse:
-        """Each row by itself, by the one command; then what became of each."""
+        """Each row by itself, by the one command; then a page that says what became of each."""
         ctx, sent = context_of(request), request.POST
-        reason = sent.get("reason", "").strip()
-        items = [
-            _item(text, sent.get("decision", ""), reason) for text in sent.getlist("seen")[:MOST_AT_ONCE]
-        ]
-        outcomes = decide_each(ctx, items)
+        decision, reason = sent.get("decision", ""), sent.get("reason", "").strip()
+        items = [_item(text, decision, reason) for text in sent.getlist("seen")[:MOST_AT_ONCE]]
+        try:
+            remark(reason, most=MAX_REASON)
+        except InvalidInput as refusal:
+            return self._ask_about(request, [one.approval_id for one in items], decision, refusal)
+        name = keep_fates(request, "decide", map(_fate, decide_each(ctx, items)))
+        return HttpResponseRedirect(reverse("admin:approvals_decided", args=[name]))
+
+    def decided_view(self, request: HttpRequest, name: str) -> HttpResponse:
+        """What became of each, as it was told then, for who sent it."""
+        ctx, fates = self._reader(request), fates_of(request, "decide", name)
         with reading(ctx):
-            known = {
-                row.id: row.summary for row in visible(ctx).filter(pk__in=[i.approval_id for i in items])
+            rows = self.get_queryset(request).filter(pk__in=[one.key for one in fates.each])
+            known = {row.id: row.summary for row in rows}
+            context = {
+                **self.admin_site.each_context(request),
+                "title": "What became of each",
+                "opts": None,
+                "fates": fates,
+                "outcomes": [
+                    (one, known.get(one.key, "a request that is not here"), one.key in known)
+                    for one in fates.each
+                ],
             }
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "What became of each",
-            "opts": None,
-            "outcomes": [(o, known.get(o.approval_id, "a request that is not here")) for o in outcomes],
-            "done": sum(o.view is not None for o in outcomes),
-        }
-        return TemplateResponse(request, "approvals/outcomes.html", context)
+            return TemplateResponse(request, "approvals/outcomes.html", context).render()
+
+
+def _fate(outcome: Outcome) -> Fate:
+    if outcome.refusal is not None:
+        return Fate.refused(outcome.approval_id, "refused", outcome.refusal)
+    view = outcome.view
+    assert view is not None  # an outcome is one of the two
+    kept = f"Your approval is kept: {view.votes} of {view.quorum}." if view.is_pending else ""
+    return Fate(view.id, str(view.state), kept)
 
 
 def _why_not(ctx: Context, view: ApprovalView, decision: str) -> str:

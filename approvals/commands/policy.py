@@ -16,9 +16,9 @@ from approvals.states import GATED, Effect
 from factory import clock
 from factory.commanding import command
 from factory.context import Context
-from factory.errors import FieldError, InvalidInput
 from factory.hashing import digest
 from factory.locking import one_at_a_time
+from factory.reasons import refuse_longer
 from factory.recording import record
 from projects import selectors as projects
 
@@ -37,8 +37,7 @@ def publish_policy_revision(ctx: Context, *, document: Mapping[str, Any], note: 
     expiry that is cut to the platform's.
     Raises `PolicyInvalid` with a JSON Pointer for each fault, also for going below the platform floor.
     """
-    if len(note) > MAX_NOTE:
-        raise InvalidInput("The note is too long.", errors=[FieldError("/note", f"At most {MAX_NOTE}.")])
+    refuse_longer(note, "The note", "/note", most=MAX_NOTE)
     documents.check(document)
     return _publish(ctx, document, note).revision
 

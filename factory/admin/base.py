@@ -17,6 +17,7 @@ from unfold.admin import ModelAdmin
 
 from factory.admin.confirming import Act
 from factory.admin.detail import told
+from factory.admin.drafts import forget_words, keep_words
 from factory.admin.lists.files import file_of
 from factory.admin.lists.pages import FORMAT, HouseList
 from factory.admin.lists.searching import search
@@ -196,7 +197,10 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     def act(
         self, request: HttpRequest, command: Callable[[], object], *, done: str, then: str
     ) -> HttpResponse:
-        """Call one command for a POST, tell what came of it, and lead on to `then`."""
+        """Call one command for a POST, tell what came of it, and lead on to `then`.
+
+        After a refusal the tag `kept` of that page has what was written.
+        """
         try:
             command()
         except AlreadyDone:
@@ -204,8 +208,10 @@ class HouseAdmin(ModelAdmin, Generic[M]):
         except NotFound as missing:
             raise Http404(missing.detail) from missing
         except DomainError as refusal:
-            messages.error(request, f"{refusal.title}. {refusal.detail}")
+            keep_words(request, request.path, request.POST.dict())
+            messages.error(request, refusal.in_words())
         else:
+            forget_words(request)
             messages.success(request, done)
         return HttpResponseRedirect(then)
 

@@ -81,15 +81,16 @@ def ask(
 
 
 def told_of(question: Question, refusal: DomainError | None) -> dict[str, Any]:
-    """What the template of a refusal is given; `faulty` are the fields to look at."""
+    """What the template of a refusal is given; `faulty` are places and names of the fields to look at."""
     faults = faults_of(question, refusal)
-    faulty = [each for each in question.fields if each.name in faults]
+    faulty = [(f"field-{each.name}", each.label) for each in question.fields if each.name in faults]
+    faulty += [("reason", question.reason)] if "reason" in faults else []
     return {"question": question, "refusal": refusal, "faults": faults, "faulty": faulty}
 
 
 def faults_of(question: Question, refusal: DomainError | None) -> dict[str, str]:
     """What is wrong, by the name of the field; nothing if the page has no field for some of it."""
-    names = {each.name for each in question.fields}
+    names = {each.name for each in question.fields} | ({"reason"} if question.reason else set())
     found = {_field_at(fault.pointer, names): fault.detail for fault in refusal.errors} if refusal else {}
     return {} if "" in found else found
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib import admin, messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -19,7 +19,7 @@ from factory.admin.show import seen, when
 from factory.admin.site import site
 from factory.consumers import webhooks_of
 from factory.context import Context
-from factory.errors import DomainError
+from factory.errors import DomainError, NotFound
 from factory.events import known_consumers, topics
 from factory.identity.permissions import may
 from factory.models import WebhookDelivery, WebhookSubscription
@@ -80,8 +80,16 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
         return self._rendered(request, "factory/webhook_new.html", page, refusal)
 
     def change_act(self, request: HttpRequest, webhook_id: UUID) -> HttpResponse:
-        values = {**_form(request), "version": _number(request.POST.get("version", ""))}
-        return self._act(request, webhook_id, change_webhook, "The webhook was changed.", **values)
+        ctx, sent = context_of(request), _form(request)
+        version = _number(request.POST.get("version", ""))
+        try:
+            change_webhook(ctx, webhook_id=webhook_id, version=version, **sent)
+        except NotFound as missing:
+            raise Http404(missing.detail) from missing
+        except DomainError as refusal:
+            return self.page_of(request, webhook_id, refusal=refusal, written=sent)
+        messages.success(request, "The webhook was changed.")
+        return HttpResponseRedirect(_url(webhook_id))
 
     def disable_act(self, request: HttpRequest, webhook_id: UUID) -> HttpResponse:
         reason = request.POST.get("reason", "")
@@ -110,7 +118,13 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
         )
 
     def page_of(
-        self, request: HttpRequest, webhook_id: UUID, *, secret: str = "", refusal: DomainError | None = None
+        self,
+        request: HttpRequest,
+        webhook_id: UUID,
+        *,
+        secret: str = "",
+        refusal: DomainError | None = None,
+        written: dict[str, Any] | None = None,
     ) -> HttpResponse:
         ctx = context_of(request)
         with reading(ctx):
@@ -124,6 +138,8 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
                 "deliveries": [(each, _way(each)) for each in rows[:LAST]],
                 "secret": secret,
                 "refusal": refusal,
+                "fields": written or row,
+                "changing": written is not None,
                 "may_change": may(ctx, "ChangeWebhook"),
                 **_choices(ctx),
             }
@@ -165,8 +181,8 @@ def _form(request: HttpRequest) -> dict[str, Any]:
     return {
         "url": sent.get("url", "").strip(),
         "topics": sent.getlist("topics"),
-        "consumer": sent.get("consumer", "").strip()[:64],
-        "description": sent.get("description", "").strip()[:200],
+        "consumer": sent.get("consumer", "").strip(),
+        "description": sent.get("description", "").strip(),
     }
 
 

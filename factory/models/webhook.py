@@ -12,6 +12,8 @@ from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_che
 
 PINGED: Final = "event-delivery.webhooks.v1.webhook-pinged"
 """Goes to the one subscription that it is about, whatever that one wants."""
+LONGEST_CONSUMER: Final = 64
+LONGEST_DESCRIPTION: Final = 200
 
 
 class WebhookState(models.TextChoices):
@@ -42,8 +44,8 @@ class WebhookSubscription(Journaled):
     lifecycle: ClassVar[Lifecycle] = WEBHOOK
 
     project_id = models.UUIDField(null=True, editable=False)
-    consumer = models.CharField(max_length=64, blank=True, default="")
-    description = models.CharField(max_length=200, blank=True, default="")
+    consumer = models.CharField(max_length=LONGEST_CONSUMER, blank=True, default="")
+    description = models.CharField(max_length=LONGEST_DESCRIPTION, blank=True, default="")
     url = models.CharField(max_length=2048)
     topics = ArrayField(models.CharField(max_length=120), default=list, blank=True)
     state = FSMField(choices=WebhookState.choices, default=WebhookState.ACTIVE, protected=True)

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from factory.admin import first, show
 from factory.admin.confirming import Choice
+from factory.admin.drafts import kept_words
 
 register = template.Library()
 FILTERS = (
@@ -23,6 +24,13 @@ for name in FILTERS:
 def acts_of(context: Any, page: Any, row: Any) -> Any:
     """What this person is offered to do with a row, or, without one, from the list."""
     return page.acts(context["request"], row)
+
+
+@register.simple_tag(takes_context=True)
+def kept(context: Any, act: str, **same: Any) -> dict[str, Any]:
+    """What this person wrote into the form that leads to `act` and was refused; `same` tells forms apart."""
+    words = kept_words(context["request"], act)
+    return words if all(words.get(name) == str(value) for name, value in same.items()) else {}
 
 
 @register.filter

@@ -14,8 +14,8 @@ from factory.errors import FieldError, InvalidInput, NotFound, VersionMismatch
 from factory.events import topics as declared
 from factory.locking import lock
 from factory.models import WebhookSubscription
-from factory.models.webhook import WebhookState
-from factory.reasons import reasoned
+from factory.models.webhook import LONGEST_CONSUMER, LONGEST_DESCRIPTION, WebhookState
+from factory.reasons import length_faults, reasoned
 from factory.recording import audit, record
 from factory.webhooks.errors import TooManyWebhooks, WebhookDisabled
 from factory.webhooks.events import WebhookPinged
@@ -35,7 +35,7 @@ def create_webhook(
     From now on: what was told before is not sent. Guards: an admin of that scope; an https URL with a
     full host name; topics that exist. Emits: nothing. Errors: `InvalidInput`, `TooManyWebhooks`.
     """
-    _check(url, topics)
+    _check(url, topics, consumer, description)
     if WebhookSubscription.objects.filter(state=WebhookState.ACTIVE).count() >= MOST:
         raise TooManyWebhooks(f"There are {MOST} active webhooks already. Disable one first.")
     at = clock.now()
@@ -72,7 +72,7 @@ def change_webhook(
     `InvalidInput`, `VersionMismatch`.
     """
     row = _own(ctx, webhook_id)
-    _check(url, topics)
+    _check(url, topics, consumer, description)
     if row.version != version:
         raise VersionMismatch(f"The webhook is at version {row.version}. Read it again and decide anew.")
     row.change(
@@ -165,8 +165,9 @@ def _trusted() -> Sequence[str]:
     return trusted
 
 
-def _check(url: str, topics: Sequence[str]) -> None:
-    faults = []
+def _check(url: str, topics: Sequence[str], consumer: str, description: str) -> None:
+    faults = length_faults(description, "What it is for", "/description", most=LONGEST_DESCRIPTION)
+    faults += length_faults(consumer, "The service's name", "/consumer", most=LONGEST_CONSUMER)
     try:
         target_of(url, _trusted())
     except ValueError as fault:

@@ -141,7 +141,7 @@ def _own(ctx: Context, channel_id: UUID) -> Channel:
 def _label(name: str) -> str:
     label = " ".join(name.split())
     if not label or len(label) > LONGEST_NAME or not label.isprintable():
-        errors = [FieldError("/name", f"1 to {LONGEST_NAME} printable characters.")]
+        errors = [FieldError("/name", f"1 to {LONGEST_NAME} printable characters; this has {len(label):,}.")]
         raise InvalidInput("Give the channel a name.", errors=errors)
     return label
 

@@ -1,22 +1,24 @@
 """Cancelling several runs from the list: each by its own command, with an outcome for each row."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib.admin import AdminSite
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from factory.admin.scope import as_uuid, context_of
+from factory.admin.several import Fate, Fates, chosen, fates_of, keep_chosen, keep_fates
 from factory.errors import DomainError
 from factory.tenancy import reading
 from runs.commands import cancel_run
+from runs.commands.cancel_run import checked
 from runs.models import Run
 
-MOST = 100
+MOST, ACT = 100, "cancel"
 Own = Callable[[HttpRequest], QuerySet[Run]]
 
 
@@ -28,45 +30,78 @@ class Row:
     workflow_id: str
     state: str
     url: str
-    outcome: str = ""
-    refused: bool = False
+    fate: Fate | None = None
 
 
-def ask_about(site: AdminSite, request: HttpRequest, runs: Sequence[Run]) -> HttpResponse:
-    """The page before: it cancels nothing."""
-    return _page(site, request, [_row(run) for run in runs[:MOST]], done=False)
+def choose(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
+    """Leads to the page before: nothing is cancelled."""
+    with reading(context_of(request)):
+        name = keep_chosen(request, ACT, runs.values_list("pk", flat=True)[:MOST])
+    return HttpResponseRedirect(reverse("admin:runs_cancel_several", args=[name]))
+
+
+def ask_about(site: AdminSite, request: HttpRequest, own: Own, name: str) -> HttpResponse:
+    """The page before: it asks for the reason."""
+    return _page(site, request, _rows(request, own, chosen(request, ACT, name)))
 
 
 def cancel_many(site: AdminSite, request: HttpRequest, own: Own) -> HttpResponse:
-    """Each of the place's runs that the form names is asked to stop; the page says what came of each."""
+    """Each of the place's runs that the form names is asked to stop; a page says what came of each."""
     named = [run_id for run_id in map(as_uuid, request.POST.getlist("run")[:MOST]) if run_id]
-    with reading(context_of(request)):
-        rows = [_row(run) for run in own(request).filter(pk__in=named).order_by("-created_at", "-id")]
-    reason = request.POST.get("reason", "")
-    return _page(site, request, [_cancel(request, row, reason) for row in rows], done=True)
+    rows, reason = _rows(request, own, named), request.POST.get("reason", "")
+    try:
+        checked(reason)
+    except DomainError as refusal:
+        return _page(site, request, rows, refusal=refusal)
+    name = keep_fates(request, ACT, [_cancel(request, row, reason) for row in rows])
+    return HttpResponseRedirect(reverse("admin:runs_cancelled", args=[name]))
 
 
-def _page(site: AdminSite, request: HttpRequest, rows: Sequence[Row], *, done: bool) -> HttpResponse:
+def cancelled(site: AdminSite, request: HttpRequest, own: Own, name: str) -> HttpResponse:
+    """What came of each, as it was told then, of the runs of this place."""
+    fates = fates_of(request, ACT, name)
+    told = {one.key: one for one in fates.each}
+    rows = [
+        Row(row.run_id, row.workflow_id, told[row.run_id].state, row.url, told[row.run_id])
+        for row in _rows(request, own, told)
+    ]
+    return _page(site, request, rows, fates=fates)
+
+
+def _page(
+    site: AdminSite,
+    request: HttpRequest,
+    rows: Sequence[Row],
+    *,
+    fates: Fates | None = None,
+    refusal: DomainError | None = None,
+) -> HttpResponse:
     context = {
         **site.each_context(request),
         "title": "Cancel runs",
         "rows": rows,
-        "done": done,
+        "fates": fates,
+        "refusal": refusal,
+        "reason": request.POST.get("reason", ""),
         "back": reverse("admin:runs_run_changelist"),
         "url": reverse("admin:runs_cancel_many"),
     }
-    return TemplateResponse(request, "runs/cancel_many.html", context)
+    status = refusal.http_status if refusal else 200
+    return TemplateResponse(request, "runs/cancel_many.html", context, status=status)
 
 
-def _row(run: Run) -> Row:
-    url = reverse("admin:runs_run_change", args=[run.id])
-    return Row(run.id, run.workflow_id, str(run.state), url)
+def _rows(request: HttpRequest, own: Own, keys: Iterable[UUID]) -> list[Row]:
+    with reading(context_of(request)):
+        runs = list(own(request).filter(pk__in=list(keys)).order_by("-created_at", "-id"))
+    return [
+        Row(run.id, run.workflow_id, str(run.state), reverse("admin:runs_run_change", args=[run.id]))
+        for run in runs
+    ]
 
 
-def _cancel(request: HttpRequest, row: Row, reason: str) -> Row:
+def _cancel(request: HttpRequest, row: Row, reason: str) -> Fate:
     try:
         state = cancel_run(context_of(request), run_id=row.run_id, reason=reason)
     except DomainError as refusal:
-        told = f"{refusal.title}. {refusal.detail}"
-        return Row(row.run_id, row.workflow_id, row.state, row.url, told, True)
-    return Row(row.run_id, row.workflow_id, state, row.url, f"{state}; it was {row.state}.")
+        return Fate.refused(row.run_id, row.state, refusal)
+    return Fate(row.run_id, state, f"{state}; it was {row.state}.")

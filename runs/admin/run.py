@@ -23,7 +23,7 @@ from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
 from registry.selectors import known_workflows
 from runs.admin.again import again_view
-from runs.admin.cancelling import MOST, ask_about, cancel_many
+from runs.admin.cancelling import ask_about, cancel_many, cancelled, choose
 from runs.admin.page import run_page
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
 from runs.models import Run
@@ -55,6 +55,8 @@ class RunAdmin(OwnPageAdmin[Run]):
         view = self.admin_site.admin_view
         own = [
             path("cancel/", view(require_POST(self.cancel_many_view)), name="runs_cancel_many"),
+            path("cancel-several/<slug:name>/", view(self.cancel_several_view), name="runs_cancel_several"),
+            path("cancelled/<slug:name>/", view(self.cancelled_view), name="runs_cancelled"),
             path("<uuid:run_id>/again/", view(self.again_view), name="runs_again"),
             path("<uuid:run_id>/cancel/", view(require_POST(self.cancel_view)), name="runs_cancel"),
             path("<uuid:run_id>/lift/", view(require_POST(self.lift_view)), name="runs_lift"),
@@ -74,7 +76,13 @@ class RunAdmin(OwnPageAdmin[Run]):
     @admin.action(description="Cancel the chosen runs…")
     def cancel_selected(self, request: HttpRequest, rows: QuerySet[Run]) -> HttpResponse:
         """Leads to the page that asks for the reason; nothing is cancelled yet."""
-        return ask_about(self.admin_site, request, list(rows[:MOST]))
+        return choose(request, rows)
+
+    def cancel_several_view(self, request: HttpRequest, name: str) -> HttpResponse:
+        return ask_about(self.admin_site, request, self.get_queryset, name)
+
+    def cancelled_view(self, request: HttpRequest, name: str) -> HttpResponse:
+        return cancelled(self.admin_site, request, self.get_queryset, name)
 
     def cancel_many_view(self, request: HttpRequest) -> HttpResponse:
         return cancel_many(self.admin_site, request, self.get_queryset)

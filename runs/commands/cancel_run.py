@@ -32,7 +32,7 @@ def cancel_run(ctx: Context, *, run_id: UUID, reason: str) -> str:
     if run.state in (RunState.COMPLETED, RunState.FAILED):
         raise RunEnded(f"The run is {run.state}: there is nothing left to stop.")
     if run.state in RUN_OPEN:
-        cancel(ctx, run, requested_by=ctx.actor.subject, reason=_reason(reason))
+        cancel(ctx, run, requested_by=ctx.actor.subject, reason=checked(reason))
     return str(run.state)
 
 
@@ -43,5 +43,6 @@ def _require_may_cancel(ctx: Context, run: Run) -> None:
         raise InsufficientRole("A run is cancelled by who requested it, by an Operator or an administrator.")
 
 
-def _reason(reason: str) -> str:
+def checked(reason: str) -> str:
+    """The reason as it is kept. Raises `InvalidInput`."""
     return reasoned(reason, "Cancelling a run needs a reason.", most=MOST_REASON)

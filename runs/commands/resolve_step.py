@@ -9,6 +9,7 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, VersionMismatch
 from factory.hints import WORK, wake
+from factory.reasons import length_faults
 from factory.recording import audit, record, save
 from factory.words import is_blank
 from runs.errors import NothingToSettle, RunNotFound
@@ -63,7 +64,9 @@ def _check(resolution: str, evidence: str) -> None:
     faults = []
     if resolution not in RESOLUTIONS:
         faults.append(FieldError("/resolution", f"One of {', '.join(RESOLUTIONS)}."))
-    if is_blank(evidence) or len(evidence) > MOST_EVIDENCE:
+    if len(evidence) > MOST_EVIDENCE:
+        faults += length_faults(evidence, "The evidence", "/evidence", most=MOST_EVIDENCE)
+    elif is_blank(evidence):
         faults.append(FieldError("/evidence", f"What was found out, in 1 to {MOST_EVIDENCE} characters."))
     if faults:
         raise InvalidInput("The resolution is not valid.", errors=faults)

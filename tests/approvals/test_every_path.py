@@ -50,10 +50,10 @@ def by_button(ctx, view, decision="approve", **other):
 def by_list(ctx, view, decision="approve", **other):
     version, proposal_hash = other.get("version", view.version), other.get("proposalHash", view.proposal_hash)
     form = {"decision": decision, "seen": [f"{view.id} {version} {proposal_hash}"]}
-    page = signed_in(ctx).post(reverse("admin:approvals_decide_many"), form)
+    page = signed_in(ctx).post(reverse("admin:approvals_decide_many"), form, follow=True)
     assert page.status_code == 200
-    outcome = page.context["outcomes"][0][0]
-    return 302 if outcome.view else outcome.refusal.http_status
+    [fate] = page.context["fates"].each
+    return fate.status or 302
 
 
 def by_terminal(ctx, view, decision="approve", **other):
@@ -209,12 +209,28 @@ def test_choosing_rows_shows_what_would_be_decided(asker):
     client = signed_in(w.reviewer)
     inbox = reverse("admin:approvals_approvalrequest_changelist")
     chosen = {"action": "approve_selected", "_selected_action": [str(first.id), str(second.id)], "index": 0}
-    page = client.post(inbox, chosen)
+    page = client.post(inbox, chosen, follow=True)
     text = page.content.decode()
     assert page.status_code == 200
     for view in (first, second):
         assert f"{view.id} {view.version} {view.proposal_hash}" in text
         assert asker.view(view.id) == view, "nothing is decided by choosing"
+    again = client.get(page.redirect_chain[0][0])
+    assert again.status_code == 200, "it can be read again"
+    seen = [f"{view.id} {view.version} {view.proposal_hash}" for view in (first, second)]
+    many, form = reverse("admin:approvals_decide_many"), {"decision": "approve", "seen": seen}
+    refused = client.post(many, form | {"reason": "y" * 2100})
+    text = refused.content.decode()
+    assert refused.status_code == 400
+    assert "too long by 100 of its 2,100 characters: at most 2,000 fit." in text
+    assert f">{'y' * 2100}</textarea>" in text, "nothing of it is lost"
+    assert asker.view(first.id) == first
+    done = client.post(many, form)["Location"]
+    for _ in range(2):
+        assert "2 of 2 decided" in client.get(done).content.decode()
+    assert signed_in(w.reviewer2).get(done).status_code == 410, "kept for who decided"
+    left = client.get(page.redirect_chain[0][0]).content.decode()
+    assert left.count("there is nothing left to decide") == 2
 
 
 def test_break_glass_has_a_page_of_its_own(asker):

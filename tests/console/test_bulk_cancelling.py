@@ -20,16 +20,29 @@ def test_each_row_has_its_own_outcome(tenant_id: str) -> None:
             worker.report(work, output=1)
     client = signed_in(house.world.operator)
     chosen = {"action": "cancel_selected", "_selected_action": [str(idle), str(done)], "index": "0"}
-    asked = client.post(reverse("admin:runs_run_changelist"), chosen)
+    asked = client.post(reverse("admin:runs_run_changelist"), chosen, follow=True)
     assert "Cancel 2 runs" in asked.content.decode()
     assert house.state(idle) == "Running"
     sent = {"run": [str(idle), str(done), str(theirs)], "reason": "<b>wrong</b>"}
-    text = client.post(reverse("admin:runs_cancel_many"), sent).content.decode()
+    long = sent | {"reason": "x" * 2001}
+    refused = client.post(reverse("admin:runs_cancel_many"), long)
+    assert refused.status_code == 400
+    assert "too long by 1 of its 2,001 characters: at most 2,000 fit." in refused.content.decode()
+    assert f">{'x' * 2001}</textarea>" in refused.content.decode(), "nothing of it is lost"
+    one = client.post(reverse("admin:runs_cancel", args=[idle]), {"reason": "z" * 2001}, follow=True)
+    assert "too long by 1 of its 2,001 characters" in one.content.decode()
+    assert f">{'z' * 2001}</textarea>" in one.content.decode(), "nor where the run's own page asks"
+    assert house.state(idle) == "Running"
+    done_page = client.post(reverse("admin:runs_cancel_many"), sent)["Location"]
+    text = client.get(done_page).content.decode()
     assert "Cancelled; it was Running." in text
     assert "The run has ended" in text
     assert str(theirs) not in text
     assert (house.state(idle), house.state(done)) == ("Cancelled", "Completed")
-    refused = signed_in(house.world.observer).post(reverse("admin:runs_cancel_many"), sent)
+    assert client.get(done_page).content.decode().count("Cancelled; it was Running.") == 1, "read again"
+    observer = signed_in(house.world.observer)
+    assert observer.get(done_page).status_code == 410, "kept for who did it"
+    refused = observer.post(reverse("admin:runs_cancel_many"), sent, follow=True)
     assert "Refused." in refused.content.decode()
 
 

@@ -176,9 +176,9 @@ def by_list(decision: str) -> Callable[[Case], int]:
     def send(case: Case) -> int:
         view = case.view()
         form = {"decision": decision, "seen": [f"{view.id} {view.version} {view.proposal_hash}"]}
-        page = browser(case.who).post("/admin/approvals/approvalrequest/decide-many/", form)
-        [(outcome, _)] = page.context["outcomes"]
-        return 200 if outcome.refusal is None else int(outcome.refusal.http_status)
+        page = browser(case.who).post("/admin/approvals/approvalrequest/decide-many/", form, follow=True)
+        [fate] = page.context["fates"].each
+        return int(fate.status or 200)
 
     return send
 
