@@ -16,6 +16,8 @@ from factory.admin.scope import as_uuid, context_of, places_of
 Rows = QuerySet[ApprovalRequest]
 
 MINE, PENDING, CLOSED, GLASS, WAIVED, ALL = "mine", "pending", "closed", "break-glass", "waived", "all"
+OVER = (CLOSED, GLASS, WAIVED)
+"""Views in which nothing waits for anybody."""
 WORDS = {
     MINE: ("Waiting for me", "Only what you may decide at this moment."),
     PENDING: ("All pending", "Everything that waits for somebody, whoever that is."),

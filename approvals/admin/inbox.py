@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from approvals.admin.filters import (
     ALL,
     MINE,
+    OVER,
     WORDS,
     ByProject,
     Whose,
@@ -80,6 +81,10 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
         at = Func(function="clock_timestamp", output_field=DateTimeField())
         return visible(context_of(request)).annotate(at=at)
+
+    def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Where every row is decided nothing is left to choose rows for."""
+        return {} if chosen_view(request) in OVER else super().get_actions(request, *args, **kwargs)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         view = chosen_view(request)

@@ -20,12 +20,14 @@ from factory.admin.scope import context_of
 from factory.admin.show import cost, cut, seen, short, usd, when
 from factory.admin.site import site
 from factory.errors import DomainError, InvalidInput
+from factory.identity.permissions import may
 from factory.tenancy import reading
 from registry.selectors import known_workflows
 from runs.admin.again import again_view
 from runs.admin.cancelling import ask_about, cancel_many, cancelled, choose
 from runs.admin.page import run_page
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
+from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Run
 from runs.states import FailureClass
 from usage.selectors import usage_of_runs
@@ -72,6 +74,13 @@ class RunAdmin(OwnPageAdmin[Run]):
             ),
         ]
         return [*own, *super().get_urls()]
+
+    def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Nobody is asked to choose runs who could have none to cancel."""
+        ctx = context_of(request)
+        if not ctx.actor.roles & MAY_CANCEL and not may(ctx, "SubmitRun"):
+            return {}
+        return super().get_actions(request, *args, **kwargs)
 
     @admin.action(description="Cancel the chosen runs…")
     def cancel_selected(self, request: HttpRequest, rows: QuerySet[Run]) -> HttpResponse:

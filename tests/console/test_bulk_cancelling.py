@@ -40,8 +40,10 @@ def test_each_row_has_its_own_outcome(tenant_id: str) -> None:
     assert str(theirs) not in text
     assert (house.state(idle), house.state(done)) == ("Cancelled", "Completed")
     assert client.get(done_page).content.decode().count("Cancelled; it was Running.") == 1, "read again"
-    observer = signed_in(house.world.observer)
+    observer, runs = signed_in(house.world.observer), reverse("admin:runs_run_changelist")
     assert observer.get(done_page).status_code == 410, "kept for who did it"
+    asking = ["cancel_selected" in each.get(runs).content.decode() for each in (client, observer)]
+    assert asking == [True, False], "Who could cancel none is not asked to choose"
     refused = observer.post(reverse("admin:runs_cancel_many"), sent, follow=True)
     assert "Refused." in refused.content.decode()
 
