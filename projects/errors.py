@@ -42,6 +42,13 @@ class MemberRemoved(TransitionRefused):
     title = "The membership has ended"
 
 
+class LastAdministrator(Conflict):
+    """Without this membership no person would administer the project, or the tenant."""
+
+    code = "last-administrator"
+    title = "Nobody else administers this"
+
+
 class ServiceAccountExists(Conflict):
     code = "service-account-exists"
     title = "The tenant has a service account of that name"

@@ -56,6 +56,11 @@ def name_faults(name: str, pointer: str, *, limit: int) -> list[FieldError]:
     return text_faults(name, pointer, limit=limit)
 
 
+def label_faults(name: str, pointer: str) -> list[FieldError]:
+    """As of a name, which may also be left empty: the slug stands for it then."""
+    return name_faults(name, pointer, limit=200) if name else []
+
+
 def repeated(values: Sequence[str], pointer: Callable[[int], str]) -> list[FieldError]:
     """A fault for each value that was named before."""
     firsts: dict[str, int] = {}
@@ -63,7 +68,7 @@ def repeated(values: Sequence[str], pointer: Callable[[int], str]) -> list[Field
     for index, value in enumerate(values):
         first = firsts.setdefault(value, index)
         if first != index:
-            faults.append(FieldError(pointer(index), f"{value} is named already, at {pointer(first)}."))
+            faults.append(FieldError(pointer(index), f"{value} is named already, as number {first + 1}."))
     return faults
 
 

@@ -20,6 +20,7 @@ from approvals.states import ActionClass, Effect
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act
 from factory.admin.diffs import Diff, for_page
+from factory.admin.parts import able
 from factory.admin.scope import context_of
 from factory.admin.show import seen, short, when
 from factory.admin.site import site
@@ -28,6 +29,13 @@ from factory.errors import DomainError
 from factory.identity.permissions import may
 from factory.tenancy import reading
 from projects.selectors import environments
+from projects.states import Role
+
+able(
+    25, "Decide past the rule, by break-glass", roles=(Role.PLATFORM_ADMIN,),
+    note="With a reason, marked for good, and never on what they asked for.",
+)  # fmt: skip
+able(55, "Publish the tenant's policy", by="PublishPolicyRevision")
 
 KNOWN = 200
 """So many of the newest revisions can be chosen from; older ones by a link."""

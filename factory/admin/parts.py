@@ -14,15 +14,26 @@ from factory.context import Context
 from factory.identity.permissions import table
 
 Kind = Literal["project"]
-Part = Figure | Card
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What is not there yet, what therefore does not happen, and, for who may, where it is put right."""
+
+    words: str
+    label: str = ""
+    url: str = ""
+
+
+Part = Figure | Card | Missing
 Fill = Callable[[Context, UUID, datetime], Sequence[Part]]
 
 _fills: dict[str, list[tuple[int, Fill]]] = {}
 
 
 def part_of(kind: Kind, order: int) -> Callable[[Fill], Fill]:
-    """Declare parts of a thing's page: figures stand together, cards by themselves. They are read in the
-    page's transaction, bounded, and are none for who may not see them."""
+    """Declare parts of a thing's page: figures and what is missing stand together, cards by themselves. They
+    are read in the page's transaction, bounded, and are none for who may not see them."""
 
     def declare(fill: Fill) -> Fill:
         _fills.setdefault(kind, []).append((order, fill))
@@ -32,10 +43,16 @@ def part_of(kind: Kind, order: int) -> Callable[[Fill], Fill]:
     return declare
 
 
-def parts_of(kind: Kind, ctx: Context, key: UUID, at: datetime) -> tuple[list[Figure], list[Card]]:
-    """All figures and all cards of a thing's page, for this reader."""
+def parts_of(
+    kind: Kind, ctx: Context, key: UUID, at: datetime
+) -> tuple[list[Figure], list[Card], list[Missing]]:
+    """All figures, all cards, and all that is missing, of a thing's page, for this reader."""
     found = [part for _, fill in _fills.get(kind, ()) for part in fill(ctx, key, at)]
-    return [p for p in found if isinstance(p, Figure)], [p for p in found if isinstance(p, Card)]
+    return (
+        [part for part in found if isinstance(part, Figure)],
+        [part for part in found if isinstance(part, Card)],
+        [part for part in found if isinstance(part, Missing)],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +63,8 @@ class Ability:
     roles: frozenset[str]
     grants: frozenset[str] = frozenset()
     note: str = ""
+    needed: bool = False
+    """Whether no run gets anywhere in a project where nobody can do it."""
 
 
 _abilities: list[tuple[int, Ability]] = []
@@ -59,11 +78,12 @@ def able(
     roles: Iterable[str] = (),
     grants: Iterable[str] = (),
     note: str = "",
+    needed: bool = False,
 ) -> None:
     """Declare an ability: `by` names the operation whose roles in the permission table open it, `roles` are
     those of a command that judges them itself."""
     known = (table[by].roles or frozenset()) if by else frozenset()
-    ability = Ability(words, known | frozenset(map(str, roles)), frozenset(map(str, grants)), note)
+    ability = Ability(words, known | frozenset(map(str, roles)), frozenset(map(str, grants)), note, needed)
     _abilities.append((order, ability))
     _abilities.sort(key=lambda each: each[0])
 

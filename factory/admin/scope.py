@@ -104,6 +104,11 @@ def places_of(request: HttpRequest) -> Sequence[Place]:
     return cast(Sequence[Place], getattr(request, "places", ()))
 
 
+def go_to(request: HttpRequest, tenant_id: str, project_id: str) -> None:
+    """Choose a place for the person: one of their own, which the next request finds out."""
+    request.session[CHOSEN] = f"{tenant_id}/{project_id}"
+
+
 @require_POST
 def switch_place(request: HttpRequest) -> HttpResponse:
     """Choose another place; only one of the person's own can be chosen."""

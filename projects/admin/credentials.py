@@ -18,6 +18,7 @@ from factory.admin.site import site
 from factory.identity.permissions import may
 from factory.models import RevokedToken
 from factory.tenancy import reading
+from projects.admin.adding import way_to
 from projects.admin.places import Stated
 from projects.commands import revoke_credential, revoke_service_account, revoke_token
 from projects.models import ServiceAccount
@@ -36,7 +37,7 @@ class ServiceAccountAdmin(Stated):
 
     view_operation = "ListServiceAccounts"
     list_display = ("name", "subject", "owner", "status", "since")
-    nothing_yet = "manage.py register_service_account makes one; its owner answers for what it asks for."
+    nothing_yet = "No machine acts here. An administrator registers one, with a person who answers for it."
     search_fields = ("name", "subject", "owner")
     search_help_text = "Words of a name, a subject or an owner"
     fields = ("name", "slug", "subject", "owner", "status", "since")
@@ -51,7 +52,9 @@ class ServiceAccountAdmin(Stated):
         return [own, *super().get_urls()]
 
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
-        active = row is not None and row.state == ServiceAccountState.ACTIVE
+        if row is None:
+            return way_to("projects_register_account", context_of(request))
+        active = row.state == ServiceAccountState.ACTIVE
         if not active or not may(context_of(request), "RevokeServiceAccount"):
             return []
         return [Act("Revoke", reverse("admin:projects_revoke_account", args=[row.pk]), danger=True)]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
@@ -24,20 +24,32 @@ from factory.commanding import Command
 from factory.concerns import concerns
 from factory.identity.permissions import may
 from factory.tenancy import reading
+from projects.admin.adding import ADDED, way_to
+from projects.admin.onboarding import onboard_view
 from projects.admin.project import project_page
 from projects.commands import kill_project, resume_project, suspend_project
-from projects.models import Environment, Membership, Project
+from projects.commands.reach import may_onboard
+from projects.models import Environment, Project
+from projects.selectors import tenant
 from projects.states import Grant, ProjectState, Role
 
 EVIDENCE = (Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN, Role.OPERATOR)
 
 
 able(
-    60, "Suspend the project, throw its kill switch, change members", by="SuspendProject",
-    note="Members are changed over the API.",
+    60, "Add and change members and environments, suspend the project, throw its kill switch",
+    by="SuspendProject", note="About members nobody decides by a lent role.",
 )  # fmt: skip
 able(70, "Read the journal and the audit log", roles=EVIDENCE, grants=(Grant.AUDIT,))
 able(80, "Read what goes into runs and comes out of them", grants=(Grant.PAYLOADS,))
+
+
+NEW = {
+    "members": "projects_add_member",
+    "environments": "projects_add_environment",
+    "accounts": "projects_register_account",
+}
+"""What is added to a project: the end of the form's address, and its name."""
 
 
 class Stated(HouseAdmin[Any]):
@@ -52,7 +64,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
 
     view_operation = "ListProjects"
     own_page = "projects/project.html"
-    nothing_yet = "A project is onboarded in one act, over the API or with manage.py onboard."
+    nothing_yet = "A project is onboarded in one act, by an administrator of the whole tenant."
     list_display = ("name", "slug", "status", "since", "suspended_because")
     list_filter = ("state",)
     search_fields = ("name", "slug")
@@ -77,13 +89,23 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
             )
             for word in ACTS
         ]
-        return [*own, *super().get_urls()]
+        new = [
+            path("new/", view(self.onboard_view), name="projects_onboard"),
+            *(
+                path(f"<uuid:project_id>/{way}/new/", view(partial(self.new_view, name=name)), name=name)
+                for way, name in NEW.items()
+            ),
+        ]
+        return [*own, *new, *super().get_urls()]
 
     def told_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         return {"title": seen(row.name), "opts": None, **project_page(request, row)}
 
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
-        if row is None or not may(context_of(request), "SuspendProject"):
+        ctx = context_of(request)
+        if row is None:
+            return [Act("Onboard a project", reverse("admin:projects_onboard"))] if may_onboard(ctx) else []
+        if not may(ctx, "SuspendProject"):
             return []
         words = ["kill"] if row.killing_since is None else []
         words = [*(["suspend"] if row.state == ProjectState.ACTIVE else ["resume"]), *words]
@@ -91,6 +113,26 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
             Act(ACTS[word].label, reverse(f"admin:projects_{word}", args=[row.pk]), danger=word == "kill")
             for word in words
         ]
+
+    def onboard_view(self, request: HttpRequest) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            if not may_onboard(ctx):
+                raise PermissionDenied("An administrator of the whole tenant onboards projects.")
+            home = tenant(ctx.tenant_id)
+        return onboard_view(self.admin_site, request, seen(home.name if home else ctx.tenant_id))
+
+    def new_view(self, request: HttpRequest, project_id: UUID, name: str) -> HttpResponse:
+        """A member, an environment or a service account of one project, for who administers it."""
+        ctx = context_of(request)
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=project_id).first()
+            if row is None:
+                raise Http404
+            if not ADDED[name].offered(ctx, project_id):
+                raise PermissionDenied("An administrator of the project does this, by a role of their own.")
+        back = reverse("admin:projects_project_change", args=[project_id])
+        return ADDED[name].view(self.admin_site, request, row, back)
 
     def act_view(self, request: HttpRequest, project_id: UUID, word: str) -> HttpResponse:
         ctx, command = context_of(request), ACTS[word].command
@@ -189,41 +231,9 @@ class EnvironmentAdmin(HouseAdmin[Any]):
     view_operation = "ListEnvironments"
     list_display = ("slug", "name", "project")
     list_select_related = ("project",)
-    nothing_yet = "Environments are made when a project is onboarded."
+    nothing_yet = "Environments are made when a project is onboarded, and later by who administers it."
     search_fields = ("slug", "name")
     search_help_text = "Words of a name"
 
-
-@admin.register(Membership, site=site)
-class MembershipAdmin(Stated):
-    """Who is what here. A membership without a project holds in the whole tenant; history stays."""
-
-    view_operation = "ListMembers"
-    list_display = ("who", "email", "what", "may_also", "place", "status", "since")
-    list_select_related = ("project",)
-    list_filter = ("state", "kind")
-    heading = "Members"
-    nothing_yet = "Members are added when a project is onboarded, and later over the API by an administrator."
-    search_fields = ("subject", "display_name", "email")
-    search_help_text = "Words of a name or an address"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows: QuerySet[Any] = Membership.objects.all()
-        project_id = context_of(request).project_id
-        return rows if project_id is None else rows.filter(Q(project_id=project_id) | Q(project=None))
-
-    @admin.display(description="member")
-    def who(self, row: Membership) -> str:
-        return row.display_name or row.subject
-
-    @admin.display(description="roles")
-    def what(self, row: Membership) -> str:
-        return ", ".join(row.roles)
-
-    @admin.display(description="grants")
-    def may_also(self, row: Membership) -> str:
-        return ", ".join(row.grants) or "–"
-
-    @admin.display(description="where")
-    def place(self, row: Membership) -> str:
-        return row.project.name if row.project else "whole tenant"
+    def acts(self, request: HttpRequest, row: Environment | None) -> list[Act]:
+        return way_to("projects_add_environment", context_of(request)) if row is None else []

@@ -1,17 +1,20 @@
 """What the page of a project says: how it stands, who can do what in it, and what works there."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from factory import clock
-from factory.admin.parts import parts_of
+from factory.admin.parts import Missing, parts_of
 from factory.admin.scope import context_of
 from factory.admin.show import seen
 from factory.identity.permissions import may
-from projects.admin.standing import loans, memberships, who_can
+from projects.admin.adding import adds_environments, adds_members
+from projects.admin.standing import Able, loans, memberships, who_can
 from projects.models import Project
-from projects.selectors import environments, may_end, service_accounts
+from projects.selectors import EnvironmentView, environments, may_end, service_accounts
 from projects.states import ProjectState
 
 ACCOUNTS = 50
@@ -20,29 +23,59 @@ ACCOUNTS = 50
 def project_page(request: HttpRequest, row: Project) -> dict[str, Any]:
     """The values of the page for this reader, in the open transaction."""
     ctx, at = context_of(request), clock.now()
-    figures, cards = parts_of("project", ctx, row.pk, at)
+    figures, cards, missing = parts_of("project", ctx, row.pk, at)
     sees_members = may(ctx, "ListMembers")
     members, more = memberships(row) if sees_members else ([], False)
     named = {one.subject: one.name for one in members}
     lent = loans(row, named, at) if may(ctx, "ListDelegations") else []
+    can = who_can(members, lent) if sees_members else []
+    places, adds = environments(row.pk), adds_members(ctx, row.pk)
     accounts = list(service_accounts(row.pk)[: ACCOUNTS + 1]) if may(ctx, "ListServiceAccounts") else []
     return {
         "project": row,
         "sentence": sentence(row),
         "figures": figures,
         "cards": cards,
+        "missing": [*_missing(row, can, places, adds=adds), *missing],
         "sees_members": sees_members,
         "members": members,
         "more_members": more,
-        "can": who_can(members, lent) if sees_members else [],
+        "can": can,
         "lent": [(each, may_end(ctx, each.row)) for each in lent],
         "may_lend": ctx.project_id == row.pk and may(ctx, "LendRole"),
-        "environments": environments(row.pk),
+        "environments": places,
         "sees_accounts": may(ctx, "ListServiceAccounts"),
         "accounts": accounts[:ACCOUNTS],
         "more_accounts": len(accounts) > ACCOUNTS,
         "may_act": may(ctx, "SuspendProject"),
+        "adds_members": adds,
+        "adds_environments": adds_environments(ctx, row.pk),
     }
+
+
+def _missing(
+    row: Project, can: Iterable[Able], places: Sequence[EnvironmentView], *, adds: bool
+) -> Iterator[Missing]:
+    """What the project itself lacks before runs get anywhere in it."""
+    told = _too_few([each for each in can if each.ability.needed])
+    if told:
+        way = ("Add a member", reverse("admin:projects_add_member", args=[row.pk])) if adds else ()
+        yield Missing(told, *way)
+    if not places:
+        told = "There is no environment, and a run targets one."
+        way = ("Add an environment", reverse("admin:projects_add_environment", args=[row.pk])) if adds else ()
+        yield Missing(told, *way)
+
+
+def _too_few(needed: Sequence[Able]) -> str:
+    """Whether nobody is there for something, or one person for all of it: nobody decides on their own."""
+    nobody = [each.ability.words for each in needed if not each.people]
+    if nobody:
+        return f"Nobody can do this here yet: {'; '.join(one[:1].lower() + one[1:] for one in nobody)}."
+    if needed and len(frozenset[str]().union(*(each.subjects for each in needed))) == 1:
+        alone = needed[0].people[0]
+        return f"{alone} is the only one here, and nobody decides on what they asked for themselves."
+    return ""
 
 
 def sentence(row: Project) -> str:

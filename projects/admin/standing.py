@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from factory.admin.parts import Ability, abilities
 from factory.admin.show import seen
@@ -20,6 +21,7 @@ LOANS = 50
 class Member:
     """A membership in words: who, what they are, and through what."""
 
+    key: UUID
     name: str
     subject: str
     machine: bool
@@ -48,6 +50,7 @@ class Able:
     ability: Ability
     people: Sequence[str]
     others: int
+    subjects: frozenset[str]
 
 
 def memberships(project: Project) -> tuple[list[Member], bool]:
@@ -61,6 +64,7 @@ def _member(row: Membership) -> Member:
     machine = row.kind == SubjectKind.SERVICE
     through = "this project" if row.project_id else "the whole tenant"
     return Member(
+        key=row.pk,
         name=seen(row.display_name or row.subject),
         subject=seen(row.subject),
         machine=machine,
@@ -126,4 +130,4 @@ def _able(ability: Ability, held: Sequence[Hold]) -> Able:
         if by:
             ways[one.subject].append(", ".join([*by, *([one.how] if one.how else [])]))
     people = [f"{names[subject]} ({'; '.join(found)})" for subject, found in ways.items()]
-    return Able(ability, people[:NAMED], max(0, len(people) - NAMED))
+    return Able(ability, people[:NAMED], max(0, len(people) - NAMED), frozenset(ways))

@@ -9,7 +9,7 @@ from factory.errors import FieldError
 from factory.recording import audit, save
 from projects.commands.reach import lock_own_project
 from projects.errors import EnvironmentExists
-from projects.inputs import refuse, slug_faults
+from projects.inputs import label_faults, refuse, slug_faults
 from projects.models import Environment
 
 
@@ -20,7 +20,7 @@ def add_environment(ctx: Context, *, project_id: UUID, slug: str, name: str = ""
     Guards: an admin of the project. Emits: nothing. Errors: `NotFound`, `InvalidInput`,
     `EnvironmentExists`.
     """
-    refuse(slug_faults(slug, "/slug"), "The environment is not valid.")
+    refuse([*slug_faults(slug, "/slug"), *label_faults(name, "/name")], "The environment is not valid.")
     project = lock_own_project(ctx, project_id)
     if Environment.objects.filter(project_id=project.id, slug=slug).exists():
         raise EnvironmentExists(

@@ -12,11 +12,12 @@ from factory.locking import lock, lock_many
 from factory.reasons import remark
 from factory.recording import audit, record
 from projects.commands.joining import join
-from projects.commands.reach import lock_scope, require_may_give
+from projects.commands.reach import lock_scope, require_may_give, require_other_admin
 from projects.errors import MemberRemoved
 from projects.inputs import NewMember, member_faults, ordered, refuse, scope_faults, standing_faults
 from projects.models import Membership, ServiceAccount
 from projects.operations import revoke_groundless
+from projects.permissions import ADMINS
 from projects.selectors import is_member_anywhere, reaches
 from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
 
@@ -41,7 +42,7 @@ def change_member(
     """Give a member other roles and grants; they hold from this commit on.
 
     Guards: as for adding; `version` is the one that the caller saw. Emits: nothing. Errors:
-    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberRemoved`, `VersionMismatch`.
+    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberRemoved`, `VersionMismatch`, `LastAdministrator`.
     """
     row = _lock_member(ctx, membership_id)
     faults = standing_faults(roles, grants, "")
@@ -50,6 +51,8 @@ def change_member(
     require_may_give(ctx, row.project_id, (*roles, *row.roles))
     if row.version != version:
         raise VersionMismatch(f"The membership is at version {row.version}, not {version}.")
+    if not frozenset(roles) & frozenset(ADMINS):
+        require_other_admin(ctx, row)
     before = {"rolesBefore": list(row.roles), "grantsBefore": list(row.grants)}
     row.change(at=now(), roles=ordered(roles, ROLES), grants=ordered(grants, GRANTS))
     record(ctx, row, "MemberChanged", detail={"roles": row.roles, "grants": row.grants, **before})
@@ -63,11 +66,12 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
     Where a person is no member any more they answer for nothing: the memberships of their service
     accounts there end too, and when none is left of the person's own, the accounts are revoked.
     Guards: as for adding. Emits: nothing. Errors: `InvalidInput`, `NotFound`, `RoleOutOfReach`,
-    `MemberRemoved`.
+    `MemberRemoved`, `LastAdministrator`.
     """
     reason = remark(reason)
     row = _lock_member(ctx, membership_id)
     require_may_give(ctx, row.project_id, tuple(row.roles))
+    require_other_admin(ctx, row)
     at = now()
     row.remove(at=at)
     record(ctx, row, "MemberRemoved")

@@ -18,6 +18,7 @@ from projects.events import ProjectStateChanged
 from projects.inputs import (
     NewEnvironment,
     NewMember,
+    label_faults,
     member_faults,
     name_faults,
     refuse,
@@ -95,6 +96,7 @@ def _check(
     faults = slug_faults(slug, "/slug") + name_faults(name, "/name", limit=200)
     for index, one in enumerate(environments):
         faults += slug_faults(one.slug, f"/environments/{index}/slug")
+        faults += label_faults(one.name, f"/environments/{index}/name")
     faults += repeated([one.slug for one in environments], lambda index: f"/environments/{index}/slug")
     for index, member in enumerate(members):
         faults += member_faults(member, tenant_wide=False, pointer=f"/members/{index}")

@@ -4,18 +4,18 @@ from uuid import UUID
 
 from factory.context import Context
 from factory.errors import NotFound
+from factory.identity.permissions import may
 from factory.locking import lock
-from projects.errors import RoleOutOfReach
-from projects.models import Project, Tenant
+from projects.errors import LastAdministrator, RoleOutOfReach
+from projects.models import Membership, Project, Tenant
 from projects.permissions import ADMINS
-from projects.selectors import memberships_of
-from projects.states import Role
+from projects.selectors import active_memberships, memberships_of
+from projects.states import ROLES, Role, SubjectKind
 
 
 def tenant_wide_roles(ctx: Context) -> frozenset[str]:
     """The caller's roles that hold in the whole tenant; a token may only have narrowed them."""
-    own = (role for one in memberships_of(ctx.actor.subject, None) for role in one.roles)
-    return ctx.actor.roles & frozenset(own)
+    return _own_roles(ctx, None)
 
 
 def require_tenant_wide_admin(ctx: Context) -> None:
@@ -28,13 +28,60 @@ def require_may_give(ctx: Context, project_id: UUID | None, roles: tuple[str, ..
     """Only a PlatformAdmin makes, changes or removes another; and by a lent role nobody makes members."""
     if ctx.actor.kind == "system":
         return
-    own = frozenset(role for one in memberships_of(ctx.actor.subject, project_id) for role in one.roles)
-    if not own & ctx.actor.roles & frozenset(ADMINS):
+    if not _own_roles(ctx, project_id) & frozenset(ADMINS):
         raise RoleOutOfReach("A lent role lets nobody decide who is a member: only an admin's own does.")
     if Role.PLATFORM_ADMIN not in roles:
         return
     if Role.PLATFORM_ADMIN not in tenant_wide_roles(ctx):
         raise RoleOutOfReach("Only a PlatformAdmin may decide who is one.")
+
+
+def roles_in_reach(ctx: Context, project_id: UUID | None) -> tuple[str, ...]:
+    """The roles about which a person may decide in a scope; none for who decides about no member of it.
+
+    For pages that offer only these: the commands judge again, under their locks.
+    """
+    own = _own_roles(ctx, project_id)
+    if ctx.project_id not in (None, project_id) or not own & frozenset(ADMINS):
+        return ()
+    every = project_id is None and Role.PLATFORM_ADMIN in own
+    return tuple(role for role in ROLES if every or role != Role.PLATFORM_ADMIN)
+
+
+def may_onboard(ctx: Context) -> bool:
+    """Whether somebody is offered to onboard projects; the command judges again."""
+    return may(ctx, "OnboardProject") and bool(tenant_wide_roles(ctx) & frozenset(ADMINS))
+
+
+def _own_roles(ctx: Context, project_id: UUID | None) -> frozenset[str]:
+    """The caller's roles there by memberships of their own; a token may only have narrowed them."""
+    own = memberships_of(ctx.actor.subject, project_id)
+    return ctx.actor.roles & frozenset(role for one in own for role in one.roles)
+
+
+def why_last(row: Membership) -> str:
+    """Why a membership cannot end, nor lose its administrator's role: no other person administers its scope,
+    by a membership that reaches it. Empty where somebody does.
+
+    Machines and lent roles do not count. The last one of the whole tenant is never ended, so two that are
+    ended at once, one of a project and one of the tenant, leave somebody behind.
+    """
+    if row.kind != SubjectKind.PERSON or not frozenset(row.roles) & frozenset(ADMINS):
+        return ""
+    others = active_memberships(row.project_id).filter(kind=SubjectKind.PERSON, roles__overlap=list(ADMINS))
+    if others.exclude(pk=row.pk).exists():
+        return ""
+    place = "the whole tenant" if row.project_id is None else "this project"
+    return (
+        f"{row} is the only person who administers {place}. Make somebody else a WorkspaceAdmin there first."
+    )
+
+
+def require_other_admin(ctx: Context, row: Membership) -> None:
+    """Refuse to end the last administration of a scope; the caller holds its lock. The house passes."""
+    told = "" if ctx.actor.kind == "system" else why_last(row)
+    if told:
+        raise LastAdministrator(told)
 
 
 def lock_own_project(ctx: Context, project_id: UUID) -> Project:

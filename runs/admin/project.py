@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from approvals.selectors import everybody_who_may
 from factory.admin.first import Card, Figure, Item, Share
-from factory.admin.parts import Part, able, part_of
+from factory.admin.parts import Missing, Part, able, part_of
 from factory.admin.show import seen
 from factory.context import Context
 from factory.identity.permissions import may
@@ -23,9 +23,9 @@ MOST = 100
 """So many open runs are counted, and no more."""
 POOLS = 20
 
-able(10, "Ask for runs", by="SubmitRun")
+able(10, "Ask for runs", by="SubmitRun", needed=True)
 able(
-    20, "Decide on requests", roles=everybody_who_may("shared-write"),
+    20, "Decide on requests", roles=everybody_who_may("shared-write"), needed=True,
     note="The policy's rule for an action says which of them; nobody decides on what they asked for.",
 )  # fmt: skip
 able(30, "Cancel runs of others", roles=MAY_CANCEL)
@@ -75,4 +75,5 @@ def pools(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
     )
     empty = "No pool of workers serves this tenant: runs would wait. manage.py pool lets one serve it."
     more = reverse("admin:runs_worker_changelist") if may(ctx, "ListRuns") else ""
-    return (Card("Workers that serve it", items, empty, more_url=more, more_label="All workers"),)
+    card = Card("Workers that serve it", items, empty, more_url=more, more_label="All workers")
+    return (card,) if items else (card, Missing(empty))

@@ -23,13 +23,20 @@ NAMED = (
 )  # fmt: skip
 """Pages that are of no row."""
 
+WIDE = ("projects_onboard", "projects_add_wide_member")
+"""Of no row either, and for administrators of the whole tenant who have chosen it in the header."""
+
 ASKED = {"approvals_policy_explain": {"class": "production", "environment": "production"}}
 """Of these, what they answer as well: the query of a form that was sent."""
 
 OF_A_ROW: dict[str, tuple[str, ...]] = {
     "approvals.approvalrequest": ("approvals_break_glass",),
     "approvals.waiver": ("approvals_revoke_waiver",),
-    "projects.project": ("projects_suspend", "projects_kill"),
+    "projects.project": (
+        "projects_suspend", "projects_kill", "projects_add_member", "projects_add_environment",
+        "projects_register_account",
+    ),
+    "projects.membership": ("projects_change_member", "projects_remove_member"),
     "projects.delegation": ("projects_revoke_delegation",),
     "projects.serviceaccount": ("projects_revoke_account",),
     "registry.release": ("registry_deprecate", "registry_revoke", "registry_point_alias"),
@@ -37,7 +44,7 @@ OF_A_ROW: dict[str, tuple[str, ...]] = {
     "runs.runtemplate": ("runs_from_template", "runs_request_waiver", "runs_retire_template"),
     "runs.worker": ("runs_revoke_worker",),
     "usage.budget": ("usage_budget_amount",),
-}
+}  # fmt: skip
 """Pages of one row besides its own, by the kind of the row."""
 
 STATES = {"approvals.approvalrequest": tuple(ApprovalState)}

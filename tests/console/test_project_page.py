@@ -66,7 +66,7 @@ def test_it_says_how_the_project_stands_and_who_can_do_what_through_what(house: 
     assert "Tenant Admin (WorkspaceAdmin, tenant-wide)" in decide
     assert f"{ODD} (Reviewer)" in decide
     assert ODD not in html, "somebody else's words stand there as words alone"
-    assert "Finance (grant finance)" in row(told, "Set budgets and prices", "Suspend the project")
+    assert "Finance (grant finance)" in row(told, "Set budgets and prices", "Add and change members")
     assert "Operator (Operator)" in row(told, "Settle an attempt", "Take a release")
     assert row(told, "Read the journal", "Read what goes").count("(") == 5
     assert "this project; requester@" in told

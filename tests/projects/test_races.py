@@ -9,12 +9,19 @@ from factory.context import system
 from factory.errors import DomainError, VersionMismatch
 from factory.tenancy import bound, reading
 from projects.commands import add_member, change_member, onboard_project, onboard_tenant, remove_member
-from projects.errors import MemberExists, MemberRemoved, OwnerNotMember, ProjectExists, TenantExists
+from projects.errors import (
+    LastAdministrator,
+    MemberExists,
+    MemberRemoved,
+    OwnerNotMember,
+    ProjectExists,
+    TenantExists,
+)
 from projects.inputs import NewMember
 from projects.models import Membership
 from tests.support.evidence import violations
 from tests.support.threads import at_once
-from tests.support.world import World, subject_of, world
+from tests.support.world import World, context_of, subject_of, world
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +81,21 @@ def test_of_two_changes_decided_on_the_same_version_one_is_refused(w):
 def test_a_member_is_removed_once(w):
     acts = [lambda: remove_member(w.workspace_admin, membership_id=w.memberships["observer"])] * 4
     assert sorted_out(at_once(acts), MemberRemoved) == 1
+
+
+def test_of_the_last_two_administrators_who_leave_at_once_one_stays(w):
+    house = system(w.tenant, "test")
+    zoe = add_member(house, project_id=None, member=NewMember("zoe@example.org", ("WorkspaceAdmin",)))
+    with reading(house):
+        own = {row.subject: row.id for row in Membership.objects.filter(project=None)}
+    remove_member(house, membership_id=own[w.platform_admin.actor.subject])
+    leaving = {"zoe@example.org": UUID(zoe), w.tenant_admin.actor.subject: own[w.tenant_admin.actor.subject]}
+
+    def leave(subject, member):
+        return lambda: remove_member(context_of(subject, w.tenant, None), membership_id=member)
+
+    assert sorted_out(at_once([leave(*one) for one in leaving.items()]), LastAdministrator) == 1
+    assert violations(w.tenant) == []
 
 
 @pytest.mark.parametrize("attempt", range(4))

@@ -7,11 +7,12 @@ from uuid import UUID
 from django.urls import reverse
 
 from factory.admin.first import Figure, Share
-from factory.admin.parts import Part, able, part_of
+from factory.admin.parts import Missing, Part, able, part_of
 from factory.admin.show import usd
 from factory.context import Context
 from usage.admin.bars import in_words, shares, time_in_words, tone_of
 from usage.admin.cards import reads_budgets
+from usage.admin.setting import may_set
 from usage.models import Budget
 from usage.selectors import budgets_now
 
@@ -28,9 +29,20 @@ def money(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
         return ()
     rows = sorted(budgets_now(project_id, at.date())[:2], key=lambda row: row.project_id is None)
     if not rows:
-        told = "No budget covers this month, so no run can start. Who has the grant finance creates one."
-        return (Figure("Budget", "None", told, tone="bad"),)
+        return _none(ctx, project_id)
     return [_figure(row, at) for row in rows]
+
+
+def _none(ctx: Context, project_id: UUID) -> Sequence[Part]:
+    """That there is none, and the way to one for who may open it from here."""
+    told = "No budget covers this month, so no run can start."
+    sets = ctx.project_id == project_id and may_set(ctx, None)
+    missing = (
+        Missing(told, "Open a budget", reverse("admin:usage_new_budget"))
+        if sets
+        else Missing(f"{told} Who has the grant finance, or administers the project, opens one in it.")
+    )
+    return Figure("Budget", "None", told, tone="bad"), missing
 
 
 def _figure(row: Budget, at: datetime) -> Figure:

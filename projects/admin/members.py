@@ -1,0 +1,210 @@
+"""The pages of members: who is what here, what that lets them do, and what hangs on it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.admin import AdminSite
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+
+from factory import clock
+from factory.admin.base import OwnPageAdmin
+from factory.admin.confirming import Act
+from factory.admin.scope import context_of
+from factory.admin.show import seen, when
+from factory.admin.site import site
+from factory.context import Context
+from factory.identity.permissions import may
+from factory.models import JournalEntry
+from factory.tenancy import reading
+from projects.admin.adding import adds_members, way_to
+from projects.admin.ending import accounts_of, is_shown, place_of
+from projects.admin.joining import add_view, change_view, may_decide_about, over, remove_view
+from projects.admin.words import grant_lets, role_lets
+from projects.commands.reach import roles_in_reach
+from projects.models import Delegation, Membership
+from projects.selectors import delegations_of
+from projects.states import Grant, MembershipState
+
+HISTORY = 50
+Viewed = Callable[[AdminSite, HttpRequest, Membership], HttpResponse]
+
+
+@admin.register(Membership, site=site)
+class MembershipAdmin(OwnPageAdmin[Any]):
+    """Who is what here. A membership without a project holds in the whole tenant; history stays."""
+
+    view_operation = "ListMembers"
+    own_page = "projects/member.html"
+    list_display = ("who", "email", "what", "may_also", "place", "status", "since")
+    list_select_related = ("project",)
+    list_filter = ("state", "kind")
+    heading = "Members"
+    nothing_yet = "Members are added when a project is onboarded, and later by an administrator on this page."
+    search_fields = ("subject", "display_name", "email")
+    search_help_text = "Words of a name or an address"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = Membership.objects.select_related("project")
+        project_id = context_of(request).project_id
+        return rows if project_id is None else rows.filter(Q(project_id=project_id) | Q(project=None))
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("new/", view(self.new_view), name="projects_add_wide_member"),
+            path("<uuid:member_id>/change-roles/", view(self.change_view_of), name="projects_change_member"),
+            path("<uuid:member_id>/remove/", view(self.remove_view_of), name="projects_remove_member"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def acts(self, request: HttpRequest, row: Membership | None) -> list[Act]:
+        ctx = context_of(request)
+        if row is None:
+            return _adding(ctx)
+        if row.state != MembershipState.ACTIVE or not may_decide_about(ctx, row):
+            return []
+        return [
+            Act("Change roles and grants", reverse("admin:projects_change_member", args=[row.pk])),
+            Act("Remove", reverse("admin:projects_remove_member", args=[row.pk]), danger=True),
+        ]
+
+    def told_of(self, request: HttpRequest, row: Membership) -> dict[str, Any]:
+        return {"title": seen(row), "opts": None, **member_page(context_of(request), row)}
+
+    def new_view(self, request: HttpRequest) -> HttpResponse:
+        """A member of the whole tenant."""
+        ctx = context_of(request)
+        with reading(ctx):
+            if not adds_members(ctx, None):
+                raise PermissionDenied("An administrator of the whole tenant does this, in the whole tenant.")
+        return add_view(self.admin_site, request, None, reverse("admin:projects_membership_changelist"))
+
+    def change_view_of(self, request: HttpRequest, member_id: UUID) -> HttpResponse:
+        return self._about(request, member_id, change_view)
+
+    def remove_view_of(self, request: HttpRequest, member_id: UUID) -> HttpResponse:
+        return self._about(request, member_id, remove_view)
+
+    def _about(self, request: HttpRequest, member_id: UUID, view: Viewed) -> HttpResponse:
+        """A page about one membership, for who may decide about it."""
+        ctx = context_of(request)
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=member_id).first()
+            if row is None:
+                raise Http404
+            if not may_decide_about(ctx, row):
+                raise PermissionDenied(why_not(ctx, row))
+        return view(self.admin_site, request, row)
+
+    @admin.display(description="member")
+    def who(self, row: Membership) -> str:
+        return seen(row.display_name or row.subject)
+
+    @admin.display(description="roles")
+    def what(self, row: Membership) -> str:
+        return ", ".join(row.roles)
+
+    @admin.display(description="grants")
+    def may_also(self, row: Membership) -> str:
+        return ", ".join(row.grants) or "–"
+
+    @admin.display(description="where")
+    def place(self, row: Membership) -> str:
+        return place_of(row)
+
+    @admin.display(description="since")
+    def since(self, row: Membership) -> SafeString:
+        return when(row.created_at)
+
+
+def _adding(ctx: Context) -> list[Act]:
+    """The way to a new member of the place that is looked at, for who may make one."""
+    if ctx.project_id is not None:
+        return way_to("projects_add_member", ctx)
+    wide = [Act("Add a member of the whole tenant", reverse("admin:projects_add_wide_member"))]
+    return wide if adds_members(ctx, None) else []
+
+
+def why_not(ctx: Context, row: Membership) -> str:
+    """Why its reader does not change it, and who does."""
+    if not may(ctx, "ChangeMember"):
+        return "An administrator of the project changes and removes its members."
+    if row.project_id is None and ctx.project_id is not None:
+        return (
+            "It holds in the whole tenant, and is changed there: by an administrator of the whole tenant who "
+            "chooses that in the header."
+        )
+    if not roles_in_reach(ctx, row.project_id):
+        return "By a lent role nobody decides who is a member; an administrator of their own does."
+    return "Only a PlatformAdmin decides who is one."
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One entry of a membership's journal, in words."""
+
+    at: datetime
+    what: str
+    by: str
+
+
+def member_page(ctx: Context, row: Membership) -> dict[str, Any]:
+    """The values of a membership's page for this reader, in the open transaction."""
+    active = row.state == MembershipState.ACTIVE
+    tells = may(ctx, "ChangeMember") or Grant.AUDIT in ctx.actor.grants
+    loans = [one for one in delegations_of(row.subject) if is_shown(ctx, one.project_id)] if active else []
+    return {
+        "member": row,
+        "where": place_of(row),
+        "roles": [(role, role_lets(role)) for role in row.roles],
+        "grants": [(grant, grant_lets(grant)) for grant in row.grants],
+        "others": _others(ctx, row) if active else [],
+        "accounts": accounts_of(ctx, row) if active and may(ctx, "ListServiceAccounts") else [],
+        "loans": [(one, _left(one)) for one in loans],
+        "over": over(row),
+        "why_not": "" if may_decide_about(ctx, row) else why_not(ctx, row),
+        "history": list(_history(row)) if tells else None,
+    }
+
+
+def _left(row: Delegation) -> int:
+    return max(0, round((row.expires_at - clock.now()).total_seconds()))
+
+
+def _others(ctx: Context, row: Membership) -> list[Membership]:
+    """What else the subject is, as far as the reader's place shows it."""
+    rows = Membership.objects.filter(subject=row.subject, state=MembershipState.ACTIVE).exclude(pk=row.pk)
+    found = rows.select_related("project").order_by("project_id", "id")[:HISTORY]
+    return [one for one in found if is_shown(ctx, one.project_id)]
+
+
+CAUSES = {
+    "MemberAdded": "Became a member",
+    "MemberChanged": "Was given other roles or grants",
+    "MemberRemoved": "Was removed",
+    "OwnerRemoved": "Ended, because who answers for it left",
+    "AccountRevoked": "Ended, because the account was revoked",
+}
+
+
+def _history(row: Membership) -> Iterator[Happened]:
+    """What became of it, newest first."""
+    for entry in JournalEntry.objects.filter(stream_id=row.pk).order_by("-sequence")[:HISTORY]:
+        now, before = (_words(entry.detail, tail) for tail in ("", "Before"))
+        told = CAUSES.get(entry.cause, entry.cause)
+        what = f"{told}: {now}" if now else told
+        yield Happened(entry.occurred_at, f"{what}; before: {before}" if before else what, seen(entry.actor))
+
+
+def _words(detail: dict[str, Any], tail: str) -> str:
+    return ", ".join(
+        [*detail.get(f"roles{tail}", ()), *(f"grant {one}" for one in detail.get(f"grants{tail}", ()))]
+    )

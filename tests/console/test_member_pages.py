@@ -1,0 +1,272 @@
+"""Onboarding a project and deciding who is what in it, in the console: by forms, each with one command."""
+
+import re
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.urls import reverse
+
+from factory.context import Context, system
+from factory.tenancy import reading
+from projects.commands import add_member, change_member, remove_member
+from projects.inputs import NewMember
+from projects.models import Delegation, Environment, Membership, Project, ServiceAccount
+from tests.console.test_pages import signed_in
+from tests.support import evidence
+from tests.support.client import Client
+from tests.support.delegations import lend
+from tests.support.proposals import HOSTILE
+from tests.support.queries import within_budget
+from tests.support.world import World, context_of, subject_of, world
+
+pytestmark = pytest.mark.slow
+ODD = HOSTILE[0][:90]
+
+
+@pytest.fixture
+def w(tenant_id: str) -> World:
+    return world(tenant_id)
+
+
+def at(member: Context, project: UUID | None) -> Client:
+    """Somebody at the console, in a project or in the whole tenant."""
+    client = signed_in(member)
+    client.post("/admin/place/", {"place": f"{member.tenant_id}/{project or ''}"})
+    return client
+
+
+def words(answer: Any) -> str:
+    """What is read of a page."""
+    main = answer.content.decode().partition("<body")[2]
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", main)).split())
+
+
+def membership(w: World, subject: str, project: UUID | None = None) -> Membership:
+    with reading(w.system()):
+        found: Membership = Membership.objects.filter(subject=subject).latest("created_at")
+    return found
+
+
+def url(name: str, *args: object) -> str:
+    return reverse(f"admin:{name}", args=args)
+
+
+WHOLE = {
+    "name": ODD,
+    "slug": "assessments",
+    "environments/0/slug": "staging",
+    "environments/2/slug": "production",
+    "environments/2/name": "The real thing",
+    "members/1/subject": "ann@example.org",
+    "members/1/displayName": ODD,
+    "members/1/roles": ["Requester", "Reviewer"],
+    "members/1/grants": ["payloads"],
+}
+
+
+def test_a_project_is_onboarded_as_one_form_and_its_page_says_what_it_still_needs(w: World) -> None:
+    client = at(w.tenant_admin, w.project)
+    assert url("projects_onboard") in client.get(url("projects_project_changelist")).content.decode()
+    form = words(client.get(url("projects_onboard")))
+    assert "Reviewer Decide on requests" in form
+    more = client.post(url("projects_onboard"), {**WHOLE, "more": "members"})
+    assert (more.status_code, 'name="members/4/subject"' in more.content.decode()) == (200, True)
+    wrong = client.post(
+        url("projects_onboard"),
+        {**WHOLE, "slug": "No Key", "environments/1/slug": "staging", "members/3/roles": ["PlatformAdmin"]},
+    )
+    told, html = words(wrong), wrong.content.decode()
+    assert wrong.status_code == 400
+    assert "Look below at Key , Key of environment 2 , Member 2 and Roles of member 2 ." in told
+    assert "Key A slug is lower-case letters" in told
+    assert "staging is named already, as number 1." in told
+    assert "PlatformAdmin is a role in the whole tenant, not in one project." in told
+    assert 'value="The real thing"' in html, "what was written is kept, and the rows have closed up"
+    assert re.search(r'name="members/0/roles" value="Reviewer" checked', html)
+    assert ODD not in html
+    with reading(w.system()):
+        assert not Project.objects.exclude(pk=w.project).exists()
+    answer = client.post(url("projects_onboard"), WHOLE, follow=True)
+    told = words(answer)
+    assert "is there, with 2 environments and 1 member of its own" in told
+    assert "No budget covers this month, so no run can start. Open a budget" in told
+    assert "The tenant has published no workflow" in told
+    assert "is the only one here" not in told
+    assert ODD in told
+    assert ODD not in answer.content.decode()
+    with reading(w.system()):
+        made = Project.objects.get(slug="assessments")
+        names = set(Environment.objects.filter(project=made).values_list("slug", "name"))
+        [ann] = Membership.objects.filter(project=made)
+    assert names == {("staging", "staging"), ("production", "The real thing")}
+    assert (ann.email, ann.roles, ann.grants) == ("ann@example.org", ["Requester", "Reviewer"], ["payloads"])
+    again = client.post(url("projects_onboard"), WHOLE)
+    assert (again.status_code, "It is taken." in words(again)) == (409, True)
+    remove_member(
+        context_of(w.platform_admin.actor.subject, w.tenant, None),
+        membership_id=membership(w, w.platform_admin.actor.subject).pk,
+    )
+    bare = client.post(url("projects_onboard"), {"name": "Bare", "slug": "bare"}, follow=True)
+    told = words(bare)
+    assert "Tenant Admin (WorkspaceAdmin, tenant-wide) is the only one here" in told
+    assert "nobody decides on what they asked for themselves. Add a member" in told
+    assert "There is no environment, and a run targets one. Add an environment" in told
+    assert evidence.violations(w.tenant) == []
+
+
+def test_who_administers_only_a_project_onboards_none(w: World) -> None:
+    client = signed_in(w.workspace_admin)
+    assert url("projects_onboard") not in client.get(url("projects_project_changelist")).content.decode()
+    for answer in (client.get(url("projects_onboard")), client.post(url("projects_onboard"), WHOLE)):
+        assert answer.status_code == 403
+        assert "An administrator of the whole tenant onboards projects." in words(answer)
+
+
+def test_a_member_is_added_changed_and_removed_with_what_follows_said_before(w: World) -> None:
+    admin, new = signed_in(w.workspace_admin), url("projects_add_member", w.project)
+    assert new in admin.get(url("projects_project_change", w.project)).content.decode()
+    assert new in admin.get(url("projects_membership_changelist")).content.decode()
+    form = words(admin.get(new))
+    assert "Reviewer Decide on requests" in form
+    assert "PlatformAdmin" not in form, "what is out of reach is not offered"
+    assert "Observer Look at what is here, and change nothing." in form
+    person = {"subject": subject_of(w.tenant, "ann"), "displayName": ODD, "roles": ["Reviewer"]}
+    empty = admin.post(new, {**person, "roles": []})
+    assert (empty.status_code, "A member has at least one role." in words(empty)) == (400, True)
+    added = admin.post(new, person, follow=True)
+    assert f"{ODD} is a member now: Reviewer." in words(added)
+    assert ODD not in added.content.decode()
+    row = membership(w, person["subject"])
+    page = url("projects_membership_change", row.pk)
+    twice = admin.post(new, person)
+    assert twice.status_code == 409
+    assert page in twice.content.decode(), "it leads to the membership that there is"
+    told = words(admin.get(page))
+    assert "Decide on requests" in told
+    assert "Became a member: Reviewer" in told
+    change = url("projects_change_member", row.pk)
+    shown = admin.get(change).content.decode()
+    assert re.search(r'value="Reviewer" checked', shown)
+    change_member(w.tenant_admin, membership_id=row.pk, version=1, roles=["Operator"], grants=[])
+    late = admin.post(change, {"version": "1", "roles": ["Requester"], "grants": ["audit"]})
+    told = words(late)
+    assert late.status_code in (409, 412)
+    assert f"It was changed by {w.tenant_admin.actor.subject}" in told
+    assert "now it is Operator, without grants." in told
+    assert re.search(r'value="audit" checked', late.content.decode()), "what was chosen is kept"
+    done = admin.post(change, {"version": "2", "roles": ["Requester"], "grants": ["audit"]}, follow=True)
+    assert "has these roles from now on: Requester." in words(done)
+    assert "Was given other roles or grants: Requester, grant audit; before: Operator" in words(done)
+    remove = url("projects_remove_member", row.pk)
+    assert "opens nothing in this project any more" in words(admin.get(remove))
+    gone = admin.post(remove, {"reason": "Left us"}, follow=True)
+    assert "is no member of The main project any more." in words(gone)
+    assert "Nothing can be changed about it any more." not in words(gone)
+    for act in (change, remove):
+        assert admin.get(act).status_code in (200, 403)
+        over = admin.post(act, {"version": "3", "roles": ["Observer"], "reason": "again"})
+        assert over.status_code == 409
+        assert "is no member any more, since" in words(over)
+    [audited] = evidence.audits(w.observer, "RemoveMember")
+    assert audited.reason == "Left us"
+    assert evidence.violations(w.tenant) == []
+
+
+def test_what_ends_with_somebody_is_said_before(w: World) -> None:
+    lend(w.requester, w.reviewer, "Requester")
+    admin = signed_in(w.workspace_admin)
+    told = words(admin.get(url("projects_remove_member", w.memberships["requester"])))
+    assert "The service account robot is revoked for good: nobody else answers for it." in told
+    assert f"The role Requester that {w.requester.actor.subject} lent to" in told
+    assert "Then nobody here can: ask for runs." not in told, "the account asks for runs until it ends"
+    page = words(admin.get(url("projects_membership_change", w.memberships["requester"])))
+    assert "Requester lent to" in page
+    assert "Service accounts that they answer for robot" in page
+    remove_member(w.tenant_admin, membership_id=w.memberships["operator"])
+    told = words(admin.get(url("projects_change_member", w.memberships["requester"])))
+    assert "Requester, lent to" in told
+
+
+def test_the_last_administrator_stays_until_there_is_another(w: World) -> None:
+    scope = system(w.tenant, "test")
+    admin, wide = context_of(subject_of(w.tenant, "tenant_admin"), w.tenant, None), w.platform_admin
+    client = at(wide, None)
+    [first] = [membership(w, subject_of(w.tenant, name)) for name in ("tenant_admin",)]
+    assert client.post(url("projects_remove_member", first.pk), {"reason": "x"}).status_code == 302
+    own = membership(w, wide.actor.subject)
+    remove, change = url("projects_remove_member", own.pk), url("projects_change_member", own.pk)
+    assert "is the only person who administers the whole tenant" in words(client.get(remove))
+    for answer in (
+        client.post(remove, {"reason": "x"}),
+        client.post(change, {"version": str(own.version), "roles": ["Observer"]}),
+    ):
+        assert answer.status_code == 409
+        assert "Make somebody else a WorkspaceAdmin there first." in words(answer)
+    new = url("projects_add_wide_member")
+    assert new in client.get(url("projects_membership_changelist")).content.decode()
+    assert "PlatformAdmin" in words(client.get(new))
+    eve = {"subject": "eve@example.org", "roles": ["WorkspaceAdmin"]}
+    assert client.post(new, eve).status_code == 302
+    assert client.post(remove, {"reason": "x"}).status_code == 302
+    assert admin.actor.subject
+    add_member(scope, project_id=None, member=NewMember("zoe@example.org", ("Observer",)))
+    assert evidence.violations(w.tenant) == []
+
+
+def test_what_is_out_of_reach_is_not_offered(w: World) -> None:
+    platform = membership(w, w.platform_admin.actor.subject)
+    wide, project = at(w.tenant_admin, None), signed_in(w.workspace_admin)
+    for client, told in (
+        (wide, "Only a PlatformAdmin decides who is one."),
+        (project, "is changed there: by an administrator of the whole tenant"),
+        (signed_in(w.observer), "An administrator of the project changes and removes its members."),
+    ):
+        page = client.get(url("projects_membership_change", platform.pk))
+        assert told in words(page)
+        for act in ("projects_change_member", "projects_remove_member"):
+            assert url(act, platform.pk) not in page.content.decode()
+            assert client.get(url(act, platform.pk)).status_code == 403
+            assert client.post(url(act, platform.pk), {"roles": ["Observer"]}).status_code == 403
+    lend(w.workspace_admin, w.reviewer, "WorkspaceAdmin")
+    borrower, new = signed_in(w.reviewer), url("projects_add_member", w.project)
+    assert new not in borrower.get(url("projects_project_change", w.project)).content.decode()
+    refused = borrower.post(new, {"subject": "eve@example.org", "roles": ["Observer"]})
+    assert (refused.status_code, "by a role of their own" in words(refused)) == (403, True)
+    with reading(w.system()):
+        assert Delegation.objects.count() == 1
+
+
+def test_environments_and_machines_are_added_from_the_page_of_the_project(w: World) -> None:
+    admin, page = signed_in(w.workspace_admin), url("projects_project_change", w.project)
+    environment, account = (
+        url(f"projects_{word}", w.project) for word in ("add_environment", "register_account")
+    )
+    assert environment in admin.get(url("projects_environment_changelist")).content.decode()
+    assert account in admin.get(url("projects_serviceaccount_changelist")).content.decode()
+    taken = admin.post(environment, {"slug": "staging", "name": "x"})
+    assert (taken.status_code, "It is taken." in words(taken)) == (409, True)
+    long = admin.post(environment, {"slug": "lab", "name": "x" * 201})
+    assert (long.status_code, "At most 200 characters." in words(long)) == (400, True)
+    assert admin.post(environment, {"slug": "lab", "name": ODD}).headers["Location"] == page
+    machine = {"slug": "ci", "owner": "nobody@example.org", "roles": ["Requester"]}
+    nobody = admin.post(account, machine)
+    assert (nobody.status_code, "Name an active member who is a person." in words(nobody)) == (422, True)
+    assert admin.post(account, {**machine, "owner": w.requester.actor.subject}).status_code == 302
+    told = admin.get(page)
+    assert ODD in words(told)
+    assert ODD not in told.content.decode()
+    assert f"service:{w.tenant}:ci" in words(told)
+    with reading(w.system()):
+        assert ServiceAccount.objects.get(slug="ci").owner == w.requester.actor.subject
+
+
+def test_the_pages_of_members_ask_a_known_number_of_questions(w: World) -> None:
+    admin = signed_in(w.workspace_admin)
+    lend(w.requester, w.reviewer, "Requester")
+    for act in ("projects_membership_change", "projects_remove_member", "projects_add_member"):
+        key = w.project if act == "projects_add_member" else w.memberships["requester"]
+        admin.get(url(act, key))
+        with within_budget("console member"):
+            assert admin.get(url(act, key)).status_code == 200
