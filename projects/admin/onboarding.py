@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
@@ -24,6 +24,8 @@ ROWS = 2
 MOST = 50
 """More rows are not read: who has that many members to begin with, onboards over the API."""
 MORE = "more"
+FIELDS = ("subject", "displayName", "roles", "grants")
+T = TypeVar("T")
 WHAT = (
     Choice("name", "Name", help="What people call it, in lists, titles and mails."),
     Choice(
@@ -46,12 +48,40 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the form: the beginning of its fields' names, and what is written in it."""
+class Place:
+    """A row for an environment: what is written in it, and its fields by the pointers of the command."""
 
-    at: str
     number: int
-    written: Any = None
+    slug: str
+    name: str
+    written: NewEnvironment | None
+
+    @property
+    def fields(self) -> tuple[Choice, ...]:
+        whose = f"environment {self.number}"
+        return Choice(self.slug, f"Key of {whose}"), Choice(self.name, f"Name of {whose}")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A row for a member, likewise."""
+
+    number: int
+    subject: str
+    display_name: str
+    roles: str
+    grants: str
+    written: NewMember | None
+
+    @property
+    def whose(self) -> str:
+        return f"member {self.number}"
+
+    @property
+    def fields(self) -> tuple[Choice, ...]:
+        named = ((self.subject, "Who is"), (self.display_name, "Name of"), (self.roles, "Roles of"),
+                 (self.grants, "Grants of"))  # fmt: skip
+        return tuple(Choice(name, f"{words} {self.whose}") for name, words in named)
 
 
 def draft_of(sent: QueryDict) -> Draft:
@@ -101,8 +131,11 @@ def _told(draft: Draft) -> str:
 
 
 def _question(draft: Draft, tenant: str, more: str = "") -> Question:
-    environments = _rows("environments", draft.environments, more)
-    members = _rows("members", draft.members, more)
+    places = [
+        Place(at + 1, f"environments/{at}/slug", f"environments/{at}/name", one)
+        for at, one in enumerate(_rows(draft.environments, more == "environments"))
+    ]
+    people = [_person(at, one) for at, one in enumerate(_rows(draft.members, more == "members"))]
     return Question(
         title=f"Onboard a project of {tenant}",
         lead="A project is where people ask for runs and decide on them. All of this is made at once, or "
@@ -110,36 +143,31 @@ def _question(draft: Draft, tenant: str, more: str = "") -> Question:
         "and its releases are there from the first moment.",
         button="Onboard the project",
         back=reverse("admin:projects_project_changelist"),
-        fields=(*WHAT, *_fields(environments, members)),
+        fields=(
+            *WHAT,
+            *(field for place in places for field in place.fields),
+            *(field for person in people for field in person.fields),
+        ),
         reason="",
         danger=False,
         heading="Projects",
         template="projects/onboard.html",
         more={
             "draft": draft,
-            "environments": environments,
-            "members": members,
-            "full": {"environments": len(environments) >= MOST, "members": len(members) >= MOST},
+            "environments": places,
+            "members": people,
+            "full": {"environments": len(places) >= MOST, "members": len(people) >= MOST},
             "roles": role_options(LENDABLE),
             "grants": grant_options(),
         },
     )
 
 
-def _rows(what: str, written: tuple[Any, ...], more: str) -> list[Row]:
+def _person(at: int, written: NewMember | None) -> Person:
+    subject, name, roles, grants = (f"members/{at}/{what}" for what in FIELDS)
+    return Person(at + 1, subject, name, roles, grants, written)
+
+
+def _rows(written: tuple[T, ...], more: bool) -> list[T | None]:
     """What is written, and below it empty rows: twice as many where somebody asked for more."""
-    many = min(MOST, len(written) + ROWS * (2 if more == what else 1))
-    filled = [*written, *[None] * (many - len(written))]
-    return [Row(f"{what}/{at}", at + 1, one) for at, one in enumerate(filled)]
-
-
-def _fields(environments: list[Row], members: list[Row]) -> Iterator[Choice]:
-    """The fields of the rows by the pointers of the command, so that each fault finds its own."""
-    for row in environments:
-        yield Choice(f"{row.at}/slug", f"Key of environment {row.number}")
-        yield Choice(f"{row.at}/name", f"Name of environment {row.number}")
-    for row in members:
-        yield Choice(f"{row.at}/subject", f"Member {row.number}")
-        yield Choice(f"{row.at}/displayName", f"Name of member {row.number}")
-        yield Choice(f"{row.at}/roles", f"Roles of member {row.number}")
-        yield Choice(f"{row.at}/grants", f"Grants of member {row.number}")
+    return [*written, *[None] * (ROWS * (2 if more else 1))][:MOST]

@@ -79,7 +79,7 @@ def test_a_project_is_onboarded_as_one_form_and_its_page_says_what_it_still_need
     )
     told, html = words(wrong), wrong.content.decode()
     assert wrong.status_code == 400
-    assert "Look below at Key , Key of environment 2 , Member 2 and Roles of member 2 ." in told
+    assert "Look below at Key , Key of environment 2 , Who is member 2 and Roles of member 2 ." in told
     assert "Key A slug is lower-case letters" in told
     assert "staging is named already, as number 1." in told
     assert "PlatformAdmin is a role in the whole tenant, not in one project." in told
@@ -248,7 +248,7 @@ def test_environments_and_machines_are_added_from_the_page_of_the_project(w: Wor
     taken = admin.post(environment, {"slug": "staging", "name": "x"})
     assert (taken.status_code, "It is taken." in words(taken)) == (409, True)
     long = admin.post(environment, {"slug": "lab", "name": "x" * 201})
-    assert (long.status_code, "At most 200 characters." in words(long)) == (400, True)
+    assert (long.status_code, "at most 200 fit." in words(long)) == (400, True)
     assert admin.post(environment, {"slug": "lab", "name": ODD}).headers["Location"] == page
     machine = {"slug": "ci", "owner": "nobody@example.org", "roles": ["Requester"]}
     nobody = admin.post(account, machine)
