@@ -45,7 +45,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *(path("factory/", include(f"{app}.rest.urls")) for app in APPS if _has_rest(app)),
 ]
 
-handler400 = house.malformed
+handler400 = refusals.malformed
 handler403 = refusals.forbidden
 handler404 = refusals.not_found
 handler500 = house.broken

@@ -6,7 +6,7 @@ on. The newest day on which anything was used is answered whole, even where it a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -83,7 +83,7 @@ class Explored:
     days: Sequence[tuple[date, Used]]
     total: Used
     more: bool
-    crowded: bool = False
+    crowded: bool
 
 
 def explore(by: str, project_id: UUID | None, start: date, end: date) -> Explored:
@@ -100,7 +100,7 @@ def explore(by: str, project_id: UUID | None, start: date, end: date) -> Explore
             start = min(passed + timedelta(days=1), newest)
         most = 1 + LONGEST + MOST_GROUPS + 1
         cursor.execute(_statement(by, project_id), scope | {"start": start, "most": most})
-        return replace(_explored(by, start, end, cursor.fetchall()), crowded=crowded)
+        return _explored(by, start, end, cursor.fetchall(), crowded=crowded)
 
 
 def _statement(by: str, project_id: UUID | None) -> str:
@@ -116,7 +116,7 @@ def _statement(by: str, project_id: UUID | None) -> str:
     )
 
 
-def _explored(by: str, start: date, end: date, rows: Sequence[tuple[Any, ...]]) -> Explored:
+def _explored(by: str, start: date, end: date, rows: Sequence[tuple[Any, ...]], *, crowded: bool) -> Explored:
     width = len(KEYS[by])
     groups: list[tuple[tuple[Any, ...], Used]] = []
     days: list[tuple[date, Used]] = []
@@ -133,4 +133,4 @@ def _explored(by: str, start: date, end: date, rows: Sequence[tuple[Any, ...]]) 
         else:
             total = used
     days.sort(key=lambda each: each[0])
-    return Explored(start, end, groups[:MOST_GROUPS], days, total, len(groups) > MOST_GROUPS)
+    return Explored(start, end, groups[:MOST_GROUPS], days, total, len(groups) > MOST_GROUPS, crowded)

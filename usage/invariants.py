@@ -6,7 +6,8 @@ from factory.auditing import invariant
 @invariant("E1a", "A budget's figures are the sums of its ledger entries")
 def figures_are_sums() -> str:
     return """
-    SELECT b.tenant_id, b.id, 'row ' || concat_ws('/', b.amount, b.available, b.committed, b.spent, b.held)
+    SELECT b.tenant_id, 'budget:' || b.id,
+           'row ' || concat_ws('/', b.amount, b.available, b.committed, b.spent, b.held)
            || ' entries ' || b.entries || ', ledger ' || concat_ws('/', l.granted, l.available, l.committed,
            l.spent, l.held) || ' entries ' || coalesce(l.entries, 0)
     FROM usage_budget b LEFT JOIN (
@@ -27,7 +28,8 @@ def figures_are_sums() -> str:
 @invariant("E1b", "A budget's figures are those of the reservations that draw on it")
 def figures_are_those_of_reservations() -> str:
     return """
-    SELECT b.tenant_id, b.id, 'committed/spent/held ' || concat_ws('/', b.committed, b.spent, b.held)
+    SELECT b.tenant_id, 'budget:' || b.id,
+           'committed/spent/held ' || concat_ws('/', b.committed, b.spent, b.held)
            || ', by reservations ' || concat_ws('/', coalesce(r.committed, 0), coalesce(r.spent, 0),
            coalesce(r.held, 0))
     FROM usage_budget b LEFT JOIN (
@@ -44,7 +46,7 @@ def figures_are_those_of_reservations() -> str:
 @invariant("E1c", "No reservation was made that the budget did not cover at that moment")
 def never_overdrawn_by_a_reservation() -> str:
     return """
-    SELECT tenant_id, budget_id, 'entry ' || sequence || ' leaves ' || running FROM (
+    SELECT tenant_id, 'budget:' || budget_id, 'entry ' || sequence || ' leaves ' || running FROM (
         SELECT tenant_id, budget_id, sequence, movement,
                sum(amount) OVER (PARTITION BY budget_id ORDER BY sequence) AS running
         FROM usage_ledgerentry WHERE account = 'available'
@@ -55,7 +57,7 @@ def never_overdrawn_by_a_reservation() -> str:
 @invariant("E2a", "A run has one reservation")
 def one_reservation_a_run() -> str:
     return """
-    SELECT tenant_id, run_id, count(*) || ' reservations' FROM usage_reservation
+    SELECT tenant_id, 'run:' || run_id, count(*) || ' reservations' FROM usage_reservation
     GROUP BY tenant_id, run_id HAVING count(*) > 1
     """
 
@@ -63,17 +65,17 @@ def one_reservation_a_run() -> str:
 @invariant("E2b", "A reservation draws on every budget over its project, and a denied one on none")
 def draws_on_every_budget() -> str:
     return """
-    SELECT r.tenant_id, r.id, r.state || ' draws on ' || count(h.id) || ' budgets'
+    SELECT r.tenant_id, 'reservation:' || r.id, r.state || ' draws on ' || count(h.id) || ' budgets'
     FROM usage_reservation r LEFT JOIN usage_reservationhold h ON h.reservation_id = r.id
     GROUP BY r.tenant_id, r.id, r.state HAVING (r.state = 'Denied') <> (count(h.id) = 0)
     UNION ALL
-    SELECT r.tenant_id, r.id, 'draws on budget ' || b.id || ' of another month or project'
+    SELECT r.tenant_id, 'reservation:' || r.id, 'draws on budget ' || b.id || ' of another month or project'
     FROM usage_reservation r JOIN usage_reservationhold h ON h.reservation_id = r.id
     JOIN usage_budget b ON b.id = h.budget_id
     WHERE b.project_id <> r.project_id
        OR (r.created_at AT TIME ZONE 'UTC')::date NOT BETWEEN b.period_start AND b.period_end - 1
     UNION ALL
-    SELECT r.tenant_id, r.id, 'does not draw on budget ' || b.id
+    SELECT r.tenant_id, 'reservation:' || r.id, 'does not draw on budget ' || b.id
     FROM usage_reservation r JOIN usage_budget b ON b.tenant_id = r.tenant_id
      AND (b.project_id = r.project_id OR b.project_id IS NULL)
      AND (r.created_at AT TIME ZONE 'UTC')::date BETWEEN b.period_start AND b.period_end - 1
@@ -86,7 +88,8 @@ def draws_on_every_budget() -> str:
 @invariant("E2d", "What was added to a reservation was booked in each of its budgets")
 def extensions_are_booked() -> str:
     return """
-    SELECT h.tenant_id, h.reservation_id, 'in budget ' || h.budget_id || ': extended by ' || r.extended
+    SELECT h.tenant_id, 'reservation:' || h.reservation_id,
+           'in budget ' || h.budget_id || ': extended by ' || r.extended
            || ', booked ' || coalesce(sum(l.amount), 0)
     FROM usage_reservationhold h JOIN usage_reservation r ON r.id = h.reservation_id
     LEFT JOIN usage_ledgerentry l ON l.reservation_id = h.reservation_id AND l.budget_id = h.budget_id
@@ -99,7 +102,7 @@ def extensions_are_booked() -> str:
 @invariant("E3a", "What a reservation settled is the sum of its run's usage")
 def settled_is_the_sum_of_usage() -> str:
     return """
-    SELECT r.tenant_id, r.id, 'settled ' || r.spent || ', usage ' || coalesce(u.cost, 0)
+    SELECT r.tenant_id, 'reservation:' || r.id, 'settled ' || r.spent || ', usage ' || coalesce(u.cost, 0)
     FROM usage_reservation r LEFT JOIN (
         SELECT tenant_id, run_id, sum(cost) AS cost FROM usage_usagerecord GROUP BY tenant_id, run_id
     ) u ON u.run_id = r.run_id AND u.tenant_id = r.tenant_id
@@ -110,7 +113,8 @@ def settled_is_the_sum_of_usage() -> str:
 @invariant("E3b", "While usage is Uncertain, the rest of its reservation stays held, and only then")
 def uncertain_usage_is_held() -> str:
     return """
-    SELECT r.tenant_id, r.id, 'held ' || r.held || ' for ' || coalesce(u.uncertain, 0) || ' uncertain'
+    SELECT r.tenant_id, 'reservation:' || r.id,
+           'held ' || r.held || ' for ' || coalesce(u.uncertain, 0) || ' uncertain'
     FROM usage_reservation r LEFT JOIN (
         SELECT tenant_id, run_id, count(*) FILTER (WHERE state = 'Uncertain') AS uncertain
         FROM usage_usagerecord GROUP BY tenant_id, run_id
@@ -123,13 +127,13 @@ def uncertain_usage_is_held() -> str:
 @invariant("E3c", "A cost is its quantities times the prices that were in force")
 def costs_follow_from_prices() -> str:
     return """
-    SELECT u.tenant_id, u.id, 'cost ' || u.cost || ', by its prices ' || priced.cost
+    SELECT u.tenant_id, 'usage:' || u.id, 'cost ' || u.cost || ', by its prices ' || priced.cost
     FROM usage_usagerecord u CROSS JOIN LATERAL (
         SELECT round(sum(q.value::numeric * (u.prices ->> q.key)::numeric), 6) AS cost
         FROM jsonb_each_text(u.quantities) q
     ) priced WHERE u.cost IS NOT NULL AND u.prices <> '{}' AND u.cost IS DISTINCT FROM priced.cost
     UNION ALL
-    SELECT u.tenant_id, u.id, 'priced at ' || u.priced_at || ' by a revision of ' || p.valid_from
+    SELECT u.tenant_id, 'usage:' || u.id, 'priced at ' || u.priced_at || ' by a revision of ' || p.valid_from
     FROM usage_usagerecord u JOIN usage_pricingrevision p ON p.id = u.pricing_revision_id
     WHERE p.valid_from > u.priced_at
     """
@@ -138,7 +142,7 @@ def costs_follow_from_prices() -> str:
 @invariant("E4a", "The entries of a ledger transaction sum to 0 in each budget")
 def transactions_balance() -> str:
     return """
-    SELECT tenant_id, transaction_id, 'budget ' || budget_id || ' is off by ' || sum(amount)
+    SELECT tenant_id, 'transaction:' || transaction_id, 'budget ' || budget_id || ' is off by ' || sum(amount)
     FROM usage_ledgerentry GROUP BY tenant_id, transaction_id, budget_id HAVING sum(amount) <> 0
     """
 
@@ -146,11 +150,12 @@ def transactions_balance() -> str:
 @invariant("E4b", "A budget's ledger has no gap, and each balance follows from the one before")
 def ledgers_are_whole() -> str:
     return """
-    SELECT tenant_id, budget_id, 'entries ' || count(*) || ', numbered to ' || max(sequence)
+    SELECT tenant_id, 'budget:' || budget_id, 'entries ' || count(*) || ', numbered to ' || max(sequence)
     FROM usage_ledgerentry GROUP BY tenant_id, budget_id
     HAVING count(*) <> max(sequence) OR min(sequence) <> 1
     UNION ALL
-    SELECT tenant_id, budget_id, 'entry ' || sequence || ' says ' || balance || ', the sum is ' || running
+    SELECT tenant_id, 'budget:' || budget_id,
+           'entry ' || sequence || ' says ' || balance || ', the sum is ' || running
     FROM (
         SELECT tenant_id, budget_id, sequence, balance,
                sum(amount) OVER (PARTITION BY budget_id, account ORDER BY sequence) AS running
@@ -162,7 +167,7 @@ def ledgers_are_whole() -> str:
 @invariant("E4c", "A receipt was taken once")
 def receipts_once() -> str:
     return """
-    SELECT tenant_id, receipt_id, count(*) || ' usage records' FROM usage_usagerecord
+    SELECT tenant_id, 'receipt:' || receipt_id, count(*) || ' usage records' FROM usage_usagerecord
     GROUP BY tenant_id, receipt_id HAVING count(*) > 1
     """
 
@@ -170,7 +175,7 @@ def receipts_once() -> str:
 @invariant("E4d", "Every reservation was booked, and every end of one once")
 def reservations_are_booked() -> str:
     return """
-    SELECT h.tenant_id, h.reservation_id, 'in budget ' || h.budget_id || ': reserved '
+    SELECT h.tenant_id, 'reservation:' || h.reservation_id, 'in budget ' || h.budget_id || ': reserved '
            || count(DISTINCT l.transaction_id) FILTER (WHERE l.movement = 'Reserved') || ' times, ended '
            || count(DISTINCT l.transaction_id) FILTER (WHERE l.movement IN ('Settled', 'Released', 'Expired'))
     FROM usage_reservationhold h JOIN usage_reservation r ON r.id = h.reservation_id
@@ -186,7 +191,7 @@ def reservations_are_booked() -> str:
 @invariant("E4e", "What was added up of a run's usage by the day is the sum of its records")
 def sums_are_those_of_records() -> str:
     return """
-    SELECT coalesce(s.tenant_id, u.tenant_id), coalesce(s.run_id, u.run_id),
+    SELECT coalesce(s.tenant_id, u.tenant_id), 'run:' || coalesce(s.run_id, u.run_id),
            'of ' || coalesce(s.name, u.name) || ' on ' || coalesce(s.day, u.day) || ': '
            || concat_ws('/', s.calls, s.uncertain, s.cost, s.estimated, s.input_tokens, s.output_tokens)
            || ', by records '

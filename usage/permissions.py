@@ -5,6 +5,8 @@ the commands judge that themselves, because a grant is no role. Reading the figu
 open to every role in it.
 """
 
+from uuid import UUID
+
 from factory.context import Context
 from factory.identity.directory import directory
 from factory.identity.permissions import permit
@@ -60,3 +62,11 @@ def sees_money(ctx: Context) -> bool:
     if ctx.project_id is None:
         return _FINANCE in actor.grants or bool(actor.roles & _ADMINS)
     return bool(actor.roles or actor.grants)
+
+
+def told_of(project_id: UUID, reader: UUID | None) -> bool:
+    """Whether who reads in a project, or (None) in the whole tenant, is told of a run of `project_id`.
+
+    Budgets of the tenant are drawn on by all of its projects, and nobody learns there of others' runs.
+    """
+    return reader in (None, project_id)

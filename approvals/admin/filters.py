@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
@@ -10,8 +11,9 @@ from django.http import HttpRequest
 from approvals.models import ApprovalRequest
 from approvals.selectors import mine
 from approvals.states import GATED, ActionClass, ApprovalState
+from factory.admin.asking import not_understood, one_asked
 from factory.admin.lists.filters import one_of
-from factory.admin.scope import as_uuid, context_of, places_of
+from factory.admin.scope import context_of, places_of
 
 Rows = QuerySet[ApprovalRequest]
 
@@ -65,6 +67,7 @@ class Whose(admin.SimpleListFilter):
 
     def __init__(self, request: HttpRequest, *args: Any) -> None:
         self.view = chosen_view(request)
+        one_asked(request, self.parameter_name, WORDS, "", f"What is shown is: {WORDS[self.view][0]}.")
         super().__init__(request, *args)
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -101,5 +104,10 @@ class ByProject(admin.SimpleListFilter):
         return [(str(place.project_id), place.project_name) for place in here if place.project_id]
 
     def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        wanted = as_uuid(self.value()) if self.value() else None
-        return queryset.filter(project_id=wanted) if wanted else queryset
+        wanted = self.value()
+        if not wanted:
+            return queryset
+        if wanted not in {value for value, _ in self.lookup_choices}:
+            not_understood(request, f"“{wanted[:60]}” is no project of yours here.", "All of them are shown.")
+            return queryset
+        return queryset.filter(project_id=UUID(wanted))

@@ -17,6 +17,7 @@ from approvals.policy.comparing import compare
 from approvals.policy.loosening import loosened
 from approvals.policy.patterns import ANYWHERE
 from approvals.states import ActionClass, Effect
+from factory.admin.asking import not_understood
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act
 from factory.admin.diffs import Diff, for_page
@@ -100,12 +101,13 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     def _compared(self, request: HttpRequest) -> TemplateResponse:
         known = _known()
         words = [word for word, _ in known]
-        after = request.GET.get("after") or (words[0] if words else "")
-        before = request.GET.get("before") or (words[1] if len(words) > 1 else after)
+        newest = words[0] if words else ""
+        after = _revision(request, "after", newest)
+        before = _revision(request, "before", words[1] if len(words) > 1 else newest)
         try:
             pair = selectors.policy_named(before), selectors.policy_named(after)
         except DomainError as missing:
-            raise Http404(missing.detail) from missing
+            raise Http404(missing.detail) from missing  # there is none at all
         context = {"known": known, "before": pair[0], "after": pair[1]}
         context |= _differences(pair[0].document, pair[1].document)
         return self._shown(request, "approvals/compare.html", f"From {before} to {after}", context)
@@ -119,7 +121,10 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         ctx, sent = context_of(request), request.GET
         places = sorted({one.slug for one in environments(ctx.project_id)})
         context: dict[str, Any] = {"classes": MEANS.items(), "slugs": places, "sent": sent, "known": _known()}
-        status = 200
+        status, place = 200, sent.get("environment", "")
+        if place and place not in places:
+            told_so = "The answer is what the rules say about that name."
+            not_understood(request, f"There is no environment “{place[:60]}” here.", told_so)
         if sent.get("class"):
             try:
                 word = sent.get("revision", "").strip()
@@ -186,6 +191,17 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     ) -> TemplateResponse:
         common = {**self.admin_site.each_context(request), "title": title, "opts": self.opts}
         return TemplateResponse(request, template, {**common, **context}, status=status)
+
+
+def _revision(request: HttpRequest, name: str, default: str) -> str:
+    """The revision that the address names, if there is one of that name."""
+    wanted = request.GET.get(name, "")
+    try:
+        return selectors.policy_named(wanted).revision if wanted else default
+    except DomainError:
+        told = f"There is no policy revision “{wanted[:60]}” here."
+        not_understood(request, told, f"{default} stands in its place.")
+        return default
 
 
 def _known() -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ class Several:
 
     admin_site: Any
     get_queryset: Callable[[HttpRequest], QuerySet[ApprovalRequest]]
-    has_view_permission: Callable[[HttpRequest], bool]
+    has_view_permission: Callable[..., bool]
 
     def several_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

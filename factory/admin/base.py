@@ -15,12 +15,13 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
+from factory.admin.asking import CSV, FORMAT, not_understood, one_asked
 from factory.admin.confirming import Act
 from factory.admin.detail import told
 from factory.admin.drafts import forget_words, keep_words
 from factory.admin.lists.files import file_of
-from factory.admin.lists.pages import FORMAT, HouseList
-from factory.admin.lists.searching import search
+from factory.admin.lists.pages import OLDEST, ORDER, HouseList
+from factory.admin.lists.searching import MOST_CHARACTERS, search
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import badge, seen
 from factory.commanding import AlreadyDone
@@ -109,6 +110,9 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
     ) -> tuple[models.QuerySet[Any], bool]:
+        if len(search_term.strip()) > MOST_CHARACTERS:
+            instead = f"Its first {MOST_CHARACTERS} are looked for."
+            not_understood(request, f"The search has more than {MOST_CHARACTERS} characters.", instead)
         fields = tuple(self.get_search_fields(request))
         recent = tuple(self.recent_words)
         return search(
@@ -122,22 +126,31 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             for name, values in asked.items():
                 chosen.setlist(name, values)
             request.GET = chosen  # type: ignore[assignment]  # nobody changes it from here on
-        if request.GET.get(FORMAT) == "csv" and request.method == "GET":
+        one_asked(request, FORMAT, (CSV,), "", "The list is shown as a page; csv makes it a file.")
+        one_asked(request, ORDER, (OLDEST,), "", f"{self.order_words[0]} is shown.")
+        if request.GET.get(FORMAT) == CSV and request.method == "GET":
             return self._file(request)
         extra = {"title": self.name, **(extra_context or {})}
         return self.in_scope(request, lambda: super(HouseAdmin, self).changelist_view(request, extra))
 
     def _file(self, request: HttpRequest) -> HttpResponseBase:
-        """What the list shows, as a file, for whoever may open it."""
+        """What the list shows, as a file, for whoever may open it. Raises `InvalidInput`."""
         ctx = context_of(request)
         if not self.has_view_permission(request):
             raise PermissionDenied
-        try:
-            with reading(ctx):
-                cl = self.get_changelist_instance(request)
-        except IncorrectLookupParameters:
-            return HttpResponseRedirect(f"{request.path}?e=1")
+        with reading(ctx):
+            cl = self.get_changelist_instance(request)
         return file_of(request, cl)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """The list that the address asks for. What it asks for wrongly is said, and all of the list shown."""
+        try:
+            return super().get_changelist_instance(request)
+        except IncorrectLookupParameters as fault:
+            named = isinstance(fault.args[0] if fault.args else None, str)
+            told = str(fault) if named else "The address holds a filter that this list does not have."
+            not_understood(request, told, "The list is shown from its beginning, without filters.")
+            raise
 
     def changeform_view(
         self,

@@ -34,6 +34,14 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     return _page(request, 404, "There is no such page here", ELSEWHERE)
 
 
+def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """An address, or what was sent, that the house does not take apart."""
+    if not _in_console(request):
+        return house.malformed(request, exception)
+    told = "It holds something that cannot be asked for here: a filter that there is not, or what is no text."
+    return _page(request, 400, "The address was not understood", told)
+
+
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """A place that this person's roles do not open."""
     told = str(exception or "") or "Your roles and grants in this project do not open it."

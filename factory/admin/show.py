@@ -2,13 +2,11 @@
 
 import json
 from datetime import UTC, datetime
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-CENT = Decimal("0.01")
 TONES = {
     "good": {
         "Completed",
@@ -172,23 +170,3 @@ def span(seconds: float) -> str:
 def pretty(value: Any) -> str:
     """A JSON value as indented text, bounded: a page is for reading."""
     return json.dumps(value, indent=2, ensure_ascii=False)[:100_000]
-
-
-def usd(amount: Decimal | None) -> str:
-    """An amount for reading: two places, or more when that would hide it."""
-    if amount is None:
-        return "not known"
-    return f"{number(amount)} USD"
-
-
-def cost(known: Decimal, uncertain: int) -> str:
-    """A cost for reading; of `uncertain` calls nobody knows what they cost, which is not nothing."""
-    if not uncertain:
-        return usd(known)
-    return f"at least {usd(known)}" if known else usd(None)
-
-
-def number(amount: Decimal) -> str:
-    """The same without its currency, for a column that names it; half a cent is a cent, as in the ledger."""
-    fine = amount == 0 or abs(amount) >= CENT
-    return f"{amount.quantize(CENT if fine else CENT / 10_000, ROUND_HALF_UP):f}"

@@ -8,6 +8,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
+from factory.admin.asking import one_asked
 from factory.admin.first import counts_of, first_page, number
 from factory.admin.scope import context_of, places_of, switch_place
 from factory.admin.searching import only, search, sought
@@ -73,7 +74,8 @@ class HouseSite(UnfoldAdminSite):
         more: dict[str, Any] = {"member_of_nothing": ctx is None}
         if ctx is not None:
             place = request.place  # type: ignore[attr-defined]  # set by ConsoleScope, with the context
-            since: Literal["hours", "days"] = "days" if request.GET.get("span") == "days" else "hours"
+            asked = one_asked(request, "span", ("hours", "days"), "hours", "The last 24 hours are shown.")
+            since: Literal["hours", "days"] = "days" if asked == "days" else "hours"
             drawn = request.GET.get("part") != "now"  # an open page asks again for all but the charts
             more["first"] = first_page(
                 request, ctx, place.project_name or place.tenant_name, since, drawn=drawn

@@ -10,14 +10,16 @@ from django.utils.safestring import SafeString
 from factory.admin import first, show
 from factory.admin.confirming import Choice
 from factory.admin.drafts import kept_words
+from factory.amounts import number, usd
 
 register = template.Library()
 FILTERS = (
-    "badge", "brief", "clock", "mark", "number", "outline", "pretty", "seen", "short", "span", "tone", "usd",
-    "when",
+    "badge", "brief", "clock", "mark", "outline", "pretty", "seen", "short", "span", "tone", "when",
 )  # fmt: skip
 for name in FILTERS:
     register.filter(name, getattr(show, name))
+register.filter("usd", usd)
+register.filter("number", number)
 
 
 @register.simple_tag(takes_context=True)

@@ -12,6 +12,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from factory.admin.asking import not_understood
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
 from factory.admin.scope import as_uuid, context_of
@@ -69,7 +70,15 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
         ]
 
     def told_of(self, request: HttpRequest, row: Release) -> dict[str, Any]:
-        told = release_page(context_of(request), row, as_uuid(request.GET.get("against", "")))
+        asked = request.GET.get("against", "")
+        against = as_uuid(asked)
+        if asked and against is None:
+            not_understood(
+                request,
+                f"“{asked[:60]}” is no id of a release to hold this one against.",
+                "It is held against the one before it, if there is one.",
+            )
+        told = release_page(context_of(request), row, against)
         return {**told, "title": told["name"]}
 
     def alias_view(self, request: HttpRequest, release_id: UUID) -> HttpResponse:

@@ -22,7 +22,8 @@ from factory.admin.first import (
     in_words,
     needs,
 )
-from factory.admin.show import cost, span, tone, usd
+from factory.admin.show import span, tone
+from factory.amounts import cost, usd
 from factory.context import Context
 from factory.identity.permissions import may
 from runs.models import Run, Step

@@ -13,12 +13,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
+from factory.admin.asking import one_asked
 from factory.admin.base import OwnPageAdmin
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import cost, cut, seen, short, usd, when
+from factory.admin.show import cut, seen, short, when
 from factory.admin.site import site
+from factory.amounts import cost, usd
 from factory.errors import DomainError, InvalidInput
 from factory.identity.permissions import may
 from factory.tenancy import reading
@@ -26,6 +28,7 @@ from registry.selectors import known_workflows
 from runs.admin.again import again_view
 from runs.admin.cancelling import ask_about, cancel_many, cancelled, choose
 from runs.admin.page import run_page
+from runs.admin.tabs import PARTS
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Run
@@ -162,7 +165,7 @@ class RunAdmin(OwnPageAdmin[Run]):
                 raise Http404
             context = {
                 **self.admin_site.each_context(request),
-                **run_page(ctx, run, request.GET.get("tab", "")),
+                **run_page(ctx, run, one_asked(request, "tab", PARTS, "", "Steps and attempts are shown.")),
                 "title": run.workflow_id,
                 "opts": None,
                 "refusal": refusal,

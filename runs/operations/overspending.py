@@ -5,6 +5,7 @@ from decimal import Decimal
 from approvals.operations import PolicyDenied
 from approvals.selectors import asks_at_the_limit, pending_of_run, policy_revision
 from approvals.states import SubjectType
+from factory.amounts import usd
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
@@ -63,7 +64,7 @@ def _ask(ctx: Context, run: Run) -> None:
     used = usage_of_run(run.id).cost
     wanted = higher_limit(run, used)
     told = {"limit": money(limit_of(run)), "used": money(used)}
-    summary = f"go on with run {run.workflow_id} and spend up to {wanted:.2f} {CURRENCY} in all"
+    summary = f"go on with run {run.workflow_id} and spend up to {usd(wanted)} in all"
     try:
         open_spend_request(ctx, run, wanted, summary, told)
     except PolicyDenied as no:

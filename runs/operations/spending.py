@@ -2,13 +2,14 @@
 
 import usage.operations as usage
 from approvals.selectors import policy_revision, spend_threshold
+from factory.amounts import usd
 from factory.commanding import operation
 from factory.context import Context
 from factory.recording import save
 from runs.models import Run
 from runs.operations.advancing import advance
 from runs.operations.ending import fail_run
-from runs.operations.money import CURRENCY, estimate, money, open_spend_request
+from runs.operations.money import estimate, money, open_spend_request
 from runs.states import FailureClass
 from usage.states import ReservationState
 
@@ -32,7 +33,7 @@ def ask_for_money(ctx: Context, run: Run) -> None:
         "threshold": None if threshold is None else money(threshold),
         "maxMinutes": run.limits["maxMinutes"],
     }
-    summary = f"run {run.workflow_id} and spend up to {amount:.2f} {CURRENCY}"
+    summary = f"run {run.workflow_id} and spend up to {usd(amount)}"
     open_spend_request(ctx, run, amount, summary, told)
 
 

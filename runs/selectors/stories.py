@@ -11,6 +11,7 @@ from django.urls import reverse
 from approvals.selectors import ApprovalView, approvals_of_run
 from approvals.states import ApprovalState
 from approvals.subjects import Bar, Moment, Story
+from factory.amounts import cost, number, usd
 from factory.clock import now
 from registry.selectors import release
 from runs.models import Attempt, Run, Step
@@ -61,7 +62,7 @@ def _cost(run: Run, used: UsageView) -> Bar:
     limit = limit_of(run)
     calls = "one call" if used.uncertain == 1 else f"{used.uncertain} calls"
     without = f"; without {calls} of unknown cost" if used.uncertain else ""
-    return Bar("Cost so far", _percent(used.cost, limit), f"{_usd(used.cost)} of {_usd(limit)} USD{without}")
+    return Bar("Cost so far", _percent(used.cost, limit), f"{number(used.cost)} of {usd(limit)}{without}")
 
 
 def _clock(run: Run) -> Iterator[Bar]:
@@ -78,10 +79,6 @@ def _clock(run: Run) -> Iterator[Bar]:
 
 def _percent(part: Decimal, whole: Decimal) -> int:
     return min(100, int(100 * part / whole)) if whole else 100
-
-
-def _usd(amount: Decimal) -> str:
-    return f"{amount:.2f}" if amount == 0 or amount >= Decimal("0.01") else f"{amount:.6f}"
 
 
 def _moments(run: Run) -> Iterator[Moment]:
@@ -101,7 +98,7 @@ def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[Moment]:
     rows = Attempt.objects.filter(run_id=run.id).only("id", "step_id", "number", "state")
     for attempt in rows.order_by("number"):
         tries.setdefault(attempt.step_id, []).append(attempt)
-    cost = usage_of_attempts(run.id)
+    known = usage_of_attempts(run.id)
     for step in steps:
         own = tries.get(step.id, [])
         if step.state == StepState.PENDING or (step.is_human and step.finished_at is None):
@@ -118,7 +115,7 @@ def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[Moment]:
             tone=TONES.get(became, "plain"),
             note=_earlier(own) or ("An operator settles that." if doubt else ""),
             quote=step.reason[:300] if step.state in (StepState.FAILED, StepState.SKIPPED) else "",
-            aside=_spent(cost, own),
+            aside=_spent(known, own),
         )
 
 
@@ -127,12 +124,13 @@ def _earlier(tries: list[Attempt]) -> str:
     return ", ".join(f"attempt {one.number} {one.state}" for one in tries[:-1])
 
 
-def _spent(cost: Mapping[UUID, UsageView], tries: Iterable[Attempt]) -> str:
-    used = [cost[one.id] for one in tries if one.id in cost]
+def _spent(known: Mapping[UUID, UsageView], tries: Iterable[Attempt]) -> str:
+    used = [known[one.id] for one in tries if one.id in known]
     total = sum((one.cost for one in used), Decimal(0))
-    if any(one.uncertain for one in used):
-        return f"at least {_usd(total)} USD" if total else "cost not known"
-    return f"{_usd(total)} USD" if total else ""
+    uncertain = sum(one.uncertain for one in used)
+    if not total:
+        return f"cost {cost(total, uncertain)}" if uncertain else ""
+    return cost(total, uncertain)
 
 
 def _of_questions(run: Run, steps: Mapping[UUID, Step]) -> Iterator[Moment]:
@@ -197,6 +195,6 @@ def _bar(budget: BudgetView, asked: Decimal) -> Bar:
     return Bar(
         label=f"The {whose}'s budget, {budget.period_start:%B %Y}",
         percent=percent,
-        words=f"{budget.available:.2f} of {budget.amount:.2f} {budget.currency} are free; "
-        f"this run asks for {asked:.2f}.{short}",
+        words=f"{number(budget.available)} of {usd(budget.amount)} are free; "
+        f"this run asks for {number(asked)}.{short}",
     )

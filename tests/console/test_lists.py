@@ -93,11 +93,25 @@ def test_every_row_is_on_one_page_in_order_and_the_way_back_is_the_same(
     assert keys(back) == pages[-2][1]
 
 
-def test_a_place_that_is_none_leads_to_the_first_page(auditor: Client) -> None:
-    for wrong in ("after=x", "before=2026-01-01", f"after=yesterday~{uuid4()}", "outcome__nonsense=1"):
-        answer = auditor.get(f"{AUDIT}?{wrong}")
-        assert answer.status_code in (302, 400), wrong
-        assert "e=1" in answer.get("Location", "e=1")
+def test_what_an_address_asks_for_wrongly_is_said_and_makes_no_file(auditor: Client) -> None:
+    for wrong, said in (
+        ("after=x", "“x” is no place in this list. The list is shown from its beginning, without filters."),
+        ("before=2026-01-01", "“2026-01-01” is no place in this list."),
+        (f"after=yesterday~{uuid4()}", "is no place in this list."),
+        ("nonsense=1", "The address holds a filter that this list does not have."),
+        ("order=x", "“x” is no value of “order” in an address. Newest first is shown."),
+        ("outcome=x", "“x” is no outcome here. So nothing is shown."),
+        (f"q={'x' * 201}", "The search has more than 200 characters. Its first 200 are looked for."),
+        ("format=xml", "“xml” is no value of “format” in an address. The list is shown as a page"),
+    ):
+        answer = auditor.get(f"{AUDIT}?{wrong}", follow=True)
+        assert (answer.status_code, said in unescape(text(answer))) == (200, True), wrong
+        assert said not in unescape(text(auditor.get(AUDIT))), "once"
+        if "format" not in wrong:
+            file = auditor.get(f"{AUDIT}?{wrong}&format=csv")
+            assert (file.status_code, said.split(". ")[0] in unescape(text(file))) == (400, True), wrong
+    refused = auditor.get(f"{RUNS}?project__tenant_id__startswith=t")
+    assert (refused.status_code, "The address was not understood" in text(refused)) == (400, True)
 
 
 def test_the_file_holds_what_is_shown_and_nothing_that_a_spreadsheet_would_run(

@@ -63,8 +63,8 @@ def page_of(member: Context, budget: Budget, query: str = "") -> str:
 
 
 def words(answer: Any) -> str:
-    """What is read of a page."""
-    main = answer.content.decode().partition('<div id="content"')[2]
+    """What is read of a page, with what is said above it."""
+    main = answer.content.decode().partition('<div id="main"')[2]
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", main)).split())
 
 
@@ -118,6 +118,7 @@ def test_the_ledger_tells_each_movement_in_words_with_what_was_left_after_it(
     assert "Nothing stands before that." in first
     assert "go back to the first" not in first
     assert "before=x" not in page_of(house.world.finance, budget, "?before=x"), "a place that is none is none"
+    assert "“x” is no place in the ledger." in page_of(house.world.finance, budget, "?before=x")
 
 
 def test_a_late_call_and_a_raise_are_told_as_what_they_are(tenant_id: str) -> None:
@@ -293,6 +294,12 @@ def test_a_time_that_is_none_or_too_long_is_said(house: House) -> None:
     assert "4.01 USD for 4 calls" in told
     _, told = explored(finance, period="nonsense", by="cost; DROP TABLE")
     assert "By model or tool" in told
+    assert "“cost; DROP TABLE” is no value of “by” in an address. “nonsense” is no value of “period”" in told
+    file = signed_in(finance).get(
+        reverse("admin:usage_explorer"), {"period": "own", "from": "x", "format": "csv"}
+    )
+    assert file.status_code == 400, "no file of another time"
+    assert "name a first day" in file.content.decode()
 
 
 def test_of_too_much_the_last_days_are_shown_and_that_is_said(
@@ -303,9 +310,7 @@ def test_of_too_much_the_last_days_are_shown_and_that_is_said(
     first, last = f"{today - timedelta(days=3)}", f"{today + timedelta(days=3)}"
     _, told = explored(house.world.finance, **{"period": "own", "from": first, "to": last})
     assert "Not all of that time is shown This project used too much in it" in told
-    assert f"begins on {today:%d %b %Y} , a day which alone is more" in told.replace(
-        f"{today:%Y},", f"{today:%Y} ,"
-    )
+    assert f"begins on {today:%d %b %Y}, a day which alone is more" in told
     assert "4.01 USD for 4 calls of known cost." in told, "the newest day is whole, however much it is"
     monkeypatch.setattr(exploring, "MOST_GROUPS", 2)
     monkeypatch.setattr(exploring, "MOST_SUMS", 1000)

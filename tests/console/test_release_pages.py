@@ -76,6 +76,9 @@ def test_says_what_a_release_is_who_let_it_through_and_what_differs_from_the_one
     assert "Choose another release to hold it against" in read(house.world.observer, page_of(house.release))
     with reading(house.system):
         other = Release.objects.get(asset__name="base").id
+    odd = read(house.world.observer, page_of(newest), against="x")
+    assert "“x” is no id of a release to hold this one against." in odd
+    assert "What is different from 1.0.0" in odd
     assert "no release of this asset" in read(house.world.observer, page_of(newest), against=other)
     foreign = second_world(house.tenant)
     assert signed_in(foreign.workspace_admin).get(page_of(newest)).status_code == 404

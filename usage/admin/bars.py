@@ -8,7 +8,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from factory.admin.first import Tone
-from factory.admin.show import span, usd
+from factory.admin.show import span
+from factory.amounts import usd
 from usage.models import Budget
 from usage.money import ZERO
 

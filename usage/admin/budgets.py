@@ -17,11 +17,13 @@ from django.utils.text import capfirst
 
 from approvals.selectors import asks_at_the_limit, policy_revisions, policy_view, spend_threshold
 from factory import clock
+from factory.admin.asking import not_understood
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act
 from factory.admin.scope import context_of
-from factory.admin.show import seen, usd
+from factory.admin.show import seen
 from factory.admin.site import site
+from factory.amounts import usd
 from factory.identity.permissions import may
 from factory.tenancy import reading
 from projects.selectors import project
@@ -148,8 +150,7 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
     ctx, at = context_of(request), clock.now()
     found = list(open_reservations(row, ctx.project_id)[: SHOWN + 1])
     read = may(ctx, "ReadLedger")
-    asked = request.GET.get(BEFORE, "")
-    before = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 18 else None
+    before = _before(request)
     ledger = reverse("admin:usage_ledgerentry_changelist")
     return {
         "budget": row,
@@ -169,6 +170,15 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
         "later": before is not None,
         "ledger_url": f"{ledger}?budget__id__exact={row.id}",
     }
+
+
+def _before(request: HttpRequest) -> int | None:
+    """The entry before which the ledger is read, if the address names one."""
+    asked = request.GET.get(BEFORE, "")
+    if not asked or (asked.isascii() and asked.isdigit() and len(asked) < 18):
+        return int(asked) if asked else None
+    not_understood(request, f"“{asked[:60]}” is no place in the ledger.", "Its newest movements are shown.")
+    return None
 
 
 def sentence(row: Budget, at: datetime) -> str:

@@ -11,7 +11,8 @@ from django.urls import reverse
 from factory import clock
 from factory.admin.charts import Plot, pace
 from factory.admin.first import Card, Chart, Figure, Item, Look, Table, card, chart, figure
-from factory.admin.show import seen, usd
+from factory.admin.show import seen
+from factory.amounts import number, usd
 from factory.context import Context
 from factory.identity.permissions import may
 from usage.admin.bars import tone_of
@@ -121,7 +122,7 @@ def spend_of(row: Budget, at: datetime) -> Chart:
         table=Table(
             ("Day", "Spent on it, USD", "Spent so far, USD"),
             tuple(
-                (f"{day:%d %b}", f"{so_far - before:.2f}", f"{so_far:.2f}")
+                (f"{day:%d %b}", number(so_far - before), number(so_far))
                 for (day, so_far), before in zip(sums, [ZERO, *(total for _, total in sums)], strict=False)
                 if so_far != before
             ),

@@ -1,7 +1,7 @@
 """The usage explorer: what calls cost in a time, by project, workflow, release, model or day."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from typing import Any
@@ -12,11 +12,13 @@ from django.urls import reverse
 from django.utils.dateparse import parse_date
 
 from factory import clock
+from factory.admin.asking import FORMAT, not_understood
 from factory.admin.charts import Amount, amounts
 from factory.admin.first import Chart, Table
 from factory.admin.lists.files import sheet
-from factory.admin.show import number, seen, usd
+from factory.admin.show import seen
 from factory.admin.things import names_of
+from factory.amounts import number, usd
 from factory.context import Context
 from usage.admin.bars import share_of
 from usage.exploring import LONGEST, MOST_GROUPS, NOTHING, Explored, Used, explore
@@ -87,6 +89,13 @@ def asked(sent: Any, today: date, *, whole_tenant: bool) -> Asked:
     ways = dict([*BY, BY_PROJECT] if whole_tenant else BY)
     by = sent.get("by", "") if sent.get("by", "") in ways else ("project" if whole_tenant else "model")
     period = sent.get("period", "") if sent.get("period", "") in dict(PERIODS) else "month"
+    found = _asked(sent, by, period, today)
+    odd = [name for name, used in (("by", by), ("period", period)) if sent.get(name, used) not in ("", used)]
+    told = [f"“{sent[name][:60]}” is no value of “{name}” in an address." for name in odd]
+    return replace(found, trouble=" ".join(filter(None, (*told, found.trouble))))
+
+
+def _asked(sent: Any, by: str, period: str, today: date) -> Asked:
     month, tomorrow = today.replace(day=1), today + timedelta(days=1)
     if period == "own":
         return _own(by, sent.get("from", ""), sent.get("to", ""), month, tomorrow)
@@ -100,7 +109,7 @@ def asked(sent: Any, today: date, *, whole_tenant: bool) -> Asked:
 def _own(by: str, first: str, last: str, month: date, tomorrow: date) -> Asked:
     start, until = _day(first), _day(last)
     if start is None or until is None or until < start:
-        told = "That is no time: name a first day, and a last one that is not before it. This month is shown."
+        told = "That is no time: name a first day, and a last one that is not before it."
         return Asked("own", by, month, tomorrow, told)
     end = until + timedelta(days=1)
     if (end - start).days > LONGEST:
@@ -122,6 +131,8 @@ def explorer(request: HttpRequest, ctx: Context) -> dict[str, Any]:
     wide = ctx.project_id is None
     today = clock.now().astimezone(UTC).date()
     wanted = asked(request.GET, today, whole_tenant=wide)
+    if wanted.trouble:
+        not_understood(request, wanted.trouble, f"What is shown is {wanted.words}, by {wanted.by}.")
     found = explore(wanted.by, ctx.project_id, wanted.start, wanted.end)
     rows = rows_of(wanted.by, found)
     return {
@@ -138,7 +149,7 @@ def explorer(request: HttpRequest, ctx: Context) -> dict[str, Any]:
         "finding": finding(wanted, found, rows),
         "chart": chart_of(wanted, found),
         "all_url": calls_url(found.start, found.end),
-        "file_url": f"?{wanted.query}&format=csv",
+        "file_url": f"?{wanted.query}&{FORMAT}=csv",
     }
 
 

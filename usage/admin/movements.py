@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from factory.admin.show import number, usd
+from factory.amounts import number, usd
 from usage.models import Budget, LedgerEntry
 from usage.money import ZERO
+from usage.permissions import told_of
 from usage.states import Account, Movement
 
 ENTRIES = 60
@@ -22,7 +23,7 @@ MOST_OF_ONE = 4
 class Line:
     """One movement: what happened, what was left after it (where it touched that), and its signed entries.
 
-    A reader in one project is not told of the runs of others (`elsewhere`) that draw on the same money.
+    A run that the reader is not told of is one `elsewhere`, which draws on the same money.
     """
 
     at: datetime
@@ -62,7 +63,7 @@ def movements(budget: Budget, project_id: UUID | None, before: int | None = None
 def _line(entries: Sequence[LedgerEntry], project_id: UUID | None) -> Line:
     first = entries[0]
     run = first.reservation
-    elsewhere = run is not None and project_id not in (None, run.project_id)
+    elsewhere = run is not None and not told_of(run.project_id, project_id)
     moved = {Account(each.account): each.amount for each in entries}
     left = next((each.balance for each in entries if each.account == Account.AVAILABLE), None)
     told = ", ".join(f"{account} {_signed(amount)}" for account, amount in moved.items())

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet, UUIDField, Value
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -13,20 +13,32 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from factory.admin.asking import CSV, FORMAT
 from factory.admin.lists.filters import one_of
-from factory.admin.lists.pages import FORMAT
+from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import seen, short, usd, when
+from factory.admin.show import seen, short, when
 from factory.admin.site import site
+from factory.amounts import usd
 from factory.tenancy import reading
 from usage.admin.base import MoneyAdmin, run_link
 from usage.admin.explorer import explorer, file_of
 from usage.models import LedgerEntry, PricingRevision, Reservation, UsageRecord
+from usage.permissions import told_of
 from usage.selectors import visible_budgets
 from usage.states import Account, Movement, ReceiptKind, ReservationState, UsageState
 
 TIMES = ("priced_at__gte", "priced_at__lt")
 """By which the explorer leads to the calls behind its figures."""
+
+
+class ReadLedger(HouseList):
+    """A list of entries that carry in which project their reader reads; None in all of the tenant."""
+
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
+        for row in rows:
+            row.reader = context_of(request).project_id
 
 
 @admin.register(LedgerEntry, site=site)
@@ -52,7 +64,10 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         mine = visible_budgets(context_of(request).project_id)
         rows: QuerySet[Any] = LedgerEntry.objects.filter(budget__in=mine.values("pk"))
-        return rows.annotate(reader=Value(context_of(request).project_id, output_field=UUIDField()))
+        return rows
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return ReadLedger
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "budget__id__exact" or super().lookup_allowed(lookup, value, request)
@@ -76,10 +91,10 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
 
     @admin.display(description="run")
     def of_run(self, row: Any) -> SafeString | str:
-        """Whose money moved: a reader in one project is not told of the runs of others."""
+        """The run whose money moved, where the reader is told of it."""
         if row.reservation is None:
             return "–"
-        if row.reader not in (None, row.reservation.project_id):
+        if not told_of(row.reservation.project_id, row.reader):
             return "of another project"
         return run_link(row.reservation.run_id)
 
@@ -148,7 +163,7 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
         ctx = context_of(request)
         with reading(ctx):
             found = explorer(request, ctx)
-            if request.GET.get(FORMAT) == "csv":
+            if request.GET.get(FORMAT) == CSV:
                 return file_of(found["asked"], found["found"])
             context = {
                 **self.admin_site.each_context(request),

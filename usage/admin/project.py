@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from factory.admin.first import Figure, Share
 from factory.admin.parts import Missing, Part, able, part_of
-from factory.admin.show import usd
+from factory.amounts import usd
 from factory.context import Context
 from usage.admin.bars import in_words, shares, time_in_words, tone_of
 from usage.admin.cards import reads_budgets

@@ -12,7 +12,7 @@ from factory import clock
 from factory.admin.confirming import Choice, Question, act_on
 from factory.admin.scope import context_of
 from factory.admin.settings import whole
-from factory.admin.show import usd
+from factory.amounts import usd
 from factory.context import Context
 from factory.errors import FieldError, Forbidden, InvalidInput, VersionMismatch
 from factory.identity.permissions import may

@@ -8,6 +8,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from factory.admin.asking import not_understood
+
 Values = Iterable[str] | Callable[[HttpRequest], Iterable[str]]
 
 
@@ -28,7 +30,11 @@ def one_of(field: str, title: str, values: Values) -> type[admin.SimpleListFilte
 
         def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
             chosen = self.value()
-            return queryset if chosen is None else queryset.filter(**{field: chosen})
+            if chosen is None:
+                return queryset
+            if chosen not in {value for value, _ in self.lookup_choices}:
+                not_understood(request, f"“{chosen[:60]}” is no {self.title} here.", "So nothing is shown.")
+            return queryset.filter(**{field: chosen})
 
     OneOf.parameter_name = field
     OneOf.title = title

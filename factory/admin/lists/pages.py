@@ -8,9 +8,10 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from unfold.views import ChangeList
 
+from factory.admin.asking import FORMAT
 from factory.keyset import beyond, place_of, values_of
 
-AFTER, BEFORE, ORDER, FORMAT = "after", "before", "order", "format"
+AFTER, BEFORE, ORDER = "after", "before", "order"
 OWN = (AFTER, BEFORE, ORDER, FORMAT)
 OLDEST = "oldest"
 BETWEEN = "~"
@@ -71,7 +72,8 @@ class HouseList(ChangeList):
             try:
                 values = values_of(self.model, self.key, place.split(BETWEEN))
             except ValueError as fault:
-                raise IncorrectLookupParameters(str(fault)) from fault
+                told = f"“{place[:60]}” is no place in this list."
+                raise IncorrectLookupParameters(told) from fault
             rows = rows.filter(beyond(self.key, values, ascending=ascending))
         return list(rows[:limit])
 

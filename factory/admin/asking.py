@@ -1,0 +1,33 @@
+"""What an address asks for and cannot have is said: beside what is shown instead, or in place of a file."""
+
+from collections.abc import Collection
+
+from django.contrib import messages
+from django.http import HttpRequest
+
+from factory.errors import InvalidInput
+
+FORMAT, CSV = "format", "csv"
+
+
+def not_understood(request: HttpRequest, told: str, instead: str = "") -> None:
+    """Say on the page what of its address was not understood, and what it shows `instead`.
+
+    A file has no place for such words, and is read by programs: for one it raises `InvalidInput`.
+    """
+    if request.GET.get(FORMAT) == CSV:
+        raise InvalidInput(told)
+    messages.warning(request, f"{told} {instead}".strip())
+
+
+def one_asked(request: HttpRequest, name: str, known: Collection[str], default: str, what: str = "") -> str:
+    """A value of the address among those that are known; the default for none, and, with words, for others.
+
+    `what` says what is shown instead.
+    """
+    wanted = request.GET.get(name, "")
+    if wanted in known:
+        return wanted
+    if wanted:
+        not_understood(request, f"“{wanted[:60]}” is no value of “{name}” in an address.", what)
+    return default
