@@ -140,7 +140,7 @@ NAVIGATION = [
     _group(
         "Evidence",
         _entry("Journal", "link", "factory_journalentry_changelist"),
-        _entry("Audit", "visibility", "factory_auditentry_changelist"),
+        _entry("Audit log", "visibility", "factory_auditentry_changelist"),
         _entry("Events", "bolt", "factory_outboxevent_changelist"),
         _entry("Verifications", "verified_user", "factory_verification_changelist"),
         _entry("Findings", "report", "factory_finding_changelist"),

@@ -41,7 +41,7 @@ from approvals.states import ApprovalState, SubjectType
 from factory.admin.base import OwnPageAdmin
 from factory.admin.drafts import forget_words, keep_words, kept_words
 from factory.admin.scope import context_of
-from factory.admin.show import badge, outline, seen, short, span
+from factory.admin.show import badge, outline, seen, short, span, timed
 from factory.admin.site import site
 from factory.context import Context
 from factory.errors import DomainError, NotFound
@@ -73,6 +73,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     nothing_yet = "When an agent asks before it acts, its question stands here with the time left to answer."
     list_select_related = ("environment", "project")
     heading = "Approvals"
+    file_headings = {"age": "requested", "ends": "expires"}
     large, recent_words, everything = True, ("summary",), f"?whose={ALL}"
     search_fields = ("requested_by", "run_id", "proposal_hash")
     search_help_text = "Words of a recent question, who asked, a run's id, a proposal's hash"
@@ -242,8 +243,8 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         return format_html('<a class="fc-link" href="{}">{}</a>', url, short(row.run_id))
 
     @admin.display(description="age")
-    def age(self, row: Any) -> str:
-        return span((row.at - row.requested_at).total_seconds())
+    def age(self, row: Any) -> SafeString:
+        return timed(row.requested_at, span((row.at - row.requested_at).total_seconds()))
 
     @admin.display(description="expires in")
     def ends(self, row: Any) -> SafeString | str:
@@ -251,10 +252,12 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             return "–"
         left = (row.expires_at - row.at).total_seconds()
         if left <= 0:
-            return "has expired"
+            return timed(row.expires_at, "has expired")
         if left <= SOON * (row.expires_at - row.requested_at).total_seconds():
-            return format_html('<span class="fc-badge bad">{}, soon</span>', span(left))
-        return format_html('<span class="fc-ends">{}</span>', span(left))
+            return format_html(
+                '<span class="fc-badge bad">{}</span>', timed(row.expires_at, f"{span(left)}, soon")
+            )
+        return format_html('<span class="fc-ends">{}</span>', timed(row.expires_at, span(left)))
 
 
 def _rendered(

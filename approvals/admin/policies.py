@@ -49,6 +49,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     view_operation = "ListPolicyRevisions"
     own_page = "approvals/policy.html"
     list_display = ("revision", "note", "published_by", "at", "hash")
+    heading = "Policy"
     nothing_yet = "Publish a new revision makes the first one. Until then nothing is allowed."
     search_fields = ("note", "published_by")
     search_help_text = "Words of the note, or who published"

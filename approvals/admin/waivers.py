@@ -20,7 +20,7 @@ from factory import clock
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
 from factory.admin.scope import context_of
-from factory.admin.show import badge, seen, span
+from factory.admin.show import badge, seen, span, timed
 from factory.admin.site import site
 from factory.context import Context
 from factory.identity.permissions import may
@@ -106,11 +106,11 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
         return badge("Expired" if over else row.state)
 
     @admin.display(description="ends")
-    def ends(self, row: Waiver) -> str:
+    def ends(self, row: Waiver) -> SafeString | str:
         left = (row.expires_at - clock.now()).total_seconds()
         if row.state not in (WaiverState.REQUESTED, WaiverState.ACTIVE):
             return "–"
-        return f"in {span(left)}" if left > 0 else "its time is over"
+        return timed(row.expires_at, f"in {span(left)}" if left > 0 else "its time is over")
 
     @admin.display(description="writes")
     def uses(self, row: Any) -> int:

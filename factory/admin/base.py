@@ -46,6 +46,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     view_operation: ClassVar[str]
     nothing_yet: ClassVar[str]
     heading: ClassVar[str] = ""
+    file_headings: ClassVar[dict[str, str]] = {}
     large: ClassVar[bool] = False
     recent_words: ClassVar[tuple[str, ...]] = ()
     everything: ClassVar[str] = "?"

@@ -15,7 +15,7 @@ from factory.admin.cards import reads_evidence
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import badge, seen, short, when
+from factory.admin.show import badge, cut, seen, short, when
 from factory.admin.site import site
 from factory.admin.things import KINDS, named, thing
 from factory.chainchecks import check_chain
@@ -145,8 +145,8 @@ class AuditAdmin(EvidenceAdmin):
         return named(row.subject)
 
     @admin.display(description="reason")
-    def told(self, row: AuditEntry) -> str:
-        return seen(row.reason)[:200] or "–"
+    def told(self, row: AuditEntry) -> SafeString:
+        return cut(row.reason or "–", 200)
 
     @admin.display(description="time")
     def at(self, row: AuditEntry) -> SafeString:
@@ -216,8 +216,9 @@ class VerificationAdmin(EvidenceAdmin):
         return int(row.found_here)  # type: ignore[attr-defined]  # put on by FoundList
 
     @admin.display(description="walls")
-    def walls_(self, row: Verification) -> str:
-        return "; ".join(f"{code} {subject}: {told}" for code, subject, told in row.walls[:3]) or "stand"
+    def walls_(self, row: Verification) -> SafeString:
+        told = "; ".join(f"{code} {subject}: {words}" for code, subject, words in row.walls)
+        return cut(told or "stand", 300)
 
     @admin.display(description="not checked")
     def unchecked_(self, row: Verification) -> str:

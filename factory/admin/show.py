@@ -2,10 +2,13 @@
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+
+from factory.amounts import CENT, usd
 
 TONES = {
     "good": {
@@ -134,6 +137,19 @@ def when(at: datetime | None) -> SafeString:
     return format_html(
         '<time datetime="{}">{} UTC</time>', moment.isoformat(), moment.strftime("%d %b %Y %H:%M:%S")
     )
+
+
+def amount(value: Decimal | None) -> SafeString:
+    """An amount as `usd` says it; where that rounds it, all of it is in the title, and in a list's file."""
+    told = usd(value)
+    if value is None or value == value.quantize(CENT):
+        return format_html("{}", told)
+    return format_html('<span title="{} USD">{}</span>', f"{value.normalize():f}", told)
+
+
+def timed(at: datetime, words: object) -> SafeString:
+    """A time that is told otherwise than by the clock, such as by what is left of it; a file has the time."""
+    return format_html('<time datetime="{}">{}</time>', at.astimezone(UTC).isoformat(), words)
 
 
 def clock(at: datetime | None) -> SafeString:

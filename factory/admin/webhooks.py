@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from factory.admin.base import OwnPageAdmin
 from factory.admin.scope import context_of
-from factory.admin.show import seen, when
+from factory.admin.show import cut, when
 from factory.admin.site import site
 from factory.consumers import webhooks_of
 from factory.context import Context
@@ -158,7 +158,7 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
     @admin.display(description="endpoint")
     def which(self, row: WebhookSubscription) -> SafeString:
         return format_html(
-            '<a class="fc-link" href="{}">{}</a>', _url(row.id), seen((row.description or row.url)[:80])
+            '<a class="fc-link" href="{}">{}</a>', _url(row.id), cut(row.description or row.url, 80)
         )
 
     @admin.display(description="events")
@@ -166,9 +166,9 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
         return "all" if not row.topics else f"{len(row.topics)} kinds"
 
     @admin.display(description="health")
-    def health(self, row: WebhookSubscription) -> str:
+    def health(self, row: WebhookSubscription) -> SafeString | str:
         if row.failures:
-            return seen(f"{row.failures} failures in a row: {row.last_error[:80]}")
+            return format_html("{} failures in a row: {}", row.failures, cut(row.last_error, 80))
         return "well" if row.succeeded_at else "nothing sent yet"
 
     @admin.display(description="since")

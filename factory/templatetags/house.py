@@ -4,12 +4,14 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin import first, show
 from factory.admin.confirming import Choice
 from factory.admin.drafts import kept_words
+from factory.admin.site import site
 from factory.amounts import number, usd
 
 register = template.Library()
@@ -26,6 +28,23 @@ register.filter("number", number)
 def acts_of(context: Any, page: Any, row: Any) -> Any:
     """What this person is offered to do with a row, or, without one, from the list."""
     return page.acts(context["request"], row)
+
+
+@register.inclusion_tag("unfold/helpers/header_title.html", takes_context=True)
+def where_one_is(context: Any) -> dict[str, Any]:
+    """The way to a page: its app, its list by the one name that lists have, and the row; or its title."""
+    opts, row = context.get("opts"), context.get("original")
+    if not opts:
+        return {"parts": [{"title": context.get("title") or context.get("site_title", "")}]}
+    page = site._registry.get(opts.model)
+    way = f"admin:{opts.app_label}_{opts.model_name}_change"
+    parts: list[dict[str, Any]] = [
+        {"link": reverse("admin:app_list", args=[opts.app_label]), "title": opts.app_config.verbose_name},
+        {"link": reverse(f"{way}list"), "title": getattr(page, "name", opts.verbose_name_plural)},
+    ]
+    if row is not None and not isinstance(row, str):
+        parts.append({"link": reverse(way, args=[row.pk]), "title": show.seen(row)})
+    return {"parts": parts}
 
 
 @register.simple_tag(takes_context=True)

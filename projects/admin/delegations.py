@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from factory.admin.base import HouseAdmin
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_moment, context_of
-from factory.admin.show import badge, seen, span
+from factory.admin.show import badge, seen, span, timed
 from factory.admin.site import site
 from factory.clock import now
 from factory.errors import DomainError, InvalidInput
@@ -124,11 +124,11 @@ class DelegationAdmin(HouseAdmin[Any]):
         return row.project.name
 
     @admin.display(description="ends")
-    def ends(self, row: Delegation) -> str:
+    def ends(self, row: Delegation) -> SafeString | str:
         if row.state != DelegationState.ACTIVE:
             return "–"
         left = (row.expires_at - now()).total_seconds()
-        return f"in {span(left)}" if left > 0 else "its time is over"
+        return timed(row.expires_at, f"in {span(left)}" if left > 0 else "its time is over")
 
     @admin.display(description="reason")
     def why(self, row: Delegation) -> str:

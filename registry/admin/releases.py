@@ -16,7 +16,7 @@ from factory.admin.asking import not_understood
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
 from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import seen, short, when
+from factory.admin.show import cut, short, when
 from factory.admin.site import site
 from factory.identity.permissions import may
 from factory.tenancy import reading
@@ -146,5 +146,5 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
         return when(row.created_at)
 
     @admin.display(description="what is wrong")
-    def problem(self, row: Release) -> str:
-        return seen((row.resolution_error or row.ending_reason)[:120]) or "–"
+    def problem(self, row: Release) -> SafeString:
+        return cut(row.resolution_error or row.ending_reason or "–", 120)

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
 from factory.admin.scope import context_of
-from factory.admin.show import outline, seen, span, when
+from factory.admin.show import outline, seen, short, span, timed, when
 from factory.admin.site import site
 from runs.models import Lease
 from runs.operations.timing import grace
@@ -25,6 +25,8 @@ class LeaseAdmin(HouseAdmin[Lease]):
     view_operation = "ListRuns"
     list_display = ("what", "klass", "status", "worker", "left", "then", "token", "since")
     list_display_links = None
+    heading = "Open leases"
+    file_headings = {"left": "ends"}
     list_select_related = ("step", "run")
     list_filter = ("state",)
     nothing_yet = "No worker holds anything. One that takes an attempt gets a lease, which stands here."
@@ -47,8 +49,8 @@ class LeaseAdmin(HouseAdmin[Lease]):
     def what(self, row: Lease) -> SafeString:
         url = reverse("admin:runs_run_change", args=[row.run_id])
         return format_html(
-            '<a class="fc-link" href="{}">{} of {} …{}</a>',
-            url, row.step.node_key, row.run.workflow_id, str(row.run_id)[-8:],
+            '<a class="fc-link" href="{}">{} of {} {}</a>',
+            url, row.step.node_key, row.run.workflow_id, short(row.run_id),
         )  # fmt: skip
 
     @admin.display(description="class")
@@ -71,13 +73,15 @@ class LeaseAdmin(HouseAdmin[Lease]):
         )  # fmt: skip
 
     @admin.display(description="and then")
-    def then(self, row: Lease) -> str:
-        until = f"{row.expires_at + grace():%H:%M:%S} UTC"
+    def then(self, row: Lease) -> SafeString:
+        end = row.expires_at + grace()
+        until = timed(end, f"{end:%H:%M:%S} UTC")
         if row.acquired_at is None:
-            return f"Offered to another worker after {until}."
+            return format_html("Offered to another worker after {}.", until)
         if row.step.side_effect_class in ("read", "sandbox"):
-            return f"Tried again after {until}, if attempts are left."
-        return f"After {until}: Uncertain if it may have acted, else it waits on or is tried again."
+            return format_html("Tried again after {}, if attempts are left.", until)
+        told = "After {}: Uncertain if it may have acted, else it waits on or is tried again."
+        return format_html(told, until)
 
     @admin.display(description="token")
     def token(self, row: Lease) -> str:

@@ -39,7 +39,8 @@ class AttentionAdmin(HouseAdmin[Step]):
     view_operation = "ListUncertainAttempts"
     list_display = ("what", "happened", "held_by", "allowed", "left", "since", "settle")
     list_display_links = None
-    heading = "Needs an operator"
+    heading = "Uncertain attempts"
+    file_headings = {"since": "since"}
     nothing_yet = "Nothing does. A step whose effect may have happened, but nobody knows, would stand here."
     order_words = ("Latest first", "Longest waiting first")
     list_filter = (one_of("attention", "attention", ATTENTIONS),)
@@ -99,7 +100,7 @@ class AttentionAdmin(HouseAdmin[Step]):
     @admin.display(description="for")
     def since(self, row: Any) -> SafeString:
         return format_html(
-            "<div><b>{}</b><div class='fc-soft'>since {}</div></div>",
+            "<div><b data-passing>{}</b><div class='fc-soft'><span data-passing>since</span> {}</div></div>",
             span((row.at - row.updated_at).total_seconds()), when(row.updated_at),
         )  # fmt: skip
 

@@ -18,7 +18,7 @@ from factory.admin.base import OwnPageAdmin
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.settings import whole
-from factory.admin.show import badge, seen, span
+from factory.admin.show import badge, seen, span, timed
 from factory.admin.site import site
 from factory.context import Context
 from factory.identity.permissions import may
@@ -147,8 +147,8 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
         return badge("Draining" if row.draining_at else "Active")
 
     @admin.display(description="last seen")
-    def seen(self, row: Any) -> str:
-        return f"{span((row.at - row.last_seen_at).total_seconds())} ago"
+    def seen(self, row: Any) -> SafeString:
+        return timed(row.last_seen_at, f"{span((row.at - row.last_seen_at).total_seconds())} ago")
 
     @admin.display(description="slots in use")
     def slots(self, row: Any) -> SafeString:

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
+from config.console import NAVIGATION
 from factory.admin.lists import files
 from factory.admin.site import site
 from factory.models import AuditEntry
@@ -154,6 +155,12 @@ def test_a_list_says_what_it_finds_what_would_stand_there_and_how_to_see_all(
         return
     assert bool(page.search_fields) == bool(page.search_help_text)
     client = signed_in(stranger.tenant_admin)
+    menu = {str(item["link"]): item["title"] for group in NAVIGATION for item in group["items"]}
+    shown = text(client.get(url(model, "changelist")))
+    where = shown.partition('aria-label="Where you are"')[2].partition("</nav>")[0]
+    assert menu.get(url(model, "changelist"), page.name) == page.name
+    assert re.search(rf"<h1>\s*{page.name}\s*</h1>", shown)
+    assert re.search(rf">\s*{page.name}\s*</a", where), "one name everywhere"
     searched = text(client.get(f"{url(model, 'changelist')}?q=never-heard-of-it"))
     if page.search_fields:
         assert "Nothing matches “never-heard-of-it”" in searched

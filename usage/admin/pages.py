@@ -17,9 +17,8 @@ from factory.admin.asking import CSV, FORMAT
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import seen, short, when
+from factory.admin.show import amount, seen, short, when
 from factory.admin.site import site
-from factory.amounts import usd
 from factory.tenancy import reading
 from usage.admin.base import MoneyAdmin, run_link
 from usage.admin.explorer import explorer, file_of
@@ -118,8 +117,8 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
         return run_link(row.run_id)
 
     @admin.display(description="amount")
-    def sum(self, row: Reservation) -> str:
-        return usd(None if row.amount is None else row.total)
+    def sum(self, row: Reservation) -> SafeString:
+        return amount(None if row.amount is None else row.total)
 
     @admin.display(description="made")
     def made(self, row: Reservation) -> SafeString:
@@ -201,8 +200,8 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
         return ", ".join(f"{n} {unit}" for unit, n in (row.quantities or {}).items()) or "not known"
 
     @admin.display(description="cost")
-    def price(self, row: UsageRecord) -> str:
-        return usd(row.cost)
+    def price(self, row: UsageRecord) -> SafeString:
+        return amount(row.cost)
 
 
 @admin.register(PricingRevision, site=site)

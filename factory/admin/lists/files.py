@@ -49,7 +49,7 @@ class _Line:
 
 def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
     writer, ctx = csv.writer(_Line()), context_of(request)
-    columns = [(name, label) for name in cl.list_display if (label := heading(cl, name))]
+    columns = [(name, label) for name in cl.list_display if (label := _heading(cl, name))]
     yield "\ufeff" + writer.writerow([label for _, label in columns])
     place, told = cl.params.get(AFTER), 0
     while told < MOST_ROWS:
@@ -75,6 +75,12 @@ def heading(cl: HouseList, name: str) -> str:
         return ""
     label = str(label_for_field(name, cl.model, model_admin=cl.model_admin))
     return label[:1].upper() + label[1:]
+
+
+def _heading(cl: HouseList, name: str) -> str:
+    """The same in a file, where a time stands for what the page tells of it at this moment."""
+    told = cl.model_admin.file_headings.get(name, "")
+    return told[:1].upper() + told[1:] if told else heading(cl, name)
 
 
 def shown(cl: HouseList, name: str, row: Any) -> Any:
@@ -106,7 +112,7 @@ VOID = {"br", "img", "input", "wbr", "hr"}
 
 
 class _Words(HTMLParser):
-    """The words of a cell; of what is shortened for the eye, all of it."""
+    """The words of a cell; of what is shortened for the eye, all of it, and nothing that is soon not true."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,7 +127,7 @@ class _Words(HTMLParser):
         whole = held.get("datetime") if tag == "time" else held.get("title") if tag in SHORTENED else None
         if whole and not self.hidden:
             self.words.append(whole)
-        hides = bool(whole) or held.get("aria-hidden") == "true"
+        hides = bool(whole) or held.get("aria-hidden") == "true" or "data-passing" in held
         self.open.append(hides)
         self.hidden += hides
 
