@@ -40,7 +40,7 @@ def refuse(faults: Sequence[FieldError], what: str) -> None:
 
 
 def slug_faults(slug: str, pointer: str) -> list[FieldError]:
-    return [] if _SLUG.fullmatch(slug) else [FieldError(pointer, f"A slug is {SLUG_WORDS}.")]
+    return [] if _SLUG.fullmatch(slug) else [FieldError(pointer, f"Only {SLUG_WORDS}.")]
 
 
 def text_faults(text: str, pointer: str, *, limit: int) -> list[FieldError]:

@@ -45,12 +45,16 @@ def environment_view(site: AdminSite, request: HttpRequest, project: Project, ba
         back=back,
         heading="Environments",
         consequences=(
-            "Rules of the policy that name its key hold in it at once; others do not.",
+            "Rules of the policy that name it by the short name hold in it at once; others do not.",
             "It cannot be renamed or taken away again.",
         ),
         fields=(
-            Choice("slug", "Key", help="Small letters, digits and inner hyphens, such as production."),
-            Choice("name", "Name", optional=True, help="What people read; left empty, it is the key."),
+            Choice(
+                "slug",
+                "Short name (slug)",
+                help="Lower-case letters, digits and inner hyphens, such as production.",
+            ),
+            Choice("name", "Name", optional=True, help="What people read; left empty, the short name."),
         ),
         reason="",
         danger=False,
@@ -106,7 +110,9 @@ def _registering(ctx: Context, project: Project, back: str) -> Question:
         ),
         fields=(
             Choice(
-                "slug", "Key", help=f"Such as ci; its subject is {SERVICE_PREFIX}{ctx.tenant_id}:ci then."
+                "slug",
+                "Short name (slug)",
+                help=f"Such as ci, for {SERVICE_PREFIX}{ctx.tenant_id}:ci.",
             ),
             Choice("displayName", "What people call it", optional=True),
             Choice(

@@ -12,6 +12,8 @@ from projects.models import Delegation, Membership, ServiceAccount
 from projects.selectors import delegations_of, service_accounts
 from projects.states import MembershipState, ServiceAccountState, SubjectKind
 
+YOURSELF = "This is you: the next page may be closed to you, and another administrator has to undo it."
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -41,7 +43,8 @@ def ends_with(ctx: Context, row: Membership) -> list[str]:
     """What removing a member does, in sentences, as things stand, as far as the reader's place shows it."""
     then = after(row)
     lost = loans_lost(ctx, then)
-    told = [_own(ctx, then), *_accounts(ctx, then), *(_loan(one) for one in lost)]
+    yours = [YOURSELF] if row.subject == ctx.actor.subject else []
+    told = [*yours, _own(ctx, then), *_accounts(ctx, then), *(_loan(one) for one in lost)]
     nobody = _nobody_left(row, lost)
     if nobody:
         told.append(f"Then nobody here can: {'; '.join(nobody)}.")
@@ -60,7 +63,7 @@ def _own(ctx: Context, then: Held) -> str:
         return f"What this membership gives ends with the next request. {who} stays: {left}."
     if ctx.project_id is None:
         return f"{who} opens nothing in this tenant any more, from the next request on."
-    return f"{who} opens nothing in this project any more, from the next request on. Other projects stay."
+    return f"{who} opens nothing in this project any more, from the next request on; elsewhere nothing ends."
 
 
 def is_shown(ctx: Context, project_id: UUID | None) -> bool:

@@ -15,7 +15,7 @@ from factory.context import Context
 from factory.errors import VersionMismatch
 from factory.models import JournalEntry
 from factory.tenancy import reading
-from projects.admin.ending import after, ends_with, loans_lost, place_of
+from projects.admin.ending import YOURSELF, after, ends_with, loans_lost, place_of
 from projects.admin.words import grant_options, role_options
 from projects.commands import add_member, change_member, remove_member
 from projects.commands.reach import roles_in_reach, why_last
@@ -39,7 +39,7 @@ EMAIL = Choice(
 
 def roles_field(roles: Sequence[str], chosen: Sequence[str] = (), name: str = "roles") -> Choice:
     """The roles that may be given here, each with what it lets do."""
-    told = "Each lets look as well. A member has at least one."
+    told = "At least one. Each also lets them look."
     return Choice(name, "Roles", role_options(roles), told, tuple(chosen), many=True)
 
 
@@ -48,7 +48,7 @@ def grants_field(chosen: Sequence[str] = (), name: str = "grants") -> Choice:
         name,
         "Grants beside them",
         grant_options(),
-        "None is needed.",
+        "None is needed; some open what no role opens.",
         tuple(chosen),
         many=True,
         optional=True,
@@ -156,6 +156,7 @@ def standing_of(row: Membership) -> str:
 def _changing(ctx: Context, row: Membership) -> Question:
     own = [one for one in loans_lost(ctx, after(row, NO_ROLE)) if one.delegator == row.subject]
     ends = [f"{one.role}, lent to {seen(one.delegate)}, ends if they lose that role." for one in own]
+    yours = [YOURSELF] if row.subject == ctx.actor.subject else []
     last = [f"{told} Until then they keep the role."] if (told := why_last(row)) else []
     return Question(
         title=f"Change what {seen(row)} is in {place_of(row)}",
@@ -163,7 +164,12 @@ def _changing(ctx: Context, row: Membership) -> Question:
         button="Set these roles and grants",
         back=url_of(row),
         facts=[("Who", seen(row.subject)), ("Now", standing_of(row))],
-        consequences=(*ends, *last, "What they asked for and decided by the roles that they had stays."),
+        consequences=(
+            *yours,
+            *ends,
+            *last,
+            "What they asked for and decided by the roles that they had stays.",
+        ),
         fields=(
             roles_field(roles_in_reach(ctx, row.project_id), row.roles),
             grants_field(row.grants),

@@ -1,8 +1,9 @@
 """Onboarding a project as one form: what it is called, where runs may go, and who begins in it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
@@ -12,11 +13,15 @@ from django.urls import reverse
 from factory.admin.confirming import Choice, Question, ask
 from factory.admin.scope import context_of, go_to
 from factory.admin.show import seen
+from factory.context import Context
 from factory.errors import DomainError
+from factory.tenancy import reading
 from projects.admin.joining import member_of
+from projects.admin.project import project_page
 from projects.admin.words import grant_options, role_options
 from projects.commands import onboard_project
 from projects.inputs import NewEnvironment, NewMember
+from projects.models import Project
 from projects.states import LENDABLE
 
 ROWS = 2
@@ -30,8 +35,8 @@ WHAT = (
     Choice("name", "Name", help="What people call it, in lists, titles and mails."),
     Choice(
         "slug",
-        "Key",
-        help="Its name for programs and the terminal: small letters, digits and inner hyphens, such as "
+        "Short name (slug)",
+        help="Its name for programs and the terminal: lower-case letters, digits and inner hyphens, such as "
         "repository-assessments. It cannot be changed later.",
     ),
 )
@@ -59,7 +64,7 @@ class Place:
     @property
     def fields(self) -> tuple[Choice, ...]:
         whose = f"environment {self.number}"
-        return Choice(self.slug, f"Key of {whose}"), Choice(self.name, f"Name of {whose}")
+        return Choice(self.slug, f"Short name of {whose}"), Choice(self.name, f"Name of {whose}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +120,21 @@ def onboard_view(site: AdminSite, request: HttpRequest, tenant: str) -> HttpResp
     except DomainError as refusal:
         return ask(site, request, _question(draft, tenant), refusal)
     go_to(request, ctx.tenant_id, made["projectId"])
-    messages.success(request, _told(draft))
+    messages.success(request, _told(ctx, draft, UUID(made["projectId"])))
     return HttpResponseRedirect(reverse("admin:projects_project_change", args=[made["projectId"]]))
 
 
-def _told(draft: Draft) -> str:
+def _told(ctx: Context, draft: Draft, project_id: UUID) -> str:
     """What there is now, and what comes next."""
+    there = replace(ctx, project_id=project_id)
+    with reading(there):
+        missing = len(project_page(there, Project.objects.get(pk=project_id))["missing"])
     environments, members = len(draft.environments), len(draft.members)
     what = f"{environments} environment{'' if environments == 1 else 's'}"
     who = f"{members} member{'' if members == 1 else 's'} of its own"
-    return (
-        f"{seen(draft.name)} is there, with {what} and {who}, and chosen in the header from now on. What it "
-        "still needs before a run can start stands below."
-    )
+    lacks = f"{missing} thing{' is' if missing == 1 else 's are'} missing before a run can start: see below."
+    then = lacks if missing else "Nothing is missing: who may ask for runs can start one."
+    return f"{seen(draft.name)} is there, with {what} and {who}; it is the chosen project now. {then}"
 
 
 def _question(draft: Draft, tenant: str, more: str = "") -> Question:

@@ -99,7 +99,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
         return [*own, *new, *super().get_urls()]
 
     def told_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        return {"title": seen(row.name), "opts": None, **project_page(request, row)}
+        return {"title": seen(row.name), "opts": None, **project_page(context_of(request), row)}
 
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
         ctx = context_of(request)

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.http import HttpRequest
 from django.urls import reverse
 
 from factory import clock
 from factory.admin.parts import Missing, parts_of
-from factory.admin.scope import context_of
 from factory.admin.show import seen
+from factory.context import Context
 from factory.identity.permissions import may
 from projects.admin.adding import adds_environments, adds_members
 from projects.admin.standing import Able, loans, memberships, who_can
@@ -20,9 +19,9 @@ from projects.states import ProjectState
 ACCOUNTS = 50
 
 
-def project_page(request: HttpRequest, row: Project) -> dict[str, Any]:
+def project_page(ctx: Context, row: Project) -> dict[str, Any]:
     """The values of the page for this reader, in the open transaction."""
-    ctx, at = context_of(request), clock.now()
+    at = clock.now()
     figures, cards, missing = parts_of("project", ctx, row.pk, at)
     sees_members = may(ctx, "ListMembers")
     members, more = memberships(row) if sees_members else ([], False)

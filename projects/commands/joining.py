@@ -40,7 +40,11 @@ def _refuse_second(project_id: UUID | None, subject: str, pointer: str) -> None:
     if rows.exists():
         raise MemberExists(
             f"{subject} is a member here already.",
-            errors=[FieldError(f"{pointer}/subject", "Change the membership that there is.")],
+            errors=[
+                FieldError(
+                    f"{pointer}/subject", "A member here already: change the membership that there is."
+                )
+            ],
         )
 
 

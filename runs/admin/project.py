@@ -76,4 +76,11 @@ def pools(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
     empty = "No pool of workers serves this tenant: runs would wait. manage.py pool lets one serve it."
     more = reverse("admin:runs_worker_changelist") if may(ctx, "ListRuns") else ""
     card = Card("Workers that serve it", items, empty, more_url=more, more_label="All workers")
-    return (card,) if items else (card, Missing(empty))
+    if not items:
+        return (card, Missing(empty))
+    if any(item.state == "Online" for item in items):
+        return (card,)
+    return (
+        card,
+        Missing("No worker that serves it is online, so runs would wait.", more and "Workers", more),
+    )

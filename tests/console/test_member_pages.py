@@ -79,8 +79,11 @@ def test_a_project_is_onboarded_as_one_form_and_its_page_says_what_it_still_need
     )
     told, html = words(wrong), wrong.content.decode()
     assert wrong.status_code == 400
-    assert "Look below at Key , Key of environment 2 , Who is member 2 and Roles of member 2 ." in told
-    assert "Key A slug is lower-case letters" in told
+    assert (
+        "Look below at Short name (slug) , Short name of environment 2 , Who is member 2 and Roles of member 2 ."
+        in told
+    )
+    assert "Short name (slug) Only lower-case letters" in told
     assert "staging is named already, as number 1." in told
     assert "PlatformAdmin is a role in the whole tenant, not in one project." in told
     assert 'value="The real thing"' in html, "what was written is kept, and the rows have closed up"
@@ -90,7 +93,8 @@ def test_a_project_is_onboarded_as_one_form_and_its_page_says_what_it_still_need
         assert not Project.objects.exclude(pk=w.project).exists()
     answer = client.post(url("projects_onboard"), WHOLE, follow=True)
     told = words(answer)
-    assert "is there, with 2 environments and 1 member of its own" in told
+    assert "is there, with 2 environments and 1 member of its own; it is the chosen project now." in told
+    assert "3 things are missing before a run can start: see below." in told
     assert "No budget covers this month, so no run can start. Open a budget" in told
     assert "The tenant has published no workflow" in told
     assert "is the only one here" not in told
