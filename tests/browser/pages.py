@@ -73,6 +73,11 @@ def pages(ctx: Context) -> Iterator[tuple[str, str]]:
                     yield f"{label} {act}", reverse(f"admin:{act}", args=[key])
 
 
+def wide_pages() -> Iterator[tuple[str, str]]:
+    """Those that only an administrator of the whole tenant can open, who has chosen it in the header."""
+    yield from ((name, reverse(f"admin:{name}")) for name in WIDE)
+
+
 def _rows(ctx: Context, model: type[Model], label: str) -> list[tuple[str, Any]]:
     """The newest row, and the newest in each of its states where that matters."""
     with reading(ctx):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.accessibility import findings
 from tests.browser.conftest import Visit
-from tests.browser.pages import pages
+from tests.browser.pages import pages, wide_pages
 from tests.browser.visitor import Visitor
 from tests.support.furnished import furnished
 from tests.support.running import House
@@ -50,6 +50,36 @@ def test_every_page_is_sound_at_every_width_and_axe_finds_nothing_grave(
             admin.page.set_viewport_size({"width": width, "height": 900})
             sound(admin)
         assert findings(admin) == [], path
+
+
+def test_pages_of_the_whole_tenant_are_sound_too(house: House, visit: Visit) -> None:
+    admin = visit(width=390).sign_in(house.world.tenant_admin)
+    admin.choose(f"{house.tenant}/")
+    for _, path in wide_pages():
+        admin.open(path)
+        for width, scheme in SCREENS:
+            admin.page.emulate_media(color_scheme=scheme)
+            admin.page.set_viewport_size({"width": width, "height": 900})
+            sound(admin)
+        assert findings(admin) == [], path
+
+
+def test_a_project_is_onboarded_on_a_phone_without_scripts(house: House, visit: Visit) -> None:
+    admin = visit(width=390, scripts=False).sign_in(house.world.tenant_admin)
+    admin.expected |= {400}
+    admin.open("/admin/projects/project/")
+    admin.follow("Onboard a project")
+    admin.page.get_by_label("Name", exact=True).fill("On the phone")
+    admin.part("[name=slug]").fill("On the phone")
+    admin.part("[name='members/0/subject']").fill("ann@example.org")
+    admin.press("More members")
+    admin.part("[name='members/0/roles'][value=Requester]").check()
+    admin.press("Onboard the project")
+    admin.reads("Look below at Short name (slug).")
+    admin.part("[name=slug]").fill("on-the-phone")
+    admin.press("Onboard the project")
+    admin.reads("On the phone is there, with 0 environments and 1 member of its own")
+    admin.reads("There is no environment, and a run targets one.")
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,13 @@ class Visitor:
         assert box, f"{name} is nowhere on the page"
         self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
+    def choose(self, place: str) -> None:
+        """Go to another project, or to the whole tenant, by the choice in the header."""
+        chosen = self.page.locator("select[name=place]")
+        if chosen.input_value() != place:
+            with self.page.expect_navigation():
+                chosen.select_option(value=place)
+
     def look_away(self) -> None:
         """The page learns of nothing any more: what somebody sends from it may have been overtaken."""
         self.expected.add(503)

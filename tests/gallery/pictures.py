@@ -8,10 +8,11 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser.pages import pages
+from tests.browser.pages import pages, wide_pages
 from tests.browser.visitor import Visitor
 from tests.browser.web import BROWSER_FLAGS, find_chromium
 from tests.support.running import House
+from tests.support.world import TENANT_WIDE
 
 WIDTHS = (390, 820, 1440)
 THEMES = ("light", "dark")
@@ -40,12 +41,21 @@ def take(house: House, web: str, place: Path, only: str, people: Sequence[str]) 
                 visitor = Visitor(browser, web, width=WIDTHS[-1])
                 visitor.expected |= {403, 404}
                 visitor.sign_in(getattr(house.world, person))
-                for title, path in pages(house.system):
+                for title, path in _pages(house, visitor, person):
                     if only in title and _opens(visitor, path):
                         yield _pictured(visitor, Shown(person, title, path), place, seen)
                 visitor.leave()
         finally:
             browser.close()
+
+
+def _pages(house: House, visitor: Visitor, person: str) -> Iterator[tuple[str, str]]:
+    """All pages in the project, and then, for who is a member of the whole tenant, what is its own."""
+    yield from pages(house.system)
+    if person in TENANT_WIDE:
+        visitor.open("/admin/")
+        visitor.choose(f"{house.tenant}/")
+        yield from wide_pages()
 
 
 def _opens(visitor: Visitor, path: str) -> bool:
