@@ -12,6 +12,7 @@ from approvals.states import ApprovalState
 from factory.admin.site import site
 from factory.context import Context
 from factory.tenancy import reading
+from projects.states import MembershipState
 from runs.states import LEASE_CURRENT
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label)
@@ -47,11 +48,14 @@ OF_A_ROW: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Pages of one row besides its own, by the kind of the row."""
 
-STATES = {"approvals.approvalrequest": tuple(ApprovalState)}
+STATES = {
+    "approvals.approvalrequest": tuple(ApprovalState),
+    "projects.membership": tuple(MembershipState),
+}
 """Kinds whose pages differ so much by state that one of each is looked at."""
 
 
-ACTED_ON = {"runs.run": "Completed", "registry.release": "Published"}
+ACTED_ON = {"runs.run": "Completed", "registry.release": "Published", "projects.membership": "Active"}
 """Kinds of which not every row has these acts: in which state one does."""
 
 

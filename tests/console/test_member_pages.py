@@ -66,6 +66,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.requirement("PRJ-01")
 def test_a_project_is_onboarded_as_one_form_and_its_page_says_what_it_still_needs(w: World) -> None:
     client = at(w.tenant_admin, w.project)
     assert url("projects_onboard") in client.get(url("projects_project_changelist")).content.decode()
@@ -216,6 +217,7 @@ def test_the_last_administrator_stays_until_there_is_another(w: World) -> None:
     assert evidence.violations(w.tenant) == []
 
 
+@pytest.mark.requirement("IDN-15")
 def test_what_is_out_of_reach_is_not_offered(w: World) -> None:
     platform = membership(w, w.platform_admin.actor.subject)
     wide, project = at(w.tenant_admin, None), signed_in(w.workspace_admin)
@@ -239,6 +241,7 @@ def test_what_is_out_of_reach_is_not_offered(w: World) -> None:
         assert Delegation.objects.count() == 1
 
 
+@pytest.mark.requirement("PRJ-04")
 def test_environments_and_machines_are_added_from_the_page_of_the_project(w: World) -> None:
     admin, page = signed_in(w.workspace_admin), url("projects_project_change", w.project)
     environment, account = (

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from projects.commands import revoke_token
+from projects.commands import add_member, change_member, remove_member, revoke_token
+from projects.inputs import NewMember
 from registry.commands import submit_release
 from runs.answers import Assignment
 from runs.commands import cancel_run, start_run
@@ -98,4 +99,16 @@ def _standing(house: House) -> None:
         commit="d" * 40,
     )
     lend(world.reviewer, world.requester)
+    _left(house)
     revoke_token(world.tenant_admin, jti=str(UUID(int=7)), reason="The laptop was lost")
+
+
+def _left(house: House) -> None:
+    """Somebody who became a member, was given more, and left again."""
+    admin = house.world.workspace_admin
+    guest = NewMember("guest@elsewhere.example", ("Requester",), display_name="A guest from elsewhere")
+    member = UUID(add_member(admin, project_id=house.world.project, member=guest))
+    change_member(
+        admin, membership_id=member, version=1, roles=("Requester", "Operator"), grants=("payloads",)
+    )
+    remove_member(admin, membership_id=member, reason="Their work here is done")
