@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -38,6 +39,7 @@ able(
 )  # fmt: skip
 able(55, "Publish the tenant's policy", by="PublishPolicyRevision")
 
+WHO = {"PublishPolicyRevision": "A workspace admin publishes policies."}
 KNOWN = 200
 """So many of the newest revisions can be chosen from; older ones by a link."""
 
@@ -185,7 +187,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
 
     def _require(self, request: HttpRequest, operation: str) -> None:
         if not may(context_of(request), operation):
-            raise Http404
+            raise PermissionDenied(WHO.get(operation, "Members of the tenant read its policy."))
 
     def _shown(
         self, request: HttpRequest, template: str, title: str, context: dict[str, Any], status: int = 200

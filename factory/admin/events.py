@@ -4,8 +4,9 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -89,7 +90,7 @@ class EventAdmin(EvidenceAdmin):
         """Consumers with their lag, and what was set aside for them."""
         ctx = context_of(request)
         if not may(ctx, "ListConsumers"):
-            raise Http404
+            raise PermissionDenied("An Operator or an administrator looks after consumers.")
         with reading(ctx):
             everyone = consumers(ctx)
             page = {

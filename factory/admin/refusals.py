@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from factory.admin.scope import PREFIX
@@ -10,6 +10,10 @@ from factory.errors import DomainError, NotFound
 from factory.rest import house
 
 ELSEWHERE = "It may be in another project: choose it above. If somebody sent you here, ask them where it is."
+
+
+class NotKept(Http404):
+    """A page that was made for one person, and is not there any more or never was: its words say so."""
 
 
 class ConsoleRefusals:
@@ -31,7 +35,8 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     """Also of what is there for others: nobody learns of the existence of what they may not see."""
     if not _in_console(request):
         return house.not_found(request, exception)
-    return _page(request, 404, "There is no such page here", ELSEWHERE)
+    told = str(exception) if isinstance(exception, NotKept) else ELSEWHERE
+    return _page(request, 404, "There is no such page here", told)
 
 
 def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -32,8 +33,10 @@ class SettingAdmin(HouseAdmin[Setting]):
         return [*own, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        if not self.has_view_permission(request) or request.method not in ("GET", "HEAD"):
+        if request.method not in ("GET", "HEAD"):
             raise Http404
+        if not self.has_view_permission(request):
+            raise PermissionDenied("Your roles and grants here do not read the settings.")
         context = {
             **self.admin_site.each_context(request),
             "title": "Settings",

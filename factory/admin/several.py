@@ -13,7 +13,8 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 
-from factory.errors import DomainError, Gone
+from factory.admin.refusals import NotKept
+from factory.errors import DomainError
 
 KEPT, MOST_KEPT, LONGEST = "factory_several", 10, 500
 FORGOTTEN = "This page was kept for you alone, until you signed out or had chosen others a few times."
@@ -51,7 +52,7 @@ def keep_chosen(request: HttpRequest, act: str, keys: Iterable[UUID]) -> str:
 
 
 def chosen(request: HttpRequest, act: str, name: str) -> list[UUID]:
-    """What was chosen. Raises `Gone` where this session has no such page, or not any more."""
+    """What was chosen. Raises `NotKept` where this session has no such page, or not any more."""
     return [UUID(key) for (key,) in _kept(request, f"chosen {act}", name)["rows"]]
 
 
@@ -62,7 +63,7 @@ def keep_fates(request: HttpRequest, act: str, fates: Iterable[Fate]) -> str:
 
 
 def fates_of(request: HttpRequest, act: str, name: str) -> Fates:
-    """What became of each. Raises `Gone` where this session has no such page, or not any more."""
+    """What became of each. Raises `NotKept` where this session has no such page, or not any more."""
     kept = _kept(request, f"fates {act}", name)
     each = [Fate(UUID(key), state, told, status) for key, state, told, status in kept["rows"]]
     return Fates(datetime.fromisoformat(kept["at"]), each)
@@ -79,4 +80,4 @@ def _kept(request: HttpRequest, kind: str, name: str) -> dict[str, Any]:
     for page in request.session.get(KEPT, []):
         if (page["kind"], page["name"]) == (kind, name):
             return dict(page)
-    raise Gone(FORGOTTEN)
+    raise NotKept(FORGOTTEN)

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -19,7 +20,7 @@ from factory.admin.show import cut, when
 from factory.admin.site import site
 from factory.consumers import webhooks_of
 from factory.context import Context
-from factory.errors import DomainError, NotFound
+from factory.errors import DomainError, InvalidInput, NotFound
 from factory.events import known_consumers, topics
 from factory.identity.permissions import may
 from factory.models import WebhookDelivery, WebhookSubscription
@@ -67,7 +68,7 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
         """A form, and for what it sends a page that shows the secret: once."""
         ctx = context_of(request)
         if not may(ctx, "CreateWebhook"):
-            raise Http404
+            raise PermissionDenied("An administrator says where events go.")
         refusal = None
         if request.method == "POST":
             secret = new_secret()
@@ -208,5 +209,5 @@ def _url(webhook_id: UUID) -> str:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
-        raise Http404("The page did not send the version that it showed.")
+        raise InvalidInput("The page did not send the version that it showed. Reload it.")
     return int(text)

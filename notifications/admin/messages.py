@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -109,7 +110,7 @@ class NotificationAdmin(Mine, HouseAdmin[Notification]):
         """Ask why, and send it again."""
         ctx = context_of(request)
         if not may(ctx, "RetryNotification"):
-            raise Http404
+            raise PermissionDenied("An Operator or a PlatformAdmin sends notifications again.")
         with reading(ctx):
             row = self.get_queryset(request).filter(pk=notification_id).first()
             if row is None:

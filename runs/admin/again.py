@@ -4,6 +4,7 @@ from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -11,7 +12,7 @@ from approvals.selectors import current_policy
 from factory.admin.confirming import Choice, Question, ask
 from factory.admin.scope import as_uuid, context_of
 from factory.context import Context
-from factory.errors import DomainError
+from factory.errors import Conflict, DomainError
 from factory.identity.permissions import may
 from factory.tenancy import reading
 from registry.selectors import pinnable
@@ -52,8 +53,10 @@ def _run(ctx: Context, run_id: UUID) -> Run:
         run = find_run(ctx, run_id)
     except DomainError as missing:
         raise Http404 from missing
+    if not may(ctx, "SubmitRun"):
+        raise PermissionDenied("A Requester, an Operator or a workspace admin of the project runs one again.")
     if not may_run_again(ctx, run):
-        raise Http404("Who may submit runs of the project runs one again when it is over.")
+        raise Conflict(f"The run is {run.state}. In its own project it is run again when it is over.")
     return run
 
 

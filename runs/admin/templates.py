@@ -32,6 +32,13 @@ from runs.states import TemplateState
 
 Made = Callable[[], tuple[str, str]]
 """Does what a form asks for; what to say then, and where to go."""
+WHO = {
+    "SubmitRun": "A Requester, an Operator or a workspace admin starts runs",
+    "CreateRunTemplate": "An Operator or a workspace admin makes templates",
+    "RequestWaiver": "An Operator or a workspace admin asks for waivers",
+    "RetireRunTemplate": "An Operator or an administrator retires templates",
+}
+"""Who does what here: told to whom may not."""
 
 
 @admin.register(RunTemplate, site=site)
@@ -203,7 +210,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
 
     def _require(self, request: HttpRequest, operation: str) -> None:
         if not may(context_of(request), operation):
-            raise PermissionDenied("Somebody else does this, in a project: choose one above.")
+            raise PermissionDenied(f"{WHO[operation]}, in a project: choose one above.")
 
     def _shown(
         self, request: HttpRequest, page: str, title: str, context: dict[str, Any], status: int = 200

@@ -65,8 +65,9 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
         with reading(ctx):
             row = self.get_queryset(request).filter(pk=worker_id).first()
             held = open_leases(worker_id)
-        if row is None or not may(ctx, "RevokeWorker"):
+        if row is None:
             raise Http404
+        _only(ctx, "RevokeWorker", "An Operator or an administrator revokes a worker's credential.")
         return revoke_view(self.admin_site, request, row, held)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

@@ -84,7 +84,7 @@ def test_what_did_not_arrive_is_seen_and_sent_again_by_who_may(asker, chat, sett
     assert retry in one
     assert "SecretOfMine" not in one + listed
     assert reviewer.get(LIST).status_code == 403
-    assert reviewer.get(retry).status_code == reviewer.post(retry, {"reason": "x"}).status_code == 404
+    assert reviewer.get(retry).status_code == reviewer.post(retry, {"reason": "x"}).status_code == 403
     assert signed_in(second_world(w.tenant).operator).get(retry).status_code == 404
     assert b"Why it will arrive now" in operator.get(retry).content
     assert operator.post(retry, {"reason": ""}).status_code == 400

@@ -71,8 +71,8 @@ def test_the_page_shows_what_is_pinned_and_six_clicks_make_one_run(house: House)
     assert (fresh.release_id, fresh.requested_by) == (release, house.world.requester.actor.subject)
     conflict = client.post(url, {"key": key, "release_id": str(house.release)})
     assert conflict.status_code == 409
-    assert client.get(reverse("admin:runs_again", args=[fresh.id])).status_code == 404, "It is not over."
-    assert signed_in(house.world.reviewer).get(url).status_code == 404
+    assert client.get(reverse("admin:runs_again", args=[fresh.id])).status_code == 409, "It is not over."
+    assert signed_in(house.world.reviewer).get(url).status_code == 403
     for page, kin in ((old, fresh.id), (fresh.id, old)):
         shown = client.get(reverse("admin:runs_run_change", args=[page])).content.decode()
         assert "Runs of the same work" in shown

@@ -273,6 +273,7 @@ def test_no_act_of_the_console_reaches_strangers(scene: Scene) -> None:
 def act_on(client: Client, verb: str, path: str, ids: dict[str, str]) -> tuple[int, str, list[str]]:
     """How an act is answered: the status, where it leads, and what is told there."""
     url, named = path, re.findall(r"<\w+:(\w+)>", path)
+    ids = {"name": "kept-by-another-session"} | ids
     for name in named:
         url = re.sub(rf"<\w+:{name}>", ids[name], url)
     answer = getattr(client, verb)(url, ANY_FORM)

@@ -250,7 +250,7 @@ def test_the_console_lists_consumers_and_offers_again(w: World, receiver: Receiv
     for words in ("The endpoint answered 422.", "cannot digest this", "StudioBff", "SecretBrokerService"):
         assert words in shown
     assert "1 event did not reach" in client.get("/admin/").content.decode()
-    assert browser(w.requester).get(page).status_code == 404
+    assert browser(w.requester).get(page).status_code == 403
     with reading(w.system()):
         event = WebhookDelivery.objects.get().event_id
     sent = {"kind": "webhook", "webhook": str(webhook_id), "reason": "mended"}
