@@ -45,6 +45,9 @@ class LeaseAdmin(HouseAdmin[Lease]):
             rows = rows.filter(run__project_id=ctx.project_id)
         return rows.select_related("step", "run")
 
+    def headline(self, row: Lease) -> str:
+        return f"{row.worker_name} holds {row.step.node_key} of {row.run.workflow_id}"
+
     @admin.display(description="step")
     def what(self, row: Lease) -> SafeString:
         url = reverse("admin:runs_run_change", args=[row.run_id])
