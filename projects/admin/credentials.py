@@ -140,6 +140,9 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
             self.admin_site, request, lambda: question, revoke, done="It is refused from now on.", then=back
         )
 
+    def headline(self, row: RevokedToken) -> str:
+        return "One token is refused" if row.jti else f"Every token that {row.subject} had is refused"
+
     @admin.display(description="time")
     def at(self, row: RevokedToken) -> SafeString:
         return when(row.revoked_at)

@@ -32,6 +32,7 @@ def sound(visitor: Visitor) -> None:
     assert not visitor.troubles, visitor.page.url
 
 
+SPELLED = r"() => [...document.querySelectorAll('h1')].filter(e => /[0-9a-f]{8}-[0-9a-f]{4}-/.test(e.textContent)).length"
 SCREENS = ((390, "light"), (820, "dark"), (1440, "light"))
 
 
@@ -50,6 +51,7 @@ def test_every_page_is_sound_at_every_width_and_axe_finds_nothing_grave(
             admin.page.set_viewport_size({"width": width, "height": 900})
             sound(admin)
         assert findings(admin) == [], path
+        assert not admin.measure(SPELLED), f"{path}: a heading is of words, ids stand below it"
 
 
 def test_pages_of_the_whole_tenant_are_sound_too(house: House, visit: Visit) -> None:

@@ -71,6 +71,9 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "budget__id__exact" or super().lookup_allowed(lookup, value, request)
 
+    def headline(self, row: LedgerEntry) -> str:
+        return f"{Movement(row.movement).label}: {self.signed(row)} {row.account}"
+
     @admin.display(description="time")
     def at(self, row: LedgerEntry) -> SafeString:
         return when(row.posted_at)
@@ -111,6 +114,9 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
     search_fields = ("run_id",)
     search_help_text = "The whole id of a run"
     ordering = ("-created_at", "-id")
+
+    def headline(self, row: Reservation) -> str:
+        return f"{self.sum(row)} set aside for a run"
 
     @admin.display(description="run")
     def run(self, row: Reservation) -> SafeString:
@@ -176,6 +182,9 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
     @property
     def explorer_url(self) -> str:
         return reverse("admin:usage_explorer")
+
+    def headline(self, row: UsageRecord) -> str:
+        return f"A call of {row.name} of {row.provider}"
 
     @admin.display(description="time")
     def at(self, row: UsageRecord) -> SafeString:
