@@ -336,6 +336,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='approvalrequest',
+            index=models.Index(fields=['tenant_id', 'project', 'state', 'requested_at', 'id'], name='approval_by_project_state'),
+        ),
+        migrations.AddIndex(
+            model_name='approvalrequest',
             index=models.Index(fields=['tenant_id', 'requested_by', 'requested_at'], name='approval_by_requester'),
         ),
         migrations.AddIndex(

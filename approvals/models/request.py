@@ -240,6 +240,10 @@ class ApprovalRequest(Journaled):
             models.Index(fields=["tenant_id", "project", "requested_at", "id"], name="approval_by_project"),
             models.Index(fields=["tenant_id", "state", "requested_at", "id"], name="approval_by_state"),
             models.Index(
+                fields=["tenant_id", "project", "state", "requested_at", "id"],
+                name="approval_by_project_state",
+            ),
+            models.Index(
                 fields=["tenant_id", "action_class", "requested_at", "id"],
                 condition=~Q(action_class=ActionClass.SHARED_WRITE),  # most of them ask for one
                 name="approval_by_class",

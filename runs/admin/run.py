@@ -32,7 +32,7 @@ from runs.admin.tabs import PARTS
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Run
-from runs.states import FailureClass
+from runs.states import FailureClass, RunState
 from usage.selectors import usage_of_runs
 
 
@@ -48,7 +48,7 @@ class RunAdmin(OwnPageAdmin[Run]):
     list_filter = (
         "state",
         one_of("workflow_id", "workflow", lambda request: known_workflows()),
-        one_of("failure_class", "failure", FailureClass.values),
+        one_of("failure_class", "failure", FailureClass.values, {"state": RunState.FAILED}),
     )
     search_fields = ("id", "requested_by", "idempotency_key", "workflow_id")
     search_help_text = "A whole run id, key, workflow, or address of who asked"

@@ -32,7 +32,8 @@ def sound(visitor: Visitor) -> None:
     assert not visitor.troubles, visitor.page.url
 
 
-SPELLED = r"() => [...document.querySelectorAll('h1')].filter(e => /[0-9a-f]{8}-[0-9a-f]{4}-/.test(e.textContent)).length"
+SPELLED = r"""() => [...document.querySelectorAll("h1")]
+  .filter(e => /[0-9a-f]{8}-[0-9a-f]{4}-/.test(e.textContent)).length"""
 SCREENS = ((390, "light"), (820, "dark"), (1440, "light"))
 
 

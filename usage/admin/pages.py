@@ -72,7 +72,7 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
         return lookup == "budget__id__exact" or super().lookup_allowed(lookup, value, request)
 
     def headline(self, row: LedgerEntry) -> str:
-        return f"{Movement(row.movement).label}: {self.signed(row)} {row.account}"
+        return f"{Movement(row.movement).value}: {self.signed(row)} {row.account}"
 
     @admin.display(description="time")
     def at(self, row: LedgerEntry) -> SafeString:

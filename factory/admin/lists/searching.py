@@ -1,10 +1,13 @@
 """What a search may ask: for a million rows only what an index answers, for a few also parts of words."""
 
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.utils import get_fields_from_path
-from django.db.models import Model, Q, QuerySet, UUIDField
+from django.db.models import Model, Q, QuerySet, UUIDField, Value
 
 from factory.admin.scope import as_uuid
 from factory.newest import containing, ids_among
@@ -53,13 +56,21 @@ def _newest(rows: QuerySet[Any], fields: tuple[str, ...], term: str, ordering: t
 
 
 def _is(model: type[Model], fields: tuple[str, ...], term: str, key: UUID | None) -> Q:
-    asked = Q(pk__in=[])
-    for name in fields:
-        if not _holds_keys(model, name):
-            asked |= Q(**{name: term})
-        elif key is not None:
-            asked |= Q(**{name: key})
-    return asked
+    """What is sought is looked up in each field alone first: a field that holds it nowhere must not make
+    the database read through a million rows of another filter to find none.
+    """
+    could = [name for name in fields if key is not None or not _holds_keys(model, name)]
+    sought = {name: Q(**{name: key if _holds_keys(model, name) else term}) for name in could}
+    return reduce(or_, (sought[name] for name in _holding(model, sought)), Q(pk__in=[]))
+
+
+def _holding(model: type[Model], sought: Mapping[str, Q]) -> list[str]:
+    """Those fields of which a row of the tenant holds what is sought: one look into an index for each."""
+    looks = [
+        model._default_manager.filter(each).order_by().values_list(Value(name), flat=True)[:1]
+        for name, each in sought.items()
+    ]
+    return list(looks[0].union(*looks[1:], all=True)) if looks else []
 
 
 def _has(model: type[Model], fields: tuple[str, ...], word: str) -> Q:
