@@ -1,6 +1,6 @@
 """Pages of the console that say no: not there, not for this person, or a form that is too old."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -8,7 +8,9 @@ from django.shortcuts import render
 from factory.admin.scope import PREFIX
 from factory.errors import DomainError, NotFound
 from factory.rest import house
+from factory.rest.middleware import holds_nul
 
+NUL = "The address, or a field of the form, holds a NUL character. Go back, and take it out."
 ELSEWHERE = "It may be in another project: choose it above. If somebody sent you here, ask them where it is."
 
 
@@ -17,12 +19,17 @@ class NotKept(Http404):
 
 
 class ConsoleRefusals:
-    """A refusal that no page has shown is a page all the same, with its status and its words."""
+    """A refusal that no page has shown is a page all the same, with its status and its words.
+
+    So is that of a NUL character, which no view and no query ever meets.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if _in_console(request) and (holds_nul(request) or any("\x00" in text for text in _written(request))):
+            return _page(request, 400, "This cannot be read", NUL)
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
@@ -57,6 +64,13 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form without its token: sent by another site, or shown before the person signed in again."""
     told = "The form does not belong to this session. Go back, reload the page and send it again."
     return _page(request, 403, "Nothing was sent", told)
+
+
+def _written(request: HttpRequest) -> Iterator[str]:
+    """Names and texts of a form."""
+    if request.method == "POST":
+        for name, texts in request.POST.lists():
+            yield from map(str, (name, *texts))
 
 
 class OnlyByAButton:

@@ -14,7 +14,7 @@ from factory.rest.correlation import correlation_of
 from factory.rest.json import MOST_UNREAD, UNREAD_SECONDS
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
 
-API = "/factory/"
+API, CONSOLE = "/factory/", "/admin/"
 CHUNK = 64 * 1024
 
 log = structlog.get_logger("factory.rest")
@@ -44,13 +44,21 @@ class EdgeMiddleware:
 
 
 def _refused(request: HttpRequest) -> HttpResponse | None:
-    """NUL can be stored nowhere and names nothing: refused here, so that no query ever meets one."""
-    if "\x00" not in request.path and "%00" not in request.META.get("QUERY_STRING", ""):
+    """NUL can be stored nowhere and names nothing: refused here, so that no query ever meets one.
+
+    The console refuses it by itself, with a page, once it knows for whom.
+    """
+    if not holds_nul(request) or request.path.startswith(CONSOLE):
         return None
     problem = problem_of(InvalidInput("The address holds a NUL character."))
     if request.path.startswith(API):
         return problem_response(request, problem)
     return HttpResponse(problem.detail, status=problem.status, content_type="text/plain")
+
+
+def holds_nul(request: HttpRequest) -> bool:
+    """Whether a NUL character is in the address."""
+    return "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", "")
 
 
 def _read_to_the_end(request: HttpRequest) -> None:

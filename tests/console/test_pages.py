@@ -155,6 +155,19 @@ def test_the_evidence_is_for_those_who_audit(asked: Asking) -> None:
     assert signed_in(asked.world.requester).get(journal).status_code == 403
 
 
+def test_a_nul_character_is_refused_by_a_page_of_the_house(asked: Asking) -> None:
+    client = signed_in(asked.world.workspace_admin)
+    for answer in (
+        client.get("/admin/runs/run/?q=%00"),
+        client.get("/admin/runs/run/%00/change/"),
+        client.post("/admin/place/", {"place": "\x00"}),
+    ):
+        assert answer.status_code == 400
+        told = answer.content.decode()
+        assert "holds a NUL character. Go back, and take it out." in told
+        assert 'id="fc-find"' in told
+
+
 def test_a_member_of_nothing_is_told_so() -> None:
     user = User.objects.create_user("nobody@nowhere.test")
     client = Client()

@@ -6,8 +6,11 @@ document.addEventListener("change", (event) => {
 
 // Live parts: the same page, or the lighter one that `data-live-from` names, is read again, and what
 // changed is put in place, by the part's name if it has one. Forms stand outside of them, so that nobody
-// loses a word. A page that is dear to make says with `data-live-every` how many milliseconds to wait.
+// loses a word. A page that is dear to make says with `data-live-every` how many milliseconds to wait, and
+// with `data-live-whole` after how many of them all of it is read, with the parts that the lighter one lacks.
 const LIVE_EVERY_MS = Number(document.querySelector("[data-live-every]")?.dataset.liveEvery ?? 3000);
+
+let readWholeAt = performance.now();
 
 function renewedPart(fresh, part, index) {
   const name = part.dataset.live;
@@ -17,7 +20,10 @@ function renewedPart(fresh, part, index) {
 async function refreshLiveParts() {
   const parts = document.querySelectorAll("[data-live]");
   if (!parts.length || document.hidden) return;
-  const source = document.querySelector("[data-live-from]")?.dataset.liveFrom ?? location.href;
+  const lighter = document.querySelector("[data-live-from]")?.dataset;
+  const whole = performance.now() - readWholeAt >= Number(lighter?.liveWhole ?? Infinity);
+  if (whole) readWholeAt = performance.now();
+  const source = whole ? location.href : lighter?.liveFrom ?? location.href;
   const answer = await fetch(source, { headers: { Accept: "text/html" } });
   if (!answer.ok || answer.redirected) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
