@@ -37,6 +37,25 @@ SPELLED = r"""() => [...document.querySelectorAll("h1")]
 SCREENS = ((390, "light"), (820, "dark"), (1440, "light"))
 
 
+def seen_at_every_width(visitor: Visitor, path: str) -> None:
+    answer = visitor.open(path)
+    assert answer is not None
+    assert answer.status == 200, path
+    for width, scheme in SCREENS:
+        visitor.page.emulate_media(color_scheme=scheme)
+        visitor.page.set_viewport_size({"width": width, "height": 900})
+        sound(visitor)
+    assert findings(visitor) == [], path
+    assert not visitor.measure(SPELLED), f"{path}: a heading is of words, ids stand below it"
+
+
+def test_whoever_decides_reads_a_publication_and_a_change_of_files_whole(house: House, visit: Visit) -> None:
+    reviewer = visit(width=390).sign_in(house.world.reviewer)
+    for name, path in pages(house.world.reviewer):
+        if name in ("approvals.approvalrequest Pending", "approvals.approvalrequest Rejected"):
+            seen_at_every_width(reviewer, path)
+
+
 @pytest.mark.parametrize("part", [0, 1], ids=["one half", "the other half"])
 def test_every_page_is_sound_at_every_width_and_axe_finds_nothing_grave(
     house: House, visit: Visit, part: int
@@ -44,15 +63,7 @@ def test_every_page_is_sound_at_every_width_and_axe_finds_nothing_grave(
     member = house.world.workspace_admin
     admin = visit(width=390).sign_in(member)
     for _, path in list(pages(member))[part::2]:
-        answer = admin.open(path)
-        assert answer is not None
-        assert answer.status == 200, path
-        for width, scheme in SCREENS:
-            admin.page.emulate_media(color_scheme=scheme)
-            admin.page.set_viewport_size({"width": width, "height": 900})
-            sound(admin)
-        assert findings(admin) == [], path
-        assert not admin.measure(SPELLED), f"{path}: a heading is of words, ids stand below it"
+        seen_at_every_width(admin, path)
 
 
 def test_pages_of_the_whole_tenant_are_sound_too(house: House, visit: Visit) -> None:
