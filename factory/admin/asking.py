@@ -13,8 +13,11 @@ FORMAT, CSV = "format", "csv"
 def not_understood(request: HttpRequest, told: str, instead: str = "") -> None:
     """Say on the page what of its address was not understood, and what it shows `instead`.
 
-    A file has no place for such words, and is read by programs: for one it raises `InvalidInput`.
+    A file has no place for such words, and is read by programs: for one it raises `InvalidInput`. An act
+    that is sent from such a page has another one to say something.
     """
+    if request.method == "POST":
+        return
     if request.GET.get(FORMAT) == CSV:
         raise InvalidInput(told)
     messages.warning(request, f"{told} {instead}".strip())

@@ -38,10 +38,9 @@ def where_one_is(context: Any) -> dict[str, Any]:
         return {"parts": [{"title": context.get("title") or context.get("site_title", "")}]}
     page = site._registry.get(opts.model)
     way = f"admin:{opts.app_label}_{opts.model_name}_change"
-    parts: list[dict[str, Any]] = [
-        {"link": reverse("admin:app_list", args=[opts.app_label]), "title": opts.app_config.verbose_name},
-        {"link": reverse(f"{way}list"), "title": getattr(page, "name", opts.verbose_name_plural)},
-    ]
+    app, name = str(opts.app_config.verbose_name), str(getattr(page, "name", opts.verbose_name_plural))
+    parts = [{"link": reverse("admin:app_list", args=[opts.app_label]), "title": app}] if app != name else []
+    parts.append({"link": reverse(f"{way}list"), "title": name})
     if row is not None and not isinstance(row, str):
         parts.append({"link": reverse(way, args=[row.pk]), "title": show.seen(row)})
     return {"parts": parts}
