@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -9,9 +10,17 @@ from factory.admin.scope import PREFIX
 from factory.errors import DomainError, NotFound
 from factory.rest import house
 from factory.rest.middleware import holds_nul
+from factory.rest.problems import problem_of, sqlstate
 
 NUL = "The address, or a field of the form, holds a NUL character. Go back, and take it out."
 ELSEWHERE = "It may be in another project: choose it above. If somebody sent you here, ask them where it is."
+
+QUERY_CANCELED = "57014"
+TOO_MUCH = (
+    "This takes too long to look up",
+    "The database stopped looking, so that it serves everybody. Ask for less: one filter instead of two, a "
+    "shorter time, or a whole id. Nothing was changed.",
+)
 
 
 class NotKept(Http404):
@@ -33,9 +42,26 @@ class ConsoleRefusals:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
-        if not _in_console(request) or not isinstance(fault, DomainError):
+        if not _in_console(request):
             return None
-        return refused(request, fault)
+        if isinstance(fault, DomainError):
+            return refused(request, fault)
+        return unwell(request, fault) if isinstance(fault, DatabaseError) else None
+
+
+def unwell(request: HttpRequest, fault: DatabaseError) -> HttpResponse | None:
+    """What the database did not do in its time, or at all; a defect of ours is none of it."""
+    problem = problem_of(fault)
+    if problem.status != 503:
+        return None
+    asked_too_much = sqlstate(fault) == QUERY_CANCELED and request.method in ("GET", "HEAD")
+    title, told = TOO_MUCH if asked_too_much else (problem.title, f"{problem.detail} Nothing was done.")
+    try:
+        answer = _page(request, problem.status, title, told)
+    except DatabaseError:  # then nothing can be said of who asks, or of where they may go
+        answer = HttpResponse(f"{title}. {told}", status=problem.status, content_type="text/plain")
+    answer["Retry-After"] = problem.headers["Retry-After"]
+    return answer
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -19,7 +21,9 @@ from factory.admin.lists import files
 from factory.admin.site import site
 from factory.models import AuditEntry
 from factory.tenancy import reading
+from runs.admin.run import RunAdmin
 from runs.commands import cancel_run
+from runs.models import Run
 from tests.console.test_pages import IDS, PAGES, signed_in, url
 from tests.support.client import Client
 from tests.support.running import House
@@ -212,3 +216,24 @@ def test_whoever_opens_an_entry_reads_whether_its_chain_holds(house: House, audi
     with reading(house.system):
         entry = AuditEntry.objects.filter(action="CancelRun").get()
     assert "Intact: " in text(auditor.get(f"{AUDIT}{entry.pk}/change/"))
+
+
+def test_what_takes_too_long_to_look_up_is_said_on_a_page(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, every = signed_in(house.world.operator), RunAdmin.get_queryset
+
+    def slow(page: RunAdmin, request: HttpRequest) -> QuerySet[Run]:
+        return every(page, request).extra(where=["pg_sleep(9) IS NOT NULL"])
+
+    monkeypatch.setattr(RunAdmin, "get_queryset", slow)
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '200ms'")
+    try:
+        answer = client.get(RUNS)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET statement_timeout")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert "This takes too long to look up" in text(answer)
+    assert "one filter instead of two" in text(answer)
