@@ -195,7 +195,7 @@ SUMS = ("E4e", "E4f")
 
 
 def add_up_usage_again(leave: Leave) -> int:
-    """Add up anew the usage of each run whose sums, the auditor finds, are not those of its records."""
+    """Add up anew each run's usage whose sums the auditor finds to be those of other records or pins."""
     try:
         found = {(v.tenant_id, UUID(v.subject.removeprefix("run:"))) for v in audit_all(SUMS)}
     except CouldNotCheck as fault:

@@ -8,10 +8,10 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
-from factory.admin.asking import one_asked
+from factory.admin.asking import not_understood, one_asked
 from factory.admin.first import counts_of, first_page, number
 from factory.admin.scope import context_of, places_of, switch_place
-from factory.admin.searching import only, search, sought
+from factory.admin.searching import LONGEST, only, search, sought
 from factory.context import Context
 
 
@@ -44,6 +44,9 @@ class HouseSite(UnfoldAdminSite):
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         """What the words could mean in this place; what is named by its whole id is opened at once."""
         ctx, text = context_of(request), request.GET.get("q", "")
+        if len(text) > LONGEST:
+            told = f"The search has more than {LONGEST} characters."
+            not_understood(request, told, f"Its first {LONGEST} are looked for.")
         found = search(ctx, text)
         hit = only(found)
         if hit is not None:
