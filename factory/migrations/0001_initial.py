@@ -334,6 +334,14 @@ class Migration(migrations.Migration):
             index=models.Index(fields=['tenant_id', 'entity', 'to_state', 'occurred_at'], name='journal_by_kind'),
         ),
         migrations.AddIndex(
+            model_name='journalentry',
+            index=models.Index(condition=models.Q(('entity__in', ('run', 'step', 'attempt', 'lease', 'reservation', 'approval')), _negated=True), fields=['tenant_id', 'entity', 'occurred_at'], name='journal_seldom_by_kind'),
+        ),
+        migrations.AddIndex(
+            model_name='journalentry',
+            index=models.Index(condition=models.Q(('entity__in', ('run', 'step', 'attempt', 'lease', 'reservation', 'approval')), _negated=True), fields=['tenant_id', 'to_state', 'occurred_at'], name='journal_seldom_by_state'),
+        ),
+        migrations.AddIndex(
             model_name='outboxevent',
             index=models.Index(fields=['tenant_id', 'occurred_at', 'id'], name='outbox_by_time'),
         ),
@@ -352,6 +360,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='auditentry',
             index=models.Index(fields=['tenant_id', 'channel', 'occurred_at'], name='audit_by_channel'),
+        ),
+        migrations.AddIndex(
+            model_name='auditentry',
+            index=models.Index(fields=['tenant_id', 'actor', 'channel', 'occurred_at'], name='audit_by_actor_way'),
         ),
         migrations.AddIndex(
             model_name='finding',

@@ -1,10 +1,14 @@
 """The evidence: journal, audit log, outbox, and the records that make commands happen once."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.db import models
 
 from factory.models.base import TenantModel, uuid_key
+
+OFTEN: Final = ("run", "step", "attempt", "lease", "reservation", "approval")
+"""Kinds of things whose changes are nearly all of the journal: what follows work, not what people set up."""
+SELDOM: Final = ~models.Q(entity__in=OFTEN)
 
 
 class ChainHead(TenantModel):
@@ -54,6 +58,14 @@ class JournalEntry(TenantModel):
             models.Index(fields=["entity_id", "transaction_id"], name="journal_entity_tx"),
             models.Index(fields=["tenant_id", "occurred_at"], name="journal_by_time"),
             models.Index(fields=["tenant_id", "entity", "to_state", "occurred_at"], name="journal_by_kind"),
+            models.Index(
+                fields=["tenant_id", "entity", "occurred_at"], condition=SELDOM, name="journal_seldom_by_kind"
+            ),
+            models.Index(
+                fields=["tenant_id", "to_state", "occurred_at"],
+                condition=SELDOM,
+                name="journal_seldom_by_state",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -96,6 +108,7 @@ class AuditEntry(TenantModel):
             models.Index(fields=["tenant_id", "actor", "occurred_at"], name="audit_by_actor"),
             models.Index(fields=["tenant_id", "action", "occurred_at"], name="audit_by_action"),
             models.Index(fields=["tenant_id", "channel", "occurred_at"], name="audit_by_channel"),
+            models.Index(fields=["tenant_id", "actor", "channel", "occurred_at"], name="audit_by_actor_way"),
             models.Index(
                 fields=["tenant_id", "outcome", "occurred_at"],
                 condition=~models.Q(outcome="done"),

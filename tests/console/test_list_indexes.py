@@ -71,3 +71,7 @@ def test_a_large_list_is_ordered_by_an_index_in_the_tenant_and_in_a_project(
     assert any(columns[:1] == [first] for columns in whole)
     if any(field.name in ("project", "project_id") for field in model._meta.fields):
         assert any(columns[:2] == ["project", first] for columns in whole), "A small project reads them all"
+
+
+def test_what_is_said_to_change_often_are_kinds_of_the_house() -> None:
+    assert set(OFTEN) <= set(lifecycles())
