@@ -16,7 +16,7 @@ from django.utils.crypto import get_random_string
 from factory.admin.refusals import NotKept
 from factory.errors import DomainError
 
-KEPT, MOST_KEPT, LONGEST = "factory_several", 10, 500
+KEPT, MOST_KEPT, LONGEST = "factory_several", 6, 300
 FORGOTTEN = "This page was kept for you alone, until you signed out or had chosen others a few times."
 
 
