@@ -137,6 +137,30 @@ class Unprocessable(DomainError):
     http_status = 422
 
 
+class OutcomeUnknown(DomainError):
+    """The database went away under it: it may have been done, and may not."""
+
+    code = "outcome-unknown"
+    title = "It is not known whether it was done"
+    http_status = 503
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database went away meanwhile. Look whether it was done before you send it again."
+        )
+
+
+class NotTried(DomainError):
+    """The database had gone away before its turn came."""
+
+    code = "not-tried"
+    title = "Nothing was tried"
+    http_status = 503
+
+    def __init__(self) -> None:
+        super().__init__("The database had gone away before its turn came. It can be sent again.")
+
+
 class Busy(DomainError):
     """Somebody else holds what this needs; the same call may succeed in a moment."""
 

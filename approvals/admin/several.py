@@ -62,7 +62,8 @@ class Several:
         """Leads to the page that shows what would be decided; one more than fits, so that it can say so."""
         with reading(context_of(request)):
             rows = self._chosen(request, queryset)[: MOST_AT_ONCE + 1]
-            name = keep_chosen(request, decision, rows.values_list("pk", flat=True))
+            keys = list(rows.values_list("pk", flat=True))
+        name = keep_chosen(request, decision, keys)
         return HttpResponseRedirect(reverse(f"admin:approvals_{decision}_several", args=[name]))
 
     def several_view(self, request: HttpRequest, name: str, decision: str) -> HttpResponse:

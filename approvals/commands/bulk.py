@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from approvals.commands.decide import decide_approval
 from approvals.selectors import ApprovalView
 from factory.context import Context
 from factory.errors import DomainError
+from factory.one_by_one import one_by_one
 
 MOST_AT_ONCE = 100
 
@@ -34,19 +36,21 @@ class Outcome:
 
 def decide_each(ctx: Context, items: Iterable[Item]) -> list[Outcome]:
     """Decide one after the other, in the order given; a refusal of one changes nothing about the others."""
-    return [_decided(ctx, item) for item in items]
+    return [_outcome(item, found) for item, found in one_by_one(items, partial(_decide, ctx))]
 
 
-def _decided(ctx: Context, item: Item) -> Outcome:
-    try:
-        view = decide_approval(
-            ctx,
-            approval_id=item.approval_id,
-            decision=item.decision,
-            version=item.version,
-            proposal_hash=item.proposal_hash,
-            reason=item.reason,
-        )
-    except DomainError as refusal:
-        return Outcome(item.approval_id, refusal=refusal)
-    return Outcome(item.approval_id, view)
+def _decide(ctx: Context, item: Item) -> ApprovalView:
+    return decide_approval(
+        ctx,
+        approval_id=item.approval_id,
+        decision=item.decision,
+        version=item.version,
+        proposal_hash=item.proposal_hash,
+        reason=item.reason,
+    )
+
+
+def _outcome(item: Item, found: ApprovalView | DomainError) -> Outcome:
+    if isinstance(found, DomainError):
+        return Outcome(item.approval_id, refusal=found)
+    return Outcome(item.approval_id, found)

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from django.contrib import messages
 from django.http import HttpRequest
 
+from factory.admin.show import seen
 from factory.errors import InvalidInput
 
 FORMAT, CSV = "format", "csv"
@@ -20,7 +21,7 @@ def not_understood(request: HttpRequest, told: str, instead: str = "") -> None:
         return
     if request.GET.get(FORMAT) == CSV:
         raise InvalidInput(told)
-    messages.warning(request, f"{told} {instead}".strip())
+    messages.warning(request, seen(f"{told} {instead}".strip()))
 
 
 def one_asked(request: HttpRequest, name: str, known: Collection[str], default: str, what: str = "") -> str:

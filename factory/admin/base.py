@@ -223,7 +223,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             raise Http404(missing.detail) from missing
         except DomainError as refusal:
             keep_words(request, request.path, request.POST.dict())
-            messages.error(request, refusal.in_words())
+            messages.error(request, seen(refusal.in_words()))
         else:
             forget_words(request)
             messages.success(request, done)

@@ -1,7 +1,7 @@
 """A page before an act: what it will and will not do, why it is done, and one button that says it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib import messages
@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
 from factory.commanding import AlreadyDone
-from factory.errors import DomainError, NotFound
+from factory.errors import DomainError, NotFound, VersionMismatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,14 @@ class Question:
 def ask(
     site: AdminSite, request: HttpRequest, question: Question, refusal: DomainError | None = None
 ) -> HttpResponse:
-    """Show the page; after a refusal with what it says, and everything that was written kept."""
+    """Show the page; after a refusal with what it says, and everything that was written kept.
+
+    Kept is the version that was seen, too, until it is said that there is another: what somebody else has
+    changed meanwhile is not overwritten by who only mends a field.
+    """
+    if refusal and not isinstance(refusal, VersionMismatch):
+        kept = tuple((name, request.POST.get(name, value)) for name, value in question.hidden)
+        question = replace(question, hidden=kept)
     context = {
         **site.each_context(request),
         "title": question.title,

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator
 
-from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from factory.admin.scope import PREFIX
-from factory.errors import DomainError, NotFound
+from factory.admin.show import seen
+from factory.errors import DomainError, NotFound, OutcomeUnknown
 from factory.rest import house
 from factory.rest.middleware import holds_nul
-from factory.rest.problems import problem_of, sqlstate
+from factory.rest.problems import AWAY, problem_of, sqlstate
 
 NUL = "The address, or a field of the form, holds a NUL character. Go back, and take it out."
 ELSEWHERE = "It may be in another project: choose it above. If somebody sent you here, ask them where it is."
@@ -21,6 +21,7 @@ TOO_MUCH = (
     "The database stopped looking, so that it serves everybody. Ask for less: one filter instead of two, a "
     "shorter time, or a whole id. Nothing was changed.",
 )
+UNKNOWN = (OutcomeUnknown.title, OutcomeUnknown().detail)
 
 
 class NotKept(Http404):
@@ -46,20 +47,26 @@ class ConsoleRefusals:
             return None
         if isinstance(fault, DomainError):
             return refused(request, fault)
-        return unwell(request, fault) if isinstance(fault, DatabaseError) else None
+        return unwell(request, fault) if isinstance(fault, AWAY) else None
 
 
-def unwell(request: HttpRequest, fault: DatabaseError) -> HttpResponse | None:
-    """What the database did not do in its time, or at all; a defect of ours is none of it."""
+def unwell(request: HttpRequest, fault: Exception) -> HttpResponse | None:
+    """What the database did not do in its time, or at all; a defect of ours is none of it.
+
+    Of an act nobody here knows how far it came: this may be the page after it.
+    """
     problem = problem_of(fault)
     if problem.status != 503:
         return None
-    asked_too_much = sqlstate(fault) == QUERY_CANCELED and request.method in ("GET", "HEAD")
-    title, told = TOO_MUCH if asked_too_much else (problem.title, f"{problem.detail} Nothing was done.")
+    title, told = problem.title, f"{problem.detail} Nothing was changed."
+    if request.method not in ("GET", "HEAD"):
+        title, told = UNKNOWN
+    elif sqlstate(fault) == QUERY_CANCELED:
+        title, told = TOO_MUCH
     try:
         answer = _page(request, problem.status, title, told)
-    except DatabaseError:  # then nothing can be said of who asks, or of where they may go
-        answer = HttpResponse(f"{title}. {told}", status=problem.status, content_type="text/plain")
+    except AWAY:  # then nothing can be said of who asks, or of where they may go
+        answer = _plain(problem.status, title, told)
     answer["Retry-After"] = problem.headers["Retry-After"]
     return answer
 
@@ -132,6 +139,10 @@ def _page(request: HttpRequest, status: int, title: str, told: str) -> HttpRespo
 
     user = getattr(request, "user", None)
     if not _in_console(request) or user is None or not user.is_authenticated:
-        return HttpResponse(f"{title}. {told}", status=status, content_type="text/plain; charset=utf-8")
-    context = {**site.each_context(request), "title": title, "told": told}
+        return _plain(status, title, seen(told))
+    context = {**site.each_context(request), "title": title, "told": seen(told)}
     return render(request, "factory/refused.html", context, status=status)
+
+
+def _plain(status: int, title: str, told: str) -> HttpResponse:
+    return HttpResponse(f"{title}. {told}", status=status, content_type="text/plain; charset=utf-8")

@@ -1,6 +1,6 @@
 """Several rows at once, on pages that can be read again: what was chosen, and what became of each.
 
-Both are kept with the person's session under a short name, the newest few of them: no address holds a
+Both are kept with the person's session under a short name, the newest few of either: no address holds a
 hundred ids, a reload sends nothing again, and nobody else's session knows the name.
 """
 
@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 
 from factory.admin.refusals import NotKept
 from factory.errors import DomainError
 
-KEPT, MOST_KEPT, LONGEST = "factory_several", 6, 300
+KEPT, MOST_KEPT, LONGEST = "factory_several", 5, 300
 FORGOTTEN = "This page was kept for you alone, until you signed out or had chosen others a few times."
 
 
@@ -48,7 +49,7 @@ class Fates:
 
 def keep_chosen(request: HttpRequest, act: str, keys: Iterable[UUID]) -> str:
     """Keep what an act was chosen for; the name by which `chosen` finds it."""
-    return _keep(request, f"chosen {act}", [[str(key)] for key in keys])
+    return _keep(request.session, f"chosen {act}", [[str(key)] for key in keys])
 
 
 def chosen(request: HttpRequest, act: str, name: str) -> list[UUID]:
@@ -59,7 +60,10 @@ def chosen(request: HttpRequest, act: str, name: str) -> list[UUID]:
 def keep_fates(request: HttpRequest, act: str, fates: Iterable[Fate]) -> str:
     """Keep what became of each; the name by which `fates_of` finds it."""
     rows = [[str(one.key), one.state, one.told[:LONGEST], one.status] for one in fates]
-    return _keep(request, f"fates {act}", rows)
+    session = type(request.session)(request.session.session_key)  # a hundred acts later, it may be another
+    name = _keep(session, f"fates {act}", rows)
+    session.save()
+    return name
 
 
 def fates_of(request: HttpRequest, act: str, name: str) -> Fates:
@@ -69,10 +73,13 @@ def fates_of(request: HttpRequest, act: str, name: str) -> Fates:
     return Fates(datetime.fromisoformat(kept["at"]), each)
 
 
-def _keep(request: HttpRequest, kind: str, rows: list[list[Any]]) -> str:
+def _keep(session: SessionBase, kind: str, rows: list[list[Any]]) -> str:
     name = get_random_string(10)
     page = {"kind": kind, "name": name, "at": datetime.now(UTC).isoformat(), "rows": rows}
-    request.session[KEPT] = [*request.session.get(KEPT, []), page][-MOST_KEPT:]
+    what = kind.partition(" ")[0]
+    kept = session.get(KEPT, [])
+    alike = [one for one in kept if one["kind"].startswith(what)]
+    session[KEPT] = [*(one for one in kept if one not in alike), *[*alike, page][-MOST_KEPT:]]
     return name
 
 

@@ -20,7 +20,7 @@ from factory.admin.show import cut, when
 from factory.admin.site import site
 from factory.consumers import webhooks_of
 from factory.context import Context
-from factory.errors import DomainError, InvalidInput, NotFound
+from factory.errors import DomainError, InvalidInput, NotFound, VersionMismatch
 from factory.events import known_consumers, topics
 from factory.identity.permissions import may
 from factory.models import WebhookDelivery, WebhookSubscription
@@ -88,7 +88,8 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
         except NotFound as missing:
             raise Http404(missing.detail) from missing
         except DomainError as refusal:
-            return self.page_of(request, webhook_id, refusal=refusal, written=sent)
+            seen = None if isinstance(refusal, VersionMismatch) else version
+            return self.page_of(request, webhook_id, refusal=refusal, written=sent, version=seen)
         messages.success(request, "The webhook was changed.")
         return HttpResponseRedirect(_url(webhook_id))
 
@@ -126,7 +127,9 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
         secret: str = "",
         refusal: DomainError | None = None,
         written: dict[str, Any] | None = None,
+        version: int | None = None,
     ) -> HttpResponse:
+        """The page; after a refusal with what was `written`, about the `version` that was seen."""
         ctx = context_of(request)
         with reading(ctx):
             row = webhooks_of(ctx).filter(pk=webhook_id).first()
@@ -141,6 +144,7 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
                 "refusal": refusal,
                 "fields": written or row,
                 "changing": written is not None,
+                "version": row.version if version is None else version,
                 "may_change": may(ctx, "ChangeWebhook"),
                 **_choices(ctx),
             }

@@ -1,5 +1,6 @@
 """What the house says about itself: alive, ready, its figures, its public keys, its problems."""
 
+import sys
 from collections.abc import Callable
 
 import structlog
@@ -17,7 +18,7 @@ from factory.events import schema, topics
 from factory.hints import broker
 from factory.identity.issuer import jwks
 from factory.rest.middleware import problem_response
-from factory.rest.problems import catalogue, problem_of
+from factory.rest.problems import AWAY, catalogue, problem_of
 from factory.telemetry.setup import exposition
 
 log = structlog.get_logger(__name__)
@@ -131,6 +132,15 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def broken(request: HttpRequest) -> HttpResponse:
+    """What no view has foreseen. A database that is away is met before any view: there one asks who it is."""
+    fault = sys.exception()
+    problem = problem_of(fault) if isinstance(fault, AWAY) else None
+    if problem is not None and problem.status == 503:
+        if not request.path.startswith("/admin"):
+            return problem_response(request, problem)
+        told = f"{problem.title}. {problem.detail}"
+        retry = {"Retry-After": problem.headers["Retry-After"]}
+        return HttpResponse(told, status=503, content_type="text/plain; charset=utf-8", headers=retry)
     if request.path.startswith("/admin"):
         text = "Something went wrong on our side. It was logged."
         return HttpResponse(text, status=500, content_type="text/plain")

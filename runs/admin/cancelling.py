@@ -13,6 +13,7 @@ from django.urls import reverse
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.several import Fate, Fates, chosen, fates_of, keep_chosen, keep_fates
 from factory.errors import DomainError
+from factory.one_by_one import one_by_one
 from factory.tenancy import reading
 from runs.commands import cancel_run
 from runs.commands.cancel_run import checked
@@ -36,7 +37,8 @@ class Row:
 def choose(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
     """Leads to the page before: nothing is cancelled."""
     with reading(context_of(request)):
-        name = keep_chosen(request, ACT, runs.values_list("pk", flat=True)[:MOST])
+        keys = list(runs.values_list("pk", flat=True)[:MOST])
+    name = keep_chosen(request, ACT, keys)
     return HttpResponseRedirect(reverse("admin:runs_cancel_several", args=[name]))
 
 
@@ -53,7 +55,9 @@ def cancel_many(site: AdminSite, request: HttpRequest, own: Own) -> HttpResponse
         checked(reason)
     except DomainError as refusal:
         return _page(site, request, rows, refusal=refusal)
-    name = keep_fates(request, ACT, [_cancel(request, row, reason) for row in rows])
+    ctx = context_of(request)
+    came = one_by_one(rows, lambda row: cancel_run(ctx, run_id=row.run_id, reason=reason))
+    name = keep_fates(request, ACT, [_fate(row, found) for row, found in came])
     return HttpResponseRedirect(reverse("admin:runs_cancelled", args=[name]))
 
 
@@ -81,6 +85,8 @@ def _page(
         "title": "Cancel runs",
         "rows": rows,
         "fates": fates,
+        "done": sum(row.fate is not None and not row.fate.status for row in rows),
+        "elsewhere": len(fates.each) - len(rows) if fates else 0,
         "refusal": refusal,
         "reason": request.POST.get("reason", ""),
         "back": reverse("admin:runs_run_changelist"),
@@ -99,9 +105,7 @@ def _rows(request: HttpRequest, own: Own, keys: Iterable[UUID]) -> list[Row]:
     ]
 
 
-def _cancel(request: HttpRequest, row: Row, reason: str) -> Fate:
-    try:
-        state = cancel_run(context_of(request), run_id=row.run_id, reason=reason)
-    except DomainError as refusal:
-        return Fate.refused(row.run_id, row.state, refusal)
-    return Fate(row.run_id, state, f"{state}; it was {row.state}.")
+def _fate(row: Row, found: str | DomainError) -> Fate:
+    if isinstance(found, DomainError):
+        return Fate.refused(row.run_id, row.state, found)
+    return Fate(row.run_id, found, f"{found}; it was {row.state}.")
