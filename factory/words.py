@@ -1,9 +1,22 @@
 """Whether people would see anything of a text: a reason of nothing but invisible characters is none."""
 
+import re
 import unicodedata
 
 UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and symbols by their category that show nothing: Hangul fillers and the empty Braille pattern."""
+
+_WITHOUT_WIDTH = re.compile("[\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Marks by their category that show nothing by themselves: joiners and selectors of variants."""
+
+
+def hides(text: str) -> bool:
+    """Whether it has a character that people would not see, or that breaks or turns the line."""
+    hidden = any(c in UNSEEN or unicodedata.category(c) in _HIDING for c in text)
+    return hidden or bool(_WITHOUT_WIDTH.search(text))
+
+
+_HIDING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
 def is_blank(text: str) -> bool:

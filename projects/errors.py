@@ -43,7 +43,7 @@ class MemberRemoved(TransitionRefused):
 
 
 class LastAdministrator(Conflict):
-    """Without this membership no person would administer the project, or the tenant."""
+    """Without this membership no person would administer the project or tenant, or be a PlatformAdmin."""
 
     code = "last-administrator"
     title = "Nobody else administers this"

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from factory.errors import FieldError, InvalidInput
 from factory.reasons import length_faults
-from factory.words import is_blank
+from factory.words import hides, is_blank
 from projects.models import SLUG, SLUG_WORDS
 from projects.states import GRANTS, ROLES, Role
 
 SERVICE_PREFIX = "service:"
 RESERVED_PREFIXES = (SERVICE_PREFIX, "system:", "worker:", "policy:", "waiver:")
+MOST_EMAIL = 254
 _SLUG = re.compile(SLUG)
 
 
@@ -56,6 +57,14 @@ def name_faults(name: str, pointer: str, *, limit: int) -> list[FieldError]:
     return text_faults(name, pointer, limit=limit)
 
 
+def subject_faults(subject: str, pointer: str) -> list[FieldError]:
+    """As of a name; and all of it can be seen, for by it people tell who decides from who does not."""
+    if not is_blank(subject) and hides(subject):
+        told = "It has a character that cannot be seen, or that breaks or turns the line."
+        return [FieldError(pointer, told)]
+    return name_faults(subject, pointer, limit=255)
+
+
 def label_faults(name: str, pointer: str) -> list[FieldError]:
     """As of a name, which may also be left empty: the slug stands for it then."""
     return name_faults(name, pointer, limit=200) if name else []
@@ -95,8 +104,11 @@ def scope_faults(roles: Sequence[str], *, tenant_wide: bool, pointer: str) -> li
 
 
 def member_faults(member: NewMember, *, tenant_wide: bool, pointer: str) -> list[FieldError]:
-    faults = text_faults(member.subject, f"{pointer}/subject", limit=255)
-    for field, text, limit in (("displayName", member.display_name, 200), ("email", member.email, 254)):
+    faults = subject_faults(member.subject, f"{pointer}/subject")
+    for field, text, limit in (
+        ("displayName", member.display_name, 200),
+        ("email", member.email, MOST_EMAIL),
+    ):
         faults += name_faults(text, f"{pointer}/{field}", limit=limit) if text else []
     faults += standing_faults(member.roles, member.grants, pointer)
     return faults + scope_faults(member.roles, tenant_wide=tenant_wide, pointer=pointer)

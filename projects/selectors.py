@@ -262,10 +262,10 @@ def may_end(ctx: Context, row: Delegation) -> bool:
     return mine or ctx.actor.kind == "system" or bool(ctx.actor.roles & frozenset(ADMINS))
 
 
-def delegations_of(subject: str) -> list[Delegation]:
+def delegations_of(subject: str) -> QuerySet[Delegation]:
     """The Active delegations from or to somebody, in whatever project of the tenant."""
-    rows = Delegation.objects.filter(state=DelegationState.ACTIVE)
-    return list(rows.filter(Q(delegator=subject) | Q(delegate=subject)).order_by("id"))
+    rows: QuerySet[Delegation] = Delegation.objects.filter(state=DelegationState.ACTIVE)
+    return rows.filter(Q(delegator=subject) | Q(delegate=subject)).order_by("id")
 
 
 def standing_of(subject: str, project_id: UUID | None) -> list[Membership]:

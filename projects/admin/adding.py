@@ -131,17 +131,24 @@ def _registering(ctx: Context, project: Project, back: str) -> Question:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A form on which something is added to a project, and to whom it is offered."""
+    """A form on which something is added to a project, to whom it is offered, and in words `who` that is."""
 
     label: str
+    who: str
     offered: Callable[[Context, UUID | None], bool]
     view: Callable[[AdminSite, HttpRequest, Project, str], HttpResponse]
 
 
+OWN_ROLE = "An administrator of the project decides who is a member of it, by a role of their own."
 ADDED = {
-    "projects_add_member": Added("Add a member", adds_members, add_view),
-    "projects_add_environment": Added("Add an environment", adds_environments, environment_view),
-    "projects_register_account": Added("Register a service account", adds_accounts, account_view),
+    "projects_add_member": Added("Add a member", OWN_ROLE, adds_members, add_view),
+    "projects_add_environment": Added(
+        "Add an environment",
+        "An administrator of the project adds environments.",
+        adds_environments,
+        environment_view,
+    ),
+    "projects_register_account": Added("Register a service account", OWN_ROLE, adds_accounts, account_view),
 }
 """By the names of their addresses."""
 

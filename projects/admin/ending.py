@@ -2,7 +2,10 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
+
+from django.db.models import Model, Q, QuerySet
 
 from factory import clock
 from factory.admin.show import seen
@@ -12,6 +15,10 @@ from projects.models import Delegation, Membership, ServiceAccount
 from projects.selectors import delegations_of, service_accounts
 from projects.states import MembershipState, ServiceAccountState, SubjectKind
 
+MOST = 20
+"""More of a kind are counted and not named."""
+LOANS = 50
+T = TypeVar("T", bound=Model)
 YOURSELF = "This is you: the next page may be closed to you, and another administrator has to undo it."
 
 
@@ -42,9 +49,9 @@ def after(row: Membership, roles: Collection[str] = ()) -> Held:
 def ends_with(ctx: Context, row: Membership) -> list[str]:
     """What removing a member does, in sentences, as things stand, as far as the reader's place shows it."""
     then = after(row)
-    lost = loans_lost(ctx, then)
+    lost, unread = loans_lost(ctx, then)
     yours = [YOURSELF] if row.subject == ctx.actor.subject else []
-    told = [*yours, _own(ctx, then), *_accounts(ctx, then), *(_loan(one) for one in lost)]
+    told = [*yours, _own(ctx, then), *_accounts(ctx, then), *(_loan(one) for one in lost), *unread]
     nobody = _nobody_left(row, lost)
     if nobody:
         told.append(f"Then nobody here can: {'; '.join(nobody)}.")
@@ -59,7 +66,7 @@ def ends_with(ctx: Context, row: Membership) -> list[str]:
 def _own(ctx: Context, then: Held) -> str:
     who, others = seen(then.row), [one for one in then.others if is_shown(ctx, one.project_id)]
     if others:
-        left = "; ".join(f"{', '.join(one.roles)} in {place_of(one)}" for one in others)
+        left = listed([f"{', '.join(one.roles)} in {place_of(one)}" for one in others], "; ")
         return f"What this membership gives ends with the next request. {who} stays: {left}."
     if ctx.project_id is None:
         return f"{who} opens nothing in this tenant any more, from the next request on."
@@ -71,38 +78,79 @@ def is_shown(ctx: Context, project_id: UUID | None) -> bool:
     return ctx.project_id is None or project_id in (None, ctx.project_id)
 
 
+def shown(ctx: Context) -> Q:
+    """The same, as a question about rows with a project."""
+    return Q() if ctx.project_id is None else Q(project=None) | Q(project=ctx.project_id)
+
+
+def first(rows: QuerySet[T], most: int = MOST) -> tuple[list[T], int]:
+    """The first of some rows, and how many more there are."""
+    found = list(rows[: most + 1])
+    return found[:most], rows.count() - most if len(found) > most else 0
+
+
+def listed(words: Sequence[str], between: str = ", ") -> str:
+    """The first of some words, and how many more there are."""
+    more = [f"and {len(words) - MOST} more"] if len(words) > MOST else []
+    return between.join([*words[:MOST], *more])
+
+
 def place_of(row: Membership) -> str:
     """Where a membership holds."""
     return seen(row.project.name) if row.project else "the whole tenant"
 
 
-def accounts_of(ctx: Context, row: Membership) -> list[ServiceAccount]:
+def accounts_of(ctx: Context, row: Membership) -> QuerySet[ServiceAccount]:
     """The machines of the reader's place that a person answers for."""
     rows = service_accounts(ctx.project_id).filter(owner=row.person, state=ServiceAccountState.ACTIVE)
-    return list(rows.order_by("slug")) if row.kind == SubjectKind.PERSON else []
+    return rows.order_by("slug") if row.kind == SubjectKind.PERSON else rows.none()
 
 
 def _accounts(ctx: Context, then: Held) -> Iterator[str]:
     if then.row.kind != SubjectKind.PERSON:
         yield "The account itself stays, without this membership. To end it everywhere, revoke it."
         return
-    gone = not any(one.kind == SubjectKind.PERSON for one in then.others)
-    for account in accounts_of(ctx, then.row):
-        if gone:
-            yield (
-                f"The service account {seen(account.name)} is revoked for good: nobody else answers for it."
-            )
-            continue
-        rows = Membership.objects.filter(subject=account.subject, state=MembershipState.ACTIVE)
-        for one in rows.select_related("project"):
-            if is_shown(ctx, one.project_id) and not then.reaches(one.project_id):
-                yield f"The service account {seen(account.name)}, their machine, leaves {place_of(one)}."
+    accounts, more = first(accounts_of(ctx, then.row))
+    told = list(_ends_of(ctx, then, accounts))
+    yield from told
+    if more and told:
+        yield f"And {more} more service accounts of theirs, likewise."
 
 
-def loans_lost(ctx: Context, then: Held) -> list[Delegation]:
-    """Roles that are lent by or to the subject, and for which there would be no ground any more."""
-    rows = [one for one in delegations_of(then.row.subject) if is_shown(ctx, one.project_id)]
-    return [one for one in rows if not _has_ground(then, one)]
+def _ends_of(ctx: Context, then: Held, accounts: Sequence[ServiceAccount]) -> Iterator[str]:
+    """What becomes of each machine. Of a project nobody learns whether its owner is a member of others."""
+    if ctx.project_id is None and not any(one.kind == SubjectKind.PERSON for one in then.others):
+        for account in accounts:
+            yield f"The service account {seen(account.name)} is revoked for good: nobody else answers for it."
+        return
+    places = _places_lost(ctx, then, accounts)
+    for account in accounts:
+        machine = f"The service account {seen(account.name)}, their machine,"
+        left = f" leaves {listed(places[account.subject])}" if account.subject in places else ""
+        if ctx.project_id is None:
+            yield from [f"{machine}{left}."] if left else []
+        elif not then.reaches(ctx.project_id):
+            and_then = "; it" if left else ""
+            yield f"{machine}{left}{and_then} is revoked for good if they are a member nowhere else."
+
+
+def _places_lost(ctx: Context, then: Held, accounts: Sequence[ServiceAccount]) -> dict[str, list[str]]:
+    """By the subject of each machine the places where nobody would answer for it, in one question."""
+    rows = Membership.objects.filter(shown(ctx), state=MembershipState.ACTIVE)
+    rows = rows.filter(subject__in=[one.subject for one in accounts]).select_related("project")
+    found: dict[str, list[str]] = {}
+    for one in rows.order_by("subject", "project_id", "id"):
+        if not then.reaches(one.project_id):
+            found.setdefault(one.subject, []).append(place_of(one))
+    return found
+
+
+def loans_lost(ctx: Context, then: Held) -> tuple[list[Delegation], list[str]]:
+    """Roles that are lent by or to the subject, and for which there would be no ground any more; and a
+    sentence where so many are lent that not all were looked at."""
+    rows, more = first(delegations_of(then.row.subject).filter(shown(ctx)), LOANS)
+    told = f"Of the {LOANS + more} roles that they lend or are lent, others may end too."
+    return [one for one in rows if not _has_ground(then, one)], [told] if more else []
 
 
 def _has_ground(then: Held, loan: Delegation) -> bool:

@@ -19,7 +19,7 @@ from projects.admin.ending import YOURSELF, after, ends_with, loans_lost, place_
 from projects.admin.words import grant_options, role_options
 from projects.commands import add_member, change_member, remove_member
 from projects.commands.reach import roles_in_reach, why_last
-from projects.inputs import NewMember, ordered
+from projects.inputs import MOST_EMAIL, NewMember, ordered
 from projects.models import Membership, Project
 from projects.states import ROLES, MembershipState
 
@@ -62,9 +62,15 @@ def member_of(sent: QueryDict, before: str = "") -> NewMember:
         subject,
         tuple(sent.getlist(f"{before}roles")),
         tuple(sent.getlist(f"{before}grants")),
-        email=email or (subject if "@" in subject and ":" not in subject else ""),
+        email=email or _address(subject),
         display_name=sent.get(f"{before}displayName", "").strip(),
     )
+
+
+def _address(subject: str) -> str:
+    """The subject, where it can be an address of mail; a field left empty has no fault."""
+    fits = "@" in subject and ":" not in subject and len(subject) <= MOST_EMAIL
+    return subject if fits else ""
 
 
 def add_view(site: AdminSite, request: HttpRequest, project: Project | None, back: str) -> HttpResponse:
@@ -154,7 +160,8 @@ def standing_of(row: Membership) -> str:
 
 
 def _changing(ctx: Context, row: Membership) -> Question:
-    own = [one for one in loans_lost(ctx, after(row, NO_ROLE)) if one.delegator == row.subject]
+    lost, unread = loans_lost(ctx, after(row, NO_ROLE))
+    own = [one for one in lost if one.delegator == row.subject]
     ends = [f"{one.role}, lent to {seen(one.delegate)}, ends if they lose that role." for one in own]
     yours = [YOURSELF] if row.subject == ctx.actor.subject else []
     last = [f"{told} Until then they keep the role."] if (told := why_last(row)) else []
@@ -167,6 +174,7 @@ def _changing(ctx: Context, row: Membership) -> Question:
         consequences=(
             *yours,
             *ends,
+            *unread,
             *last,
             "What they asked for and decided by the roles that they had stays.",
         ),

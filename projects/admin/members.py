@@ -9,7 +9,7 @@ from uuid import UUID
 from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
@@ -25,7 +25,7 @@ from factory.identity.permissions import may
 from factory.models import JournalEntry
 from factory.tenancy import reading
 from projects.admin.adding import adds_members, way_to
-from projects.admin.ending import accounts_of, is_shown, place_of
+from projects.admin.ending import accounts_of, first, place_of, shown
 from projects.admin.joining import add_view, change_view, may_decide_about, over, remove_view
 from projects.admin.words import grant_lets, role_lets
 from projects.commands.reach import roles_in_reach
@@ -53,8 +53,7 @@ class MembershipAdmin(OwnPageAdmin[Any]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = Membership.objects.select_related("project")
-        project_id = context_of(request).project_id
-        return rows if project_id is None else rows.filter(Q(project_id=project_id) | Q(project=None))
+        return rows.filter(shown(context_of(request)))
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -160,15 +159,21 @@ def member_page(ctx: Context, row: Membership) -> dict[str, Any]:
     """The values of a membership's page for this reader, in the open transaction."""
     active = row.state == MembershipState.ACTIVE
     tells = may(ctx, "ChangeMember") or Grant.AUDIT in ctx.actor.grants
-    loans = [one for one in delegations_of(row.subject) if is_shown(ctx, one.project_id)] if active else []
+    loans, more_loans = first(delegations_of(row.subject).filter(shown(ctx))) if active else ([], 0)
+    others, more_others = first(_others(ctx, row)) if active else ([], 0)
+    sees_accounts = active and may(ctx, "ListServiceAccounts")
+    accounts, more_accounts = first(accounts_of(ctx, row)) if sees_accounts else ([], 0)
     return {
         "member": row,
         "where": place_of(row),
         "roles": [(role, role_lets(role)) for role in row.roles],
         "grants": [(grant, grant_lets(grant)) for grant in row.grants],
-        "others": _others(ctx, row) if active else [],
-        "accounts": accounts_of(ctx, row) if active and may(ctx, "ListServiceAccounts") else [],
+        "others": others,
+        "more_others": more_others,
+        "accounts": accounts,
+        "more_accounts": more_accounts,
         "loans": [(one, _left(one)) for one in loans],
+        "more_loans": more_loans,
         "over": over(row),
         "why_not": "" if may_decide_about(ctx, row) else why_not(ctx, row),
         "history": list(_history(row)) if tells else None,
@@ -179,11 +184,10 @@ def _left(row: Delegation) -> int:
     return max(0, round((row.expires_at - clock.now()).total_seconds()))
 
 
-def _others(ctx: Context, row: Membership) -> list[Membership]:
+def _others(ctx: Context, row: Membership) -> QuerySet[Membership]:
     """What else the subject is, as far as the reader's place shows it."""
-    rows = Membership.objects.filter(subject=row.subject, state=MembershipState.ACTIVE).exclude(pk=row.pk)
-    found = rows.select_related("project").order_by("project_id", "id")[:HISTORY]
-    return [one for one in found if is_shown(ctx, one.project_id)]
+    rows = Membership.objects.filter(shown(ctx), subject=row.subject, state=MembershipState.ACTIVE)
+    return rows.exclude(pk=row.pk).select_related("project").order_by("project_id", "id")
 
 
 CAUSES = {

@@ -1,5 +1,6 @@
 """Onboarding a project as one form: what it is called, where runs may go, and who begins in it."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -14,7 +15,7 @@ from factory.admin.confirming import Choice, Question, ask
 from factory.admin.scope import context_of, go_to
 from factory.admin.show import seen
 from factory.context import Context
-from factory.errors import DomainError
+from factory.errors import DomainError, InvalidInput
 from factory.tenancy import reading
 from projects.admin.joining import member_of
 from projects.admin.project import project_page
@@ -27,8 +28,10 @@ from projects.states import LENDABLE
 ROWS = 2
 """So many empty rows stand below those that are written."""
 MOST = 50
-"""More rows are not read: who has that many members to begin with, onboards over the API."""
+"""More rows are refused: who has that many members to begin with, onboards over the API."""
+READ = frozenset(map(str, range(MOST)))
 MORE = "more"
+ROW = re.compile(r"(?:environments|members)/([0-9]+)/.*", re.ASCII)
 FIELDS = ("subject", "displayName", "roles", "grants")
 T = TypeVar("T")
 WHAT = (
@@ -108,12 +111,23 @@ def _members(sent: QueryDict) -> Iterator[NewMember]:
     return (member_of(sent, f"members/{at}/") for at in range(MOST))
 
 
+def _refuse_more(sent: QueryDict) -> None:
+    """Raises `InvalidInput` where something is written in a row that is not read."""
+    rows = (ROW.fullmatch(name) for name, values in sent.lists() if any(value.strip() for value in values))
+    if any(row[1] not in READ for row in rows if row):
+        raise InvalidInput(
+            f"More than {MOST} rows of a kind were sent, and this page reads no more. Nothing was made. "
+            "Add the others on the page of the project, or onboard it over the API."
+        )
+
+
 def onboard_view(site: AdminSite, request: HttpRequest, tenant: str) -> HttpResponse:
     """GET asks; POST makes all of it or nothing, and leads to the new project."""
     ctx, draft = context_of(request), draft_of(request.POST)
     if request.method != "POST" or MORE in request.POST:
         return ask(site, request, _question(draft, tenant, more=request.POST.get(MORE, "")))
     try:
+        _refuse_more(request.POST)
         made = onboard_project(
             ctx, slug=draft.slug, name=draft.name, environments=draft.environments, members=draft.members
         )

@@ -130,7 +130,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
             if row is None:
                 raise Http404
             if not ADDED[name].offered(ctx, project_id):
-                raise PermissionDenied("An administrator of the project does this, by a role of their own.")
+                raise PermissionDenied(ADDED[name].who)
         back = reverse("admin:projects_project_change", args=[project_id])
         return ADDED[name].view(self.admin_site, request, row, back)
 

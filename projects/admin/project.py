@@ -1,6 +1,6 @@
 """What the page of a project says: how it stands, who can do what in it, and what works there."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
@@ -10,7 +10,7 @@ from factory.admin.parts import Missing, parts_of
 from factory.admin.show import seen
 from factory.context import Context
 from factory.identity.permissions import may
-from projects.admin.adding import adds_environments, adds_members
+from projects.admin.adding import ADDED
 from projects.admin.standing import Able, loans, memberships, who_can
 from projects.models import Project
 from projects.selectors import EnvironmentView, environments, may_end, service_accounts
@@ -28,14 +28,15 @@ def project_page(ctx: Context, row: Project) -> dict[str, Any]:
     named = {one.subject: one.name for one in members}
     lent = loans(row, named, at) if may(ctx, "ListDelegations") else []
     can = who_can(members, lent) if sees_members else []
-    places, adds = environments(row.pk), adds_members(ctx, row.pk)
+    places = environments(row.pk)
+    offered = {name: form.offered(ctx, row.pk) for name, form in ADDED.items()}
     accounts = list(service_accounts(row.pk)[: ACCOUNTS + 1]) if may(ctx, "ListServiceAccounts") else []
     return {
         "project": row,
         "sentence": sentence(row),
         "figures": figures,
         "cards": cards,
-        "missing": [*_missing(row, can, places, adds=adds), *missing],
+        "missing": [*_missing(row, can, places, offered), *missing],
         "sees_members": sees_members,
         "members": members,
         "more_members": more,
@@ -47,23 +48,25 @@ def project_page(ctx: Context, row: Project) -> dict[str, Any]:
         "accounts": accounts[:ACCOUNTS],
         "more_accounts": len(accounts) > ACCOUNTS,
         "may_act": may(ctx, "SuspendProject"),
-        "adds_members": adds,
-        "adds_environments": adds_environments(ctx, row.pk),
+        "offered": offered,
     }
 
 
 def _missing(
-    row: Project, can: Iterable[Able], places: Sequence[EnvironmentView], *, adds: bool
+    row: Project, can: Iterable[Able], places: Sequence[EnvironmentView], offered: Mapping[str, bool]
 ) -> Iterator[Missing]:
     """What the project itself lacks before runs get anywhere in it."""
     told = _too_few([each for each in can if each.ability.needed])
     if told:
-        way = ("Add a member", reverse("admin:projects_add_member", args=[row.pk])) if adds else ()
-        yield Missing(told, *way)
+        yield Missing(told, *_way("projects_add_member", row, offered))
     if not places:
         told = "There is no environment, and a run targets one."
-        way = ("Add an environment", reverse("admin:projects_add_environment", args=[row.pk])) if adds else ()
-        yield Missing(told, *way)
+        yield Missing(told, *_way("projects_add_environment", row, offered))
+
+
+def _way(name: str, row: Project, offered: Mapping[str, bool]) -> Sequence[str]:
+    """The form that helps, for who may use it."""
+    return (ADDED[name].label, reverse(f"admin:{name}", args=[row.pk])) if offered[name] else ()
 
 
 def _too_few(needed: Sequence[Able]) -> str:

@@ -13,11 +13,16 @@ from projects.models import Membership, ServiceAccount
 from projects.selectors import reaches, service_account
 from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
 
+NO_MACHINE_HERE = (
+    "No machine of that name can be a member here: register it here, or ask an administrator of the whole "
+    "tenant."
+)
+
 
 def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime, pointer: str) -> Membership:
     """Record the membership. The caller holds the lock of the scope, and has checked the input."""
     _refuse_second(project_id, new.subject, pointer)
-    kind, person = _identity(project_id, new.subject, pointer)
+    kind, person = _identity(ctx, project_id, new.subject, pointer)
     member = Membership(
         tenant_id=ctx.tenant_id,
         project_id=project_id,
@@ -48,17 +53,26 @@ def _refuse_second(project_id: UUID | None, subject: str, pointer: str) -> None:
         )
 
 
-def _identity(project_id: UUID | None, subject: str, pointer: str) -> tuple[SubjectKind, str]:
-    """What kind of subject it is, and the person who answers for it."""
+def _identity(ctx: Context, project_id: UUID | None, subject: str, pointer: str) -> tuple[SubjectKind, str]:
+    """What kind of subject it is, and the person who answers for it.
+
+    Who administers one project learns nothing of the machines of others, nor whose they are.
+    """
     if not subject.startswith(RESERVED_PREFIXES):
         return SubjectKind.PERSON, subject
     account = _lock_account(subject)
+    answered_for = account is not None and reaches(account.owner, project_id)
+    if ctx.project_id is not None and not answered_for:
+        raise InvalidInput(
+            f"{subject} is nobody who can be a member here.",
+            errors=[FieldError(f"{pointer}/subject", NO_MACHINE_HERE)],
+        )
     if account is None:
         raise InvalidInput(
             f"{subject} is nobody who can be a member.",
             errors=[FieldError(f"{pointer}/subject", "There is no such service account; register it first.")],
         )
-    if not reaches(account.owner, project_id):
+    if not answered_for:
         raise OwnerNotMember(
             f"{account.owner}, who answers for {subject}, is no member here.",
             errors=[FieldError(f"{pointer}/subject", "Make its owner a member first.")],

@@ -17,7 +17,6 @@ from projects.errors import MemberRemoved
 from projects.inputs import NewMember, member_faults, ordered, refuse, scope_faults, standing_faults
 from projects.models import Membership, ServiceAccount
 from projects.operations import revoke_groundless
-from projects.permissions import ADMINS
 from projects.selectors import is_member_anywhere, reaches
 from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
 
@@ -51,8 +50,7 @@ def change_member(
     require_may_give(ctx, row.project_id, (*roles, *row.roles))
     if row.version != version:
         raise VersionMismatch(f"The membership is at version {row.version}, not {version}.")
-    if not frozenset(roles) & frozenset(ADMINS):
-        require_other_admin(ctx, row)
+    require_other_admin(ctx, row, roles)
     before = {"rolesBefore": list(row.roles), "grantsBefore": list(row.grants)}
     row.change(at=now(), roles=ordered(roles, ROLES), grants=ordered(grants, GRANTS))
     record(ctx, row, "MemberChanged", detail={"roles": row.roles, "grants": row.grants, **before})

@@ -1,5 +1,6 @@
 """How far the caller's own standing reaches, judged inside the command."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 from factory.context import Context
@@ -59,17 +60,20 @@ def _own_roles(ctx: Context, project_id: UUID | None) -> frozenset[str]:
     return ctx.actor.roles & frozenset(role for one in own for role in one.roles)
 
 
-def why_last(row: Membership) -> str:
-    """Why a membership cannot end, nor lose its administrator's role: no other person administers its scope,
-    by a membership that reaches it. Empty where somebody does.
+def why_last(row: Membership, left: Collection[str] = ()) -> str:
+    """Why a membership cannot end, nor be reduced to the roles `left`: no other person administers its scope
+    by a membership that reaches it, or is a PlatformAdmin, whom only another could make. Empty where somebody
+    does.
 
     Machines and lent roles do not count. The last one of the whole tenant is never ended, so two that are
     ended at once, one of a project and one of the tenant, leave somebody behind.
     """
-    if row.kind != SubjectKind.PERSON or not frozenset(row.roles) & frozenset(ADMINS):
+    held, kept = frozenset(row.roles), frozenset(left)
+    if row.kind != SubjectKind.PERSON:
         return ""
-    others = active_memberships(row.project_id).filter(kind=SubjectKind.PERSON, roles__overlap=list(ADMINS))
-    if others.exclude(pk=row.pk).exists():
+    if Role.PLATFORM_ADMIN in held - kept and not _has_other(row, (Role.PLATFORM_ADMIN,)):
+        return f"{row} is the only PlatformAdmin of the tenant. Make another first: nobody else can."
+    if not held & frozenset(ADMINS) or kept & frozenset(ADMINS) or _has_other(row, ADMINS):
         return ""
     place = "the whole tenant" if row.project_id is None else "this project"
     return (
@@ -77,9 +81,15 @@ def why_last(row: Membership) -> str:
     )
 
 
-def require_other_admin(ctx: Context, row: Membership) -> None:
+def _has_other(row: Membership, roles: Collection[str]) -> bool:
+    """Whether another person has one of the roles by a membership that reaches the scope of this one."""
+    others = active_memberships(row.project_id).filter(kind=SubjectKind.PERSON, roles__overlap=list(roles))
+    return bool(others.exclude(pk=row.pk).exists())
+
+
+def require_other_admin(ctx: Context, row: Membership, left: Collection[str] = ()) -> None:
     """Refuse to end the last administration of a scope; the caller holds its lock. The house passes."""
-    told = "" if ctx.actor.kind == "system" else why_last(row)
+    told = "" if ctx.actor.kind == "system" else why_last(row, left)
     if told:
         raise LastAdministrator(told)
 

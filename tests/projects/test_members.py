@@ -20,6 +20,7 @@ from projects.commands import (
 from projects.directory import Memberships
 from projects.errors import (
     EnvironmentExists,
+    LastAdministrator,
     MemberExists,
     MemberRemoved,
     OwnerNotMember,
@@ -29,6 +30,7 @@ from projects.errors import (
 from projects.inputs import NewMember
 from projects.models import Membership, ServiceAccount
 from tests.support import evidence
+from tests.support.api import Api
 from tests.support.world import World, context_of, ctx, subject_of, world
 
 pytestmark = pytest.mark.slow
@@ -51,6 +53,11 @@ def change(w, member_id, context=None, *, version=1, roles=("Operator",), grants
     change_member(
         context or w.workspace_admin, membership_id=member_id, version=version, roles=roles, grants=grants
     )
+
+
+def whole(w, member):
+    """Somebody in the whole tenant."""
+    return context_of(subject_of(w.tenant, member), w.tenant, None)
 
 
 def remove(w, member_id, context=None):
@@ -314,9 +321,58 @@ def test_a_service_account_leaves_only_where_its_owner_leaves(w):
     remove(w, w.memberships["requester"])
     assert standing(w, subject) is None
     assert standing(w, subject, second).roles == {"Requester"}
-    with pytest.raises(OwnerNotMember):
-        add(w, member=NewMember(subject, ("Requester",)))
+    told = set()
+    for name in (subject, f"service:{w.tenant}:nobody"):
+        with pytest.raises(InvalidInput, match="nobody who can be a member here") as refused:
+            add(w, member=NewMember(name, ("Requester",)))
+        told.add(f"{refused.value} {refused.value.errors}".replace(name, "*"))
+    assert len(told) == 1, "whose machines other projects have is not told to who administers this one"
+    with pytest.raises(OwnerNotMember, match=owner):
+        add(w, whole(w, "tenant_admin"), NewMember(subject, ("Requester",)))
     assert evidence.violations(w.tenant) == []
+
+
+def test_the_last_platform_admin_neither_leaves_nor_gives_up_the_role(w):
+    own = add(w, system(w.tenant, "test"), NewMember("pat@example.org", ("PlatformAdmin", "Observer")), None)
+    with reading(w.system()):
+        first = Membership.objects.get(subject=w.platform_admin.actor.subject)
+    pat = context_of("pat@example.org", w.tenant, None)
+    with pytest.raises(VersionMismatch):
+        change(w, first.pk, pat, version=7, roles=("WorkspaceAdmin",))
+    change(w, first.pk, pat, roles=("WorkspaceAdmin",))
+    for act in (
+        lambda: change(w, own, pat, roles=("WorkspaceAdmin",)),
+        lambda: remove(w, own, pat),
+    ):
+        with pytest.raises(LastAdministrator, match="the only PlatformAdmin of the tenant"):
+            act()
+    change(w, own, pat, roles=("PlatformAdmin",))
+    change(w, first.pk, pat, version=2, roles=("PlatformAdmin",))
+    remove(w, own, pat)
+    assert evidence.violations(w.tenant) == []
+
+
+def test_where_nobody_is_a_platform_admin_nothing_is_asked_of_one(w):
+    house = system(w.tenant, "test")
+    with reading(w.system()):
+        [platform, admin] = [
+            Membership.objects.get(subject=one.actor.subject) for one in (w.platform_admin, w.tenant_admin)
+        ]
+    remove(w, platform.pk, house)
+    add(w, house, NewMember("zoe@example.org", ("WorkspaceAdmin",)), None)
+    change(w, admin.pk, context_of("zoe@example.org", w.tenant, None))
+    with reading(w.system()):
+        assert Membership.objects.get(pk=admin.pk).roles == ["Operator"]
+
+
+@pytest.mark.parametrize(
+    "odd", ["a\nb", "a\u200bb", "a\u202eb", "a\u2028b", "a\u3164b", "a\ufe0fb", "a\x00b"]
+)
+def test_all_of_a_subject_can_be_seen(w, odd):
+    body = {"subject": odd, "roles": ["Observer"]}
+    answer = Api.as_(w.workspace_admin).post(f"/factory/projects/{w.project}/members", body)
+    assert answer.status_code == 400
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/subject"]
 
 
 def test_adds_an_environment_and_refuses_its_name_twice(w):

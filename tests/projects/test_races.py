@@ -15,6 +15,7 @@ from projects.errors import (
     MemberRemoved,
     OwnerNotMember,
     ProjectExists,
+    RoleOutOfReach,
     TenantExists,
 )
 from projects.inputs import NewMember
@@ -83,18 +84,51 @@ def test_a_member_is_removed_once(w):
     assert sorted_out(at_once(acts), MemberRemoved) == 1
 
 
-def test_of_the_last_two_administrators_who_leave_at_once_one_stays(w):
+WIDE, OWN = "zoe@example.org", "ann@example.org"
+GONE = (LastAdministrator, RoleOutOfReach)
+"""Who is refused is the last one, or is told so as somebody who administers nothing any more."""
+
+
+def last_two(w, where):
+    """The last two who administer a project, or the tenant: one of them, or both, of the tenant."""
     house = system(w.tenant, "test")
-    zoe = add_member(house, project_id=None, member=NewMember("zoe@example.org", ("WorkspaceAdmin",)))
+    wide = add_member(house, project_id=None, member=NewMember(WIDE, ("WorkspaceAdmin",)))
+    scope = w.project if where == "project" else None
+    own = add_member(house, project_id=scope, member=NewMember(OWN, ("WorkspaceAdmin",)))
     with reading(house):
-        own = {row.subject: row.id for row in Membership.objects.filter(project=None)}
-    remove_member(house, membership_id=own[w.platform_admin.actor.subject])
-    leaving = {"zoe@example.org": UUID(zoe), w.tenant_admin.actor.subject: own[w.tenant_admin.actor.subject]}
+        others = [one.pk for one in Membership.objects.filter(project=None).exclude(subject__in=(WIDE, OWN))]
+    for one in (*others, w.memberships["workspace_admin"]):
+        remove_member(house, membership_id=one)
+    return {WIDE: (UUID(wide), None), OWN: (UUID(own), scope)}
 
-    def leave(subject, member):
-        return lambda: remove_member(context_of(subject, w.tenant, None), membership_id=member)
 
-    assert sorted_out(at_once([leave(*one) for one in leaving.items()]), LastAdministrator) == 1
+def administrators(w):
+    with reading(w.system()):
+        return Membership.objects.filter(state="Active", roles__overlap=["WorkspaceAdmin"]).count()
+
+
+@pytest.mark.parametrize("where", ["tenant", "project"])
+def test_of_the_last_two_administrators_who_leave_at_once_one_stays(w, where):
+    def leave(subject, member, scope):
+        return lambda: remove_member(context_of(subject, w.tenant, scope), membership_id=member)
+
+    answers = at_once([leave(subject, *found) for subject, found in last_two(w, where).items()])
+    assert sorted_out(answers, LastAdministrator) == 1
+    assert administrators(w) == 1
+    assert violations(w.tenant) == []
+
+
+def test_of_two_administrators_who_demote_each_other_at_once_one_stays(w):
+    found = last_two(w, "tenant")
+
+    def demote(by, whom):
+        member, ctx = found[whom][0], context_of(by, w.tenant, None)
+        return lambda: change_member(ctx, membership_id=member, version=1, roles=("Observer",), grants=())
+
+    answers = at_once([demote(WIDE, OWN), demote(OWN, WIDE)])
+    assert [type(one) for one in answers].count(type(None)) == 1, answers
+    assert any(isinstance(one, GONE) for one in answers), answers
+    assert administrators(w) == 1
     assert violations(w.tenant) == []
 
 
