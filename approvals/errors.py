@@ -144,6 +144,14 @@ class PolicyMissing(Unprocessable):
     title = "No policy revision is published"
 
 
+class PolicyOutOfReach(Forbidden):
+    """The policy holds in projects that the caller does not administer."""
+
+    code = "policy-out-of-reach"
+    title = "The policy is not the caller's to publish"
+    audited = True
+
+
 class PolicyInvalid(InvalidInput):
     """The document is not one of ours, or goes below the platform floor; `errors` points at each fault."""
 

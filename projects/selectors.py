@@ -308,6 +308,14 @@ def holds(subject: str, project_id: UUID | None, role: str) -> bool:
     return any(role in one.roles for one in memberships_of(subject, project_id))
 
 
+def holds_everywhere(subject: str, role: str) -> bool:
+    """Whether somebody has a role in the whole tenant, or else in each of its projects, by memberships of
+    their own: what holds in all projects is for who may decide in all of them."""
+    own = Membership.objects.filter(subject=subject, state=MembershipState.ACTIVE, roles__contains=[role])
+    places = set(own.values_list("project_id", flat=True))
+    return None in places or not Project.objects.exclude(pk__in=[one for one in places if one]).exists()
+
+
 def reaches(person: str, project_id: UUID | None) -> bool:
     """Whether a person is an active member of a scope, by themselves or tenant-wide."""
     return bool(active_memberships(project_id).filter(subject=person, kind=SubjectKind.PERSON).exists())

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from approvals import selectors
 from approvals.admin.answers import MEANS, SHORT, TONES, answer, changed_answers, rule_in_words
 from approvals.commands import publish_policy_revision
+from approvals.commands.policy import may_publish
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
 from approvals.policy.comparing import compare
@@ -37,9 +38,15 @@ able(
     25, "Decide past the rule, by break-glass", roles=(Role.PLATFORM_ADMIN,),
     note="With a reason, marked for good, and never on what they asked for.",
 )  # fmt: skip
-able(55, "Publish the tenant's policy", by="PublishPolicyRevision")
+able(
+    55, "Publish the tenant's policy", by="PublishPolicyRevision",
+    note="Whoever is that in the whole tenant, or in each of its projects; never by a lent role.",
+)  # fmt: skip
 
-WHO = {"PublishPolicyRevision": "A workspace admin publishes policies."}
+OUT_OF_REACH = (
+    "The policy holds in every project: a workspace admin of the whole tenant publishes it, or one of each "
+    "of its projects."
+)
 KNOWN = 200
 """So many of the newest revisions can be chosen from; older ones by a link."""
 
@@ -79,7 +86,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         if row is not None and row.number > 1:
             pair = f"?before=r{row.number - 1}&after={row.revision}"
             found.append(Act("What it changed", reverse("admin:approvals_policy_compare") + pair))
-        if may(context_of(request), "PublishPolicyRevision"):
+        if may_publish(context_of(request)):
             found.append(Act("Publish a new revision", reverse("admin:approvals_policy_publish")))
         return found
 
@@ -150,8 +157,10 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
 
     def publish_view(self, request: HttpRequest) -> Any:
         """Write the next revision: checked, compared with the one in force, then published."""
-        self._require(request, "PublishPolicyRevision")
         ctx, sent = context_of(request), request.POST
+        with reading(ctx):
+            if not may_publish(ctx):
+                raise PermissionDenied(OUT_OF_REACH)
         refusal, found = None, None
         differences: dict[str, Any] = {}
         if request.method == "POST":
@@ -187,7 +196,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
 
     def _require(self, request: HttpRequest, operation: str) -> None:
         if not may(context_of(request), operation):
-            raise PermissionDenied(WHO.get(operation, "Members of the tenant read its policy."))
+            raise PermissionDenied("Members of the tenant read its policy.")
 
     def _shown(
         self, request: HttpRequest, template: str, title: str, context: dict[str, Any], status: int = 200

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import structlog
 
+from approvals.errors import PolicyOutOfReach
 from approvals.events import PolicyRevisionPublished
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
@@ -17,10 +18,12 @@ from factory import clock
 from factory.commanding import command
 from factory.context import Context
 from factory.hashing import digest
+from factory.identity.permissions import may
 from factory.locking import one_at_a_time
 from factory.reasons import refuse_longer
 from factory.recording import record
 from projects import selectors as projects
+from projects.states import Role
 
 log = structlog.get_logger("approvals.policy")
 
@@ -32,14 +35,28 @@ MOST_WARNINGS = 50
 def publish_policy_revision(ctx: Context, *, document: Mapping[str, Any], note: str = "") -> str:
     """Publish the tenant's next policy revision and answer its word; new runs pin it from now on.
 
-    A WorkspaceAdmin's act. `PolicyRevisionPublished`. What is doubtful but possible is published with
-    warnings: what is looser than in the revision before, a gate that nobody could open as things are, an
+    An act of a WorkspaceAdmin of the whole tenant, or of each of its projects: it holds in all of them, and
+    its warnings speak of all of them. `PolicyRevisionPublished`. What is doubtful but possible is published
+    with warnings: what is looser than in the revision before, a gate that nobody could open as things are, an
     expiry that is cut to the platform's.
-    Raises `PolicyInvalid` with a JSON Pointer for each fault, also for going below the platform floor.
+    Raises `PolicyOutOfReach`, and `PolicyInvalid` with a JSON Pointer for each fault, also for going below
+    the platform floor.
     """
+    if not may_publish(ctx):
+        raise PolicyOutOfReach(
+            "The policy holds in every project of the tenant: a WorkspaceAdmin of the whole tenant publishes "
+            "it, or one of each project, by their own membership."
+        )
     refuse_longer(note, "The note", "/note", most=MAX_NOTE)
     documents.check(document)
     return _publish(ctx, document, note).revision
+
+
+def may_publish(ctx: Context) -> bool:
+    """Whether somebody may publish: for pages that offer it, and judged again by the command."""
+    if not may(ctx, "PublishPolicyRevision"):
+        return False
+    return ctx.actor.kind == "system" or projects.holds_everywhere(ctx.actor.subject, Role.WORKSPACE_ADMIN)
 
 
 @command("AdoptPlatformPolicy")

@@ -298,5 +298,5 @@ def test_only_an_administrator_finds_the_page_that_publishes(shared: Asking, mem
     client, where = signed_in(getattr(shared.world, member)), reverse("admin:approvals_policy_publish")
     for answer in (client.get(where), client.post(where, {"document": TEXT, "act": "publish"})):
         assert answer.status_code == 403
-        assert "A workspace admin publishes policies." in answer.content.decode()
+        assert "a workspace admin of the whole tenant publishes it" in answer.content.decode()
     assert numbers(shared) == [1]

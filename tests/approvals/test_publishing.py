@@ -1,12 +1,13 @@
 """Publishing policy: revisions are numbered, immutable and pinned; a tenant starts with the platform's."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from approvals import selectors
 from approvals.commands import adopt_platform_policy, publish_policy_revision
-from approvals.errors import PolicyInvalid, PolicyMissing
+from approvals.errors import PolicyInvalid, PolicyMissing, PolicyOutOfReach
 from approvals.models import PolicyRevision
 from approvals.policy.document import platform_default
 from approvals.selectors import PolicyView
@@ -14,8 +15,8 @@ from factory.context import Context, system
 from factory.errors import Forbidden, InvalidInput, NotFound
 from factory.hashing import digest
 from factory.tenancy import reading
-from projects.commands import onboard_project
-from projects.inputs import NewEnvironment
+from projects.commands import add_member, onboard_project
+from projects.inputs import NewEnvironment, NewMember
 from tests.approvals.test_policy import rule, with_rules
 from tests.support.evidence import audits, counts, outbox, violations
 from tests.support.world import ctx, second_world, world
@@ -113,7 +114,7 @@ def test_doubts_are_published_with_the_revision(tenant_id):
 def test_a_gate_that_nobody_could_open_is_found_at_publication(tenant_id):
     home = world(tenant_id)
     onboard_project(home.system(), slug="lonely", name="L", environments=[NewEnvironment("lab")], members=[])
-    view = published(home.workspace_admin, document=platform_default())
+    view = published(home.tenant_admin, document=platform_default())
     assert view.warnings == ("Nobody in lonely could decide about publication: no member is a Reviewer.",)
 
 
@@ -145,3 +146,18 @@ def test_an_unknown_revision_is_not_found(asker, word):
 def test_an_unknown_class_is_never_evaluated(asker):
     with reading(asker.house), pytest.raises(InvalidInput):
         selectors.evaluate(asker.policy, "harmless", None)
+
+
+@pytest.mark.requirement("IDN-08")
+def test_what_holds_in_every_project_is_published_by_who_administers_them_all(tenant_id):
+    home = world(tenant_id)
+    admin, document = home.workspace_admin, platform_default()
+    assert published(admin, document=document).revision == "r1"
+    other = onboard_project(home.system(), slug="hidden", name="H", environments=[], members=[])
+    with pytest.raises(PolicyOutOfReach) as refused:
+        publish_policy_revision(admin, document=document)
+    assert "hidden" not in str(refused.value), "Of a place that the caller may not know"
+    assert published(home.tenant_admin, document=document).revision == "r2"
+    joined = NewMember(subject=admin.actor.subject, roles=("WorkspaceAdmin",))
+    add_member(system(tenant_id, "test"), project_id=UUID(other["projectId"]), member=joined)
+    assert published(admin, document=document).revision == "r3"
