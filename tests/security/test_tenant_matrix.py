@@ -251,14 +251,17 @@ def test_no_act_of_the_console_reaches_strangers(scene: Scene) -> None:
     platform = context_of(
         subject_of(scene.home.tenant, "platform_admin"), scene.home.tenant, scene.home.project
     )
+    kept = {id(other): kept_by(other) for other in (scene.foreign, scene.sister)}
+    assert {path for path, names in own if "name" in names} == set(kept[id(scene.sister)])
     found: dict[tuple[str, str], set[int]] = {}
     for ctx in (scene.home.everybody, platform):
         client = browser(ctx)
         for (path, names), other, verb in product(own, (scene.foreign, scene.sister), ("get", "post")):
             if other is scene.sister and set(names) <= OF_THE_TENANT:
                 continue  # a release is the tenant's: nobody's of another project
+            real = other.ids | {"name": kept[id(other)].get(path, "")}
             theirs, nothing = (
-                act_on(client, verb, path, ids) for ids in (other.ids, {name: str(uuid4()) for name in names})
+                act_on(client, verb, path, ids) for ids in (real, {name: str(uuid4()) for name in names})
             )
             assert theirs == nothing, (path, verb)
             found.setdefault((path, verb), set()).add(theirs[0])
@@ -270,10 +273,27 @@ def test_no_act_of_the_console_reaches_strangers(scene: Scene) -> None:
     }
 
 
+def kept_by(place: Place) -> dict[str, str]:
+    """Pages that somebody's own session keeps for them, by their paths: the names by which they are found."""
+    client, kept = browser(place.everybody), {}
+    approval, run = place.ids["approval_id"], place.ids["run_id"]
+    for path, sent in {
+        "approvals/approvalrequest/": {"action": "approve_selected", "_selected_action": approval},
+        "approvals/approvalrequest/ ": {"action": "reject_selected", "_selected_action": approval},
+        "approvals/approvalrequest/decide-many/": {"decision": "reject", "seen": f"{approval} 99 x"},
+        "runs/run/": {"action": "cancel_selected", "_selected_action": run},
+        "runs/run/cancel/": {"reason": "none of them"},
+    }.items():
+        leads = client.post(f"/admin/{path.strip()}", {"index": "0"} | sent).headers["Location"]
+        assert client.get(leads).status_code == 200, "It opens for whom it is kept"
+        before, name = leads.rstrip("/").rsplit("/", 1)
+        kept[f"{before}/<slug:name>/"] = name
+    return kept
+
+
 def act_on(client: Client, verb: str, path: str, ids: dict[str, str]) -> tuple[int, str, list[str]]:
     """How an act is answered: the status, where it leads, and what is told there."""
     url, named = path, re.findall(r"<\w+:(\w+)>", path)
-    ids = {"name": "kept-by-another-session"} | ids
     for name in named:
         url = re.sub(rf"<\w+:{name}>", ids[name], url)
     answer = getattr(client, verb)(url, ANY_FORM)
