@@ -54,6 +54,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     shows_stored: ClassVar[bool] = False
     show_full_result_count = False
     list_per_page = 50
+    show_facets = admin.ShowFacets.NEVER  # they count all rows
     sortable_by: ClassVar[tuple[str, ...]] = ()
     actions: ClassVar[Any] = None
     ordering: ClassVar[tuple[str, ...]] = ("-id",)

@@ -115,8 +115,22 @@ def test_what_an_address_asks_for_wrongly_is_said_and_makes_no_file(auditor: Cli
         if "format" not in wrong:
             file = auditor.get(f"{AUDIT}?{wrong}&format=csv")
             assert (file.status_code, said.split(". ")[0] in unescape(text(file))) == (400, True), wrong
+    slip = text(auditor.get(f"{RUNS}?state__exact=Nope"))
+    assert "“Nope” is no state here. So nothing is shown." in unescape(slip)
+    assert auditor.get(f"{RUNS}?state__exact=Nope&format=csv").status_code == 400
     refused = auditor.get(f"{RUNS}?project__tenant_id__startswith=t")
     assert (refused.status_code, "The address was not understood" in text(refused)) == (400, True)
+
+
+def test_no_words_turn_others_round(tenant_id: str) -> None:
+    house = House(tenant_id)
+    auditor = signed_in(house.world.auditor)
+    cancel_run(house.world.operator, run_id=house.accept("single"), reason="see \u202efdp.exe")
+    for form in ("", "&format=csv"):
+        answer = auditor.get(f"{AUDIT}?action=CancelRun{form}")
+        shown = "".join(map(bytes.decode, answer.streaming_content)) if form else text(answer)  # type: ignore[attr-defined]
+        assert "see ⟨U+202E⟩fdp.exe" in shown
+        assert "\u202e" not in shown
 
 
 def test_the_file_holds_what_is_shown_and_nothing_that_a_spreadsheet_would_run(

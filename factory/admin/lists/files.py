@@ -9,10 +9,12 @@ from typing import Any
 from django.contrib.admin.utils import display_for_field, display_for_value, label_for_field, lookup_field
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.safestring import SafeString
 
 from factory import clock
 from factory.admin.lists.pages import AFTER, HouseList
 from factory.admin.scope import context_of
+from factory.admin.show import seen
 from factory.tenancy import reading
 
 MOST_ROWS = 100_000
@@ -84,7 +86,12 @@ def _heading(cl: HouseList, name: str) -> str:
 
 
 def shown(cl: HouseList, name: str, row: Any) -> Any:
-    """A cell as the page shows it: text, or HTML that is safe."""
+    """A cell as the page shows it: text, or HTML that is safe; nothing in it hides or turns other words."""
+    found = _value(cl, name, row)
+    return SafeString(seen(found)) if isinstance(found, SafeString) else seen(found)
+
+
+def _value(cl: HouseList, name: str, row: Any) -> Any:
     empty = EMPTY
     try:
         field, attr, value = lookup_field(name, row, cl.model_admin)

@@ -8,7 +8,8 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from unfold.views import ChangeList
 
-from factory.admin.asking import FORMAT
+from factory.admin.asking import FORMAT, not_understood
+from factory.admin.lists.filters import choices_of
 from factory.keyset import beyond, place_of, values_of
 
 AFTER, BEFORE, ORDER = "after", "before", "order"
@@ -47,6 +48,7 @@ class HouseList(ChangeList):
         return tuple(name.lstrip("-") for name in self.model_admin.ordering)
 
     def get_results(self, request: HttpRequest) -> None:
+        self._say_what_is_no_value(request)
         back = BEFORE in self.params
         place = self.params.get(BEFORE) if back else self.params.get(AFTER)
         found = self.rows(place, self.list_per_page + 1, back=back)
@@ -61,6 +63,15 @@ class HouseList(ChangeList):
         if found:
             self.previous_url = self._link(BEFORE, found[0]) if (more if back else place) else ""
             self.next_url = self._link(AFTER, found[-1]) if (place if back else more) else ""
+
+    def _say_what_is_no_value(self, request: HttpRequest) -> None:
+        """A filter by a column takes any value; one that nobody is offered is a slip, and found nowhere."""
+        for spec in self.filter_specs:
+            name = getattr(spec, "lookup_kwarg", "")
+            sent = request.GET.get(name, "") if name else ""
+            if sent and sent not in {value for value, _, _ in choices_of(self, spec)[1]}:
+                told = f"“{sent[:60]}” is no {spec.title} here."
+                not_understood(request, told, "So nothing is shown.")
 
     def rows(self, place: str | None, limit: int, *, back: bool = False) -> list[Any]:
         """So many rows behind a place, in the list's order, or in its opposite."""
