@@ -43,7 +43,7 @@ class MembershipAdmin(OwnPageAdmin[Any]):
 
     view_operation = "ListMembers"
     own_page = "projects/member.html"
-    list_display = ("who", "email", "what", "may_also", "place", "status", "since")
+    list_display = ("who", "signs_in_as", "what", "may_also", "place", "status", "since")
     list_select_related = ("project",)
     list_filter = ("state", "kind")
     heading = "Members"
@@ -106,6 +106,10 @@ class MembershipAdmin(OwnPageAdmin[Any]):
     @admin.display(description="member")
     def who(self, row: Membership) -> str:
         return seen(row.display_name or row.subject)
+
+    @admin.display(description="signs in as")
+    def signs_in_as(self, row: Membership) -> str:
+        return row.subject
 
     @admin.display(description="roles")
     def what(self, row: Membership) -> str:

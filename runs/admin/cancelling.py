@@ -18,6 +18,7 @@ from factory.tenancy import reading
 from runs.commands import cancel_run
 from runs.commands.cancel_run import checked
 from runs.models import Run
+from runs.states import RUN_TERMINAL
 
 MOST, ACT = 100, "cancel"
 Own = Callable[[HttpRequest], QuerySet[Run]]
@@ -32,6 +33,10 @@ class Row:
     state: str
     url: str
     fate: Fate | None = None
+
+    @property
+    def over(self) -> bool:
+        return self.state in RUN_TERMINAL
 
 
 def choose(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
@@ -86,6 +91,8 @@ def _page(
         "rows": rows,
         "fates": fates,
         "done": sum(row.fate is not None and not row.fate.status for row in rows),
+        "over": sum(row.over for row in rows),
+        "open": sum(not row.over for row in rows),
         "elsewhere": len(fates.each) - len(rows) if fates else 0,
         "refusal": refusal,
         "reason": request.POST.get("reason", ""),
