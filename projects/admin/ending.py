@@ -113,8 +113,8 @@ def _accounts(ctx: Context, then: Held) -> Iterator[str]:
     accounts, more = first(accounts_of(ctx, then.row))
     told = list(_ends_of(ctx, then, accounts))
     yield from told
-    if more and told:
-        yield f"And {more} more service accounts of theirs, likewise."
+    if more and (told or ctx.project_id is None):
+        yield f"The same holds for {more} more service accounts of theirs, each where it is a member."
 
 
 def _ends_of(ctx: Context, then: Held, accounts: Sequence[ServiceAccount]) -> Iterator[str]:
@@ -138,6 +138,8 @@ def _places_lost(ctx: Context, then: Held, accounts: Sequence[ServiceAccount]) -
     """By the subject of each machine the places where nobody would answer for it, in one question."""
     rows = Membership.objects.filter(shown(ctx), state=MembershipState.ACTIVE)
     rows = rows.filter(subject__in=[one.subject for one in accounts]).select_related("project")
+    if then.row.project_id is not None:  # a membership of one project lets nothing go in others
+        rows = rows.filter(project=then.row.project_id)
     found: dict[str, list[str]] = {}
     for one in rows.order_by("subject", "project_id", "id"):
         if not then.reaches(one.project_id):

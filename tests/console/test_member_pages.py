@@ -328,13 +328,22 @@ def test_the_pages_of_members_ask_a_known_number_of_questions(w: World) -> None:
             roles=("Observer",),
         )
     second = NewMember(w.requester.actor.subject, ("Observer",))
-    onboard_project(w.system(), slug="second", name="Second", environments=[], members=[second])
+    for number in range(21):
+        onboard_project(
+            w.system(), slug=f"other-{number}", name=f"Other {number}", environments=[], members=[second]
+        )
     told = words(admin.get(url("projects_remove_member", w.memberships["requester"])))
     assert told.count("their machine, leaves The main project") == 20
-    assert "And 5 more service accounts of theirs, likewise." in told
+    assert "The same holds for 5 more service accounts of theirs" in told
     assert "And 5 more." in words(admin.get(url("projects_membership_change", w.memberships["requester"])))
     for act in ("projects_membership_change", "projects_remove_member", "projects_add_member"):
         key = w.project if act == "projects_add_member" else w.memberships["requester"]
         admin.get(url(act, key))
         with within_budget("console member"):
             assert admin.get(url(act, key)).status_code == 200
+    add_member(system(w.tenant, "test"), project_id=None, member=second)
+    page = url("projects_membership_change", w.memberships["requester"])
+    told = words(admin.get(page))
+    assert "is also Observer in the whole tenant ." in told, "however much of it is not shown here"
+    assert "Observer in Other" not in told
+    assert ", and 2 more." in words(at(w.tenant_admin, None).get(page))
