@@ -89,7 +89,8 @@ def add_view(site: AdminSite, request: HttpRequest, project: Project | None, bac
         request,
         question,
         lambda _: add_member(ctx, project_id=project_id, member=new),
-        done=f"{seen(new.display_name or new.subject)} is a member now: {', '.join(new.roles)}.",
+        done=f"{seen(new.display_name or new.subject)} is a member now: {', '.join(new.roles)}. "
+        f"Nothing was sent to them; it counts as soon as they sign in as {seen(new.subject)}.",
         then=back,
     )
 

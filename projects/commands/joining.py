@@ -10,7 +10,7 @@ from factory.recording import record
 from projects.errors import MemberExists, OwnerNotMember
 from projects.inputs import RESERVED_PREFIXES, NewMember, ordered
 from projects.models import Membership, ServiceAccount
-from projects.selectors import reaches, service_account
+from projects.selectors import active_memberships, reaches, service_account
 from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
 
 NO_MACHINE_HERE = (
@@ -22,6 +22,7 @@ NO_MACHINE_HERE = (
 def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime, pointer: str) -> Membership:
     """Record the membership. The caller holds the lock of the scope, and has checked the input."""
     _refuse_second(project_id, new.subject, pointer)
+    _refuse_other_letters(project_id, new.subject, pointer)
     kind, person = _identity(ctx, project_id, new.subject, pointer)
     member = Membership(
         tenant_id=ctx.tenant_id,
@@ -50,6 +51,18 @@ def _refuse_second(project_id: UUID | None, subject: str, pointer: str) -> None:
                     f"{pointer}/subject", "A member here already: change the membership that there is."
                 )
             ],
+        )
+
+
+def _refuse_other_letters(project_id: UUID | None, subject: str, pointer: str) -> None:
+    """One person under two spellings would decide on what they asked for."""
+    rows = Membership.objects.filter(state=MembershipState.ACTIVE)
+    reached = rows if project_id is None else active_memberships(project_id)
+    known = reached.filter(subject__iexact=subject).exclude(subject=subject).first()
+    if known is not None:
+        told = f"{known.subject} is a member here. Write it in the same letters, if it is the same person."
+        raise InvalidInput(
+            f"{subject} is another spelling of a member.", errors=[FieldError(f"{pointer}/subject", told)]
         )
 
 
