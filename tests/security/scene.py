@@ -87,7 +87,9 @@ def _place(house: House, project: UUID) -> Place:
     ctx = system(house.tenant, "test", project_id=project)
     name = f"all-{project.hex[-6:]}"
     subject = subject_of(house.tenant, name)
-    member = add_member(ctx, project_id=project, member=NewMember(subject, ROLES, GRANTS))
+    add_member(ctx, project_id=project, member=NewMember(subject, ROLES, GRANTS))
+    other = NewMember(f"another-{subject}", ROLES, GRANTS)  # whose membership may end without harm to others
+    member = add_member(ctx, project_id=project, member=other)
     everybody = context_of(subject, house.tenant, project)
     month = month_of(datetime.now(UTC))
     budgets = [
