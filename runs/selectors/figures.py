@@ -120,8 +120,10 @@ class Crew:
 def crew(ctx: Context, at: datetime, lately: datetime) -> Crew:
     """Those that were seen since `lately`; leases are counted for this tenant alone."""
     rows = Worker.objects.filter(pool__tenants__contains=[ctx.tenant_id], last_seen_at__gte=lately)
-    known = list(rows.order_by("last_seen_at", "name"))
-    here = [one for one in known if one.last_seen_at >= at - ALIVE]
+    columns = ("id", "name", "last_seen_at", "max_concurrency", "draining_at")
+    known = list(rows.order_by("last_seen_at", "name").values_list(*columns, named=True))
+    alive = at - ALIVE
+    here = [one for one in known if one.last_seen_at >= alive]
     in_use = Lease.objects.filter(
         state__in=sorted(LEASE_CURRENT), worker_id__in=[one.id for one in here]
     ).count()
@@ -129,7 +131,7 @@ def crew(ctx: Context, at: datetime, lately: datetime) -> Crew:
         online=len(here),
         slots=sum(one.max_concurrency for one in here),
         draining=sum(one.draining_at is not None for one in here),
-        silent=tuple((one.id, one.name, one.last_seen_at) for one in known if one not in here),
+        silent=tuple((one.id, one.name, one.last_seen_at) for one in known if one.last_seen_at < alive),
         in_use=in_use,
     )
 
