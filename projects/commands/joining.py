@@ -22,7 +22,6 @@ NO_MACHINE_HERE = (
 def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime, pointer: str) -> Membership:
     """Record the membership. The caller holds the lock of the scope, and has checked the input."""
     _refuse_second(project_id, new.subject, pointer)
-    _refuse_other_letters(project_id, new.subject, pointer)
     kind, person = _identity(ctx, project_id, new.subject, pointer)
     member = Membership(
         tenant_id=ctx.tenant_id,
@@ -42,25 +41,18 @@ def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime,
 
 
 def _refuse_second(project_id: UUID | None, subject: str, pointer: str) -> None:
-    rows = Membership.objects.filter(project_id=project_id, subject=subject, state=MembershipState.ACTIVE)
-    if rows.exists():
-        raise MemberExists(
-            f"{subject} is a member here already.",
-            errors=[
-                FieldError(
-                    f"{pointer}/subject", "A member here already: change the membership that there is."
-                )
-            ],
-        )
-
-
-def _refuse_other_letters(project_id: UUID | None, subject: str, pointer: str) -> None:
-    """One person under two spellings would decide on what they asked for."""
+    """A second membership of one scope, or another spelling: it could decide on what the first asked for."""
     rows = Membership.objects.filter(state=MembershipState.ACTIVE)
     reached = rows if project_id is None else active_memberships(project_id)
-    known = reached.filter(subject__iexact=subject).exclude(subject=subject).first()
-    if known is not None:
-        told = f"{known.subject} is a member here. Write it in the same letters, if it is the same person."
+    known = list(reached.filter(subject__iexact=subject).values_list("project_id", "subject"))
+    if (project_id, subject) in known:
+        told = "A member here already: change the membership that there is."
+        raise MemberExists(
+            f"{subject} is a member here already.", errors=[FieldError(f"{pointer}/subject", told)]
+        )
+    spelled = next((one for _, one in known if one != subject), None)
+    if spelled is not None:
+        told = f"{spelled} is a member here. Write it in the same letters, if it is the same person."
         raise InvalidInput(
             f"{subject} is another spelling of a member.", errors=[FieldError(f"{pointer}/subject", told)]
         )
