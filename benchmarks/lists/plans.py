@@ -1,11 +1,12 @@
 """What the database does for a page: blocks that it touches, and what in its plans grows with the tables."""
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
+from django.db import OperationalError, connection
 
 MANY_ROWS = 5_000
 """A page has fifty rows. What reads so many for it, and throws them away, reads more each year."""
@@ -35,9 +36,14 @@ class Looking:
     def _explain(self, sql: str, params: Any) -> None:
         if "set_config(" in sql or "FOR UPDATE" in sql:
             return
-        with connection.connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}", params)
-            [(told,)] = cursor.fetchall()
+        began = time.monotonic()
+        try:
+            with connection.wrap_database_errors, connection.connection.cursor() as cursor:
+                cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}", params)
+                [(told,)] = cursor.fetchall()
+        except OperationalError:  # it took longer than the page gave it, as it will in earnest
+            self.seen.ms += 1000 * (time.monotonic() - began)
+            raise
         [top] = json.loads(told) if isinstance(told, str) else told
         plan = top["Plan"]
         blocks = int(plan.get("Shared Hit Blocks", 0)) + int(plan.get("Shared Read Blocks", 0))

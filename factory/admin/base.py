@@ -20,7 +20,7 @@ from factory.admin.confirming import Act
 from factory.admin.detail import told
 from factory.admin.drafts import forget_words, keep_words
 from factory.admin.lists.files import file_of
-from factory.admin.lists.pages import OLDEST, ORDER, HouseList
+from factory.admin.lists.pages import FURTHER, LOOK, OLDEST, ORDER, HouseList
 from factory.admin.lists.searching import MOST_CHARACTERS, search
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import badge, seen
@@ -130,6 +130,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             request.GET = chosen  # type: ignore[assignment]  # nobody changes it from here on
         one_asked(request, FORMAT, (CSV,), "", "The list is shown as a page; csv makes it a file.")
         one_asked(request, ORDER, (OLDEST,), "", f"{self.order_words[0]} is shown.")
+        one_asked(request, LOOK, (FURTHER,), "", "The list is shown as always.")
         if request.GET.get(FORMAT) == CSV and request.method == "GET":
             return self._file(request)
         extra = {"title": self.name, **(extra_context or {})}

@@ -10,12 +10,11 @@ from factory.admin.show import seen
 from factory.errors import DomainError, NotFound, OutcomeUnknown
 from factory.rest import house
 from factory.rest.middleware import holds_nul
-from factory.rest.problems import AWAY, problem_of, sqlstate
+from factory.rest.problems import AWAY, QUERY_CANCELED, problem_of, sqlstate
 
 NUL = "The address, or a field of the form, holds a NUL character. Go back, and take it out."
 ELSEWHERE = "It may be in another project: choose it above. If somebody sent you here, ask them where it is."
 
-QUERY_CANCELED = "57014"
 TOO_MUCH = (
     "This takes too long to look up",
     "The database stopped looking, so that it serves everybody. Ask for less: one filter instead of two, a "

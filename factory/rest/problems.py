@@ -56,8 +56,9 @@ GENERAL: dict[str, tuple[int, str, str]] = {
     "internal-error": (500, "Something went wrong on our side", "Quote the traceId to whoever runs this."),
 }
 
-# 55P03 lock_not_available, 57014 query_canceled, 40001 and 40P01: somebody else was in the way.
-CONTENTION = frozenset({"55P03", "57014", "40001", "40P01"})
+QUERY_CANCELED = "57014"
+# 55P03 lock_not_available, query_canceled, 40001 and 40P01: somebody else was in the way.
+CONTENTION = frozenset({"55P03", QUERY_CANCELED, "40001", "40P01"})
 AWAY = (DatabaseError, InterfaceError)
 """What Django raises where the database does not answer as it should: of its defects, only some are 503."""
 # 25P03: the database ended a transaction that stood still for too long, and all of it is undone.

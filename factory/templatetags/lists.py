@@ -6,10 +6,13 @@ from django import template
 from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.urls import NoReverseMatch
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from factory.admin.lists.files import heading, plain, shown
 from factory.admin.lists.filters import choices_of
 from factory.admin.lists.pages import ORDER, HouseList
+from factory.admin.show import when
 
 register = template.Library()
 
@@ -54,6 +57,13 @@ def _way(cl: HouseList, name: str, at: int, row: Any) -> str:
 def filters_of(cl: HouseList) -> list[tuple[str, str, Any]]:
     """Each filter as the field of a form: its name, its words and its choices. Links are no fields."""
     return [(name, spec.title, found) for spec in _fields(cl) for name, found in (choices_of(cl, spec),)]
+
+
+@register.simple_tag
+def how_far(cl: HouseList) -> SafeString:
+    """How far it was looked for what was asked, where that was not everything."""
+    to = format_html(", to {}", when(cl.looked_to)) if cl.looked_to else ""
+    return format_html("{} rows of the list were looked through here{}.", f"{cl.looked_through:,}", to)
 
 
 @register.simple_tag

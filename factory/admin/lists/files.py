@@ -12,7 +12,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.safestring import SafeString
 
 from factory import clock
-from factory.admin.lists.pages import AFTER, HouseList
+from factory.admin.lists.pages import AFTER, PATIENCE, HouseList
 from factory.admin.scope import context_of
 from factory.admin.show import seen
 from factory.tenancy import reading
@@ -53,20 +53,21 @@ def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
     writer, ctx = csv.writer(_Line()), context_of(request)
     columns = [(name, label) for name in cl.list_display if (label := _heading(cl, name))]
     yield "\ufeff" + writer.writerow([label for _, label in columns])
-    place, told = cl.params.get(AFTER), 0
+    place, told, look = cl.values(cl.params.get(AFTER)), 0, cl.look()
     while told < MOST_ROWS:
         limit = min(ROWS_AT_ONCE, MOST_ROWS - told)
         with reading(ctx):
-            rows = cl.rows(place, limit)
+            rows, last = look.page(place, limit)
             cl.carry(request, rows)
             lines = [writer.writerow([_cell(cl, name, row) for name, _ in columns]) for row in rows]
         yield "".join(lines)
         told += len(rows)
-        if len(rows) < limit:
+        if len(rows) < limit and last is None:
             return
-        place = cl.place(rows[-1])
+        place = look.place(last or rows[-1])
     with reading(ctx):
-        if not cl.rows(place, 1):
+        rows, last = look.page(place, 1, patience=PATIENCE)
+        if not rows and last is None:
             return
     yield writer.writerow([f"Cut after {MOST_ROWS} rows. Filter the list to get the rest."])
 

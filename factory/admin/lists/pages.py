@@ -1,5 +1,6 @@
 """A list that reads one page of rows and the one behind it, however many there are."""
 
+from datetime import datetime
 from typing import Any, cast
 
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -10,22 +11,29 @@ from unfold.views import ChangeList
 
 from factory.admin.asking import FORMAT, not_understood
 from factory.admin.lists.filters import choices_of
-from factory.keyset import beyond, place_of, values_of
+from factory.admin.lists.looking import Look
+from factory.keyset import place_of, values_of
 
-AFTER, BEFORE, ORDER = "after", "before", "order"
-OWN = (AFTER, BEFORE, ORDER, FORMAT)
-OLDEST = "oldest"
+AFTER, BEFORE, ORDER, LOOK = "after", "before", "order", "look"
+OWN = (AFTER, BEFORE, ORDER, LOOK, FORMAT)
+OLDEST, FURTHER = "oldest", "further"
 BETWEEN = "~"
+PATIENCE = 2.0
+"""Seconds that somebody waits who has asked for a further look: some hundred thousand rows."""
 
 
 class HouseList(ChangeList):
     """The rows after a place, or before it. Nothing is counted, and no row is read to be passed over.
 
     `next_url` and `previous_url` are links that lead to the same rows whenever they are opened, and are
-    empty at the ends. The order is the one that an index has, in either direction.
+    empty at the ends. The order is the one that an index has, in either direction. Where only so many rows
+    were looked through for those that were asked for, `looked_through` says how many, `looked_to` when the
+    last of them was, if their order is one of time, and `further_url` goes on behind it.
     """
 
-    next_url = previous_url = ""
+    next_url = previous_url = further_url = ""
+    looked_through = 0
+    looked_to: datetime | None = None
 
     def get_filters_params(self, params: Any = None) -> Any:
         found = super().get_filters_params(params)
@@ -33,7 +41,7 @@ class HouseList(ChangeList):
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
         """Another filter begins at the first page again."""
-        return str(super().get_query_string(new_params, [*(remove or ()), AFTER, BEFORE, FORMAT]))
+        return str(super().get_query_string(new_params, [*(remove or ()), AFTER, BEFORE, LOOK, FORMAT]))
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
         names = [*self.model_admin.get_ordering(request)]
@@ -51,7 +59,7 @@ class HouseList(ChangeList):
         self._say_what_is_no_value(request)
         back = BEFORE in self.params
         place = self.params.get(BEFORE) if back else self.params.get(AFTER)
-        found = self.rows(place, self.list_per_page + 1, back=back)
+        found = self._looked_for(place, back=back)
         more, found = len(found) > self.list_per_page, found[: self.list_per_page]
         if back:
             found.reverse()
@@ -73,20 +81,36 @@ class HouseList(ChangeList):
                 told = f"“{sent[:60]}” is no {spec.title} here."
                 not_understood(request, told, "So nothing is shown.")
 
-    def rows(self, place: str | None, limit: int, *, back: bool = False) -> list[Any]:
-        """So many rows behind a place, in the list's order, or in its opposite."""
-        rows = cast("QuerySet[Any]", self.queryset)
+    def _looked_for(self, place: str | None, *, back: bool) -> list[Any]:
+        """A page of rows and the one behind it; how far it was looked for them is kept."""
+        look = self.look(back=back)
+        patience = PATIENCE if self.params.get(LOOK) == FURTHER else 0.0
+        rows, last = look.page(self.values(place), self.list_per_page + 1, patience=patience)
+        if last is not None:
+            first_of_key = getattr(last, self.key[0])
+            self.looked_through = look.through
+            self.looked_to = first_of_key if isinstance(first_of_key, datetime) else None
+            way = {BEFORE if back else AFTER: self.place(last), LOOK: FURTHER}
+            self.further_url = str(super().get_query_string(way, [AFTER, BEFORE, FORMAT]))
+        return rows
+
+    def look(self, *, back: bool = False) -> Look:
+        """A look for the list's rows in its order, or in the opposite."""
+        narrowed = cast("QuerySet[Any]", self.queryset)
+        every = self.root_queryset.order_by(*narrowed.query.order_by)
         ascending = self.model_admin.ordering[0].startswith("-") == self.oldest_first
         if back:
-            rows, ascending = rows.reverse(), not ascending
-        if place is not None:
-            try:
-                values = values_of(self.model, self.key, place.split(BETWEEN))
-            except ValueError as fault:
-                told = f"“{place[:60]}” is no place in this list."
-                raise IncorrectLookupParameters(told) from fault
-            rows = rows.filter(beyond(self.key, values, ascending=ascending))
-        return list(rows[:limit])
+            return Look(every.reverse(), narrowed.reverse(), self.key, not ascending, self.is_narrowed)
+        return Look(every, narrowed, self.key, ascending, self.is_narrowed)
+
+    def values(self, place: str | None) -> list[Any] | None:
+        """A place in the list, as the values of its key. Raises `IncorrectLookupParameters`."""
+        if place is None:
+            return None
+        try:
+            return values_of(self.model, self.key, place.split(BETWEEN))
+        except ValueError as fault:
+            raise IncorrectLookupParameters(f"“{place[:60]}” is no place in this list.") from fault
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
@@ -108,7 +132,7 @@ class HouseList(ChangeList):
 
     @property
     def file_url(self) -> str:
-        return str(super().get_query_string({FORMAT: "csv"}, [AFTER, BEFORE]))
+        return str(super().get_query_string({FORMAT: "csv"}, [AFTER, BEFORE, LOOK]))
 
     @property
     def is_narrowed(self) -> bool:
