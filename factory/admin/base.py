@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
@@ -128,6 +129,9 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             for name, values in asked.items():
                 chosen.setlist(name, values)
             request.GET = chosen  # type: ignore[assignment]  # nobody changes it from here on
+        if lacks := self._lacks(request):
+            messages.warning(request, lacks)
+            return HttpResponseRedirect(request.get_full_path())
         one_asked(request, FORMAT, (CSV,), "", "The list is shown as a page; csv makes it a file.")
         one_asked(request, ORDER, (OLDEST,), "", f"{self.order_words[0]} is shown.")
         one_asked(request, LOOK, (FURTHER,), "", "The list is shown as always.")
@@ -135,6 +139,14 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             return self._file(request)
         extra = {"title": self.name, **(extra_context or {})}
         return self.in_scope(request, lambda: super(HouseAdmin, self).changelist_view(request, extra))
+
+    def _lacks(self, request: HttpRequest) -> str:
+        """What is missing in a form that acts on several rows, in words."""
+        if request.method != "POST" or "index" not in request.POST or not self.has_view_permission(request):
+            return ""
+        if not request.POST.getlist(ACTION_CHECKBOX_NAME):
+            return "No row was chosen. Choose some by their boxes, then go on."
+        return "" if any(request.POST.getlist("action")) else "It was not chosen what to do with the rows."
 
     def _file(self, request: HttpRequest) -> HttpResponseBase:
         """What the list shows, as a file, for whoever may open it. Raises `InvalidInput`."""

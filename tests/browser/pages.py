@@ -14,6 +14,7 @@ from factory.context import Context
 from factory.tenancy import reading
 from projects.states import MembershipState
 from runs.states import LEASE_CURRENT
+from tests.browser.visitor import Visitor
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label)
 
@@ -26,6 +27,12 @@ NAMED = (
 
 WIDE = ("projects_onboard", "projects_add_wide_member")
 """Of no row either, and for administrators of the whole tenant who have chosen it in the header."""
+
+SEVERAL = {
+    "runs.run": "/admin/runs/run/",
+    "approvals.approvalrequest": "/admin/approvals/approvalrequest/?whose=all",
+}
+"""Lists of which several rows can be acted on at once."""
 
 ASKED = {"approvals_policy_explain": {"class": "production", "environment": "production"}}
 """Of these, what they answer as well: the query of a form that was sent."""
@@ -80,6 +87,22 @@ def pages(ctx: Context) -> Iterator[tuple[str, str]]:
 def wide_pages() -> Iterator[tuple[str, str]]:
     """Those that only an administrator of the whole tenant can open, who has chosen it in the header."""
     yield from ((name, reverse(f"admin:{name}")) for name in WIDE)
+
+
+def several_pages(visitor: Visitor) -> Iterator[tuple[str, str]]:
+    """Those of several rows, which are kept for who chose them: all that a list shows, for each act there."""
+    for page, path in SEVERAL.items():
+        answer = visitor.open(path)
+        if answer is None or answer.status != 200:
+            continue
+        acts = visitor.page.locator("#chosen-act option:not([value=''])")
+        for act in acts.evaluate_all("found => found.map(each => each.value)"):
+            visitor.open(path)
+            visitor.page.get_by_role("button", name="Choose all of this page").click()
+            visitor.page.locator("#chosen-act").select_option(act)
+            with visitor.page.expect_navigation():
+                visitor.page.get_by_role("button", name="Go on").click()
+            yield f"{page} {act}", visitor.page.url.removeprefix(visitor.web)
 
 
 def _rows(ctx: Context, model: type[Model], label: str) -> list[tuple[str, Any]]:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.accessibility import findings
 from tests.browser.conftest import Visit
-from tests.browser.pages import pages, wide_pages
+from tests.browser.pages import pages, several_pages, wide_pages
 from tests.browser.visitor import Visitor
 from tests.support.furnished import furnished
 from tests.support.running import House
@@ -64,6 +64,15 @@ def test_every_page_is_sound_at_every_width_and_axe_finds_nothing_grave(
     admin = visit(width=390).sign_in(member)
     for _, path in list(pages(member))[part::2]:
         seen_at_every_width(admin, path)
+
+
+@pytest.mark.parametrize(("member", "acts"), [("reviewer", 2), ("operator", 3)])
+def test_pages_of_several_rows_are_sound_too(house: House, visit: Visit, member: str, acts: int) -> None:
+    visitor = visit().sign_in(getattr(house.world, member))
+    asked = list(several_pages(visitor))
+    assert len(asked) == acts
+    for _, path in asked:
+        seen_at_every_width(visitor, path)
 
 
 def test_pages_of_the_whole_tenant_are_sound_too(house: House, visit: Visit) -> None:

@@ -76,3 +76,16 @@ def test_acts_say_what_they_reach_before_they_are_done(tenant_id: str) -> None:
     client.post(reverse("admin:projects_resume", args=[house.world.project]), {"reason": "over"})
     client.post(revoke, {"in_flight": "block", "reason": "leaks"})
     assert "Revoked" in client.get(release).content.decode()
+
+
+def test_a_form_without_rows_or_without_an_act_is_told_what_it_lacks(tenant_id: str) -> None:
+    house = House(tenant_id)
+    run_id = str(house.accept("single"))
+    client, runs = signed_in(house.world.operator), reverse("admin:runs_run_changelist")
+    for sent, said in (
+        ({"action": "cancel_selected"}, "No row was chosen. Choose some by their boxes, then go on."),
+        ({"action": "", "_selected_action": [run_id]}, "It was not chosen what to do with the rows."),
+    ):
+        answer = client.post(f"{runs}?order=oldest", {**sent, "index": "0"}, follow=True)
+        assert answer.redirect_chain == [(f"{runs}?order=oldest", 302)]
+        assert said in answer.content.decode()

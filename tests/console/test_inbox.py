@@ -56,9 +56,7 @@ def test_shows_first_what_waits_for_its_reader_and_says_so(asked: Asking) -> Non
     assert "commit the waiting one" in shown(requester, "?whose=pending")
     for query in ("?whose=closed", "?state=Rejected", "?whose=all&action_class=shared-write", "?q=other"):
         assert "commit the other one" in shown(reviewer, query), query
-    assert [
-        ('id="action-toggle"' in shown(reviewer, f"?whose={view}")) for view in ("pending", "closed")
-    ] == [
+    assert [('id="chosen-act"' in shown(reviewer, f"?whose={view}")) for view in ("pending", "closed")] == [
         True,
         False,
     ], "Rows are chosen where something can be decided"

@@ -151,6 +151,7 @@ def test_the_file_holds_what_is_shown_and_nothing_that_a_spreadsheet_would_run(
 
 def test_a_file_is_cut_at_its_limit_and_says_so(auditor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_ROWS", 10)
+    monkeypatch.setattr(files, "ROWS_AT_FIRST", 3)
     monkeypatch.setattr(files, "ROWS_AT_ONCE", 4)
     lines = sheet(auditor.get(f"{AUDIT}?format=csv"))
     assert len(lines) == 1 + 10 + 1

@@ -118,6 +118,7 @@ def test_who_asks_to_look_further_waits_a_while_for_a_page(
 
 @pytest.mark.usefixtures("no_index")
 def test_a_file_of_it_is_whole(house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "ROWS_AT_FIRST", 1)
     monkeypatch.setattr(files, "ROWS_AT_ONCE", 2)
     lines = sheet(auditor.get(f"{SOUGHT}&format=csv"))
     assert len(lines) == 1 + len(submissions(house))
@@ -152,8 +153,13 @@ def test_a_look_leaves_the_settings_of_the_transaction_as_they_were(house: House
         assert told() == before
 
 
-def test_a_fault_that_is_no_lack_of_time_is_none_of_a_look(house: House) -> None:
-    with pytest.raises(OperationalError), reading(house.system):
+def look_at_a_falling_server(house: House) -> None:
+    with reading(house.system):
         rows = AuditEntry.objects.order_by("-occurred_at", "-id")
         ends = rows.extra(where=["pg_terminate_backend(pg_backend_pid()) IS NOT NULL"])
         looking.Look(rows, ends, ("occurred_at", "id"), False, True).page(None, 1)
+
+
+def test_a_fault_that_is_no_lack_of_time_is_none_of_a_look(house: House) -> None:
+    with pytest.raises(OperationalError):
+        look_at_a_falling_server(house)

@@ -17,9 +17,11 @@ from factory.context import Context
 from factory.models import AuditEntry, OutboxEvent, User
 from factory.models.base import TenantModel
 from factory.tenancy import reading
+from projects.commands import onboard_project
 from tests.support.approvals import Asking, asking
 from tests.support.client import Client
 from tests.support.queries import within_budget
+from tests.support.running import House
 from tests.support.world import World, second_world
 
 PAGES: list[tuple[type[Model], ModelAdmin]] = sorted(site._registry.items(), key=lambda p: p[0]._meta.label)
@@ -189,6 +191,14 @@ class TestThePlace:
         for key in keys:
             assert client.post("/admin/place/", {"place": key}).status_code == 302
             assert client.get("/admin/").context["place"].key == key
+
+    def test_is_told_from_another_of_the_same_name(self, tenant_id: str) -> None:
+        house = House(tenant_id)
+        for slug, name in (("one", "Twin"), ("two", "Twin"), ("three", "Single")):
+            onboard_project(house.world.system(), slug=slug, name=name, environments=[], members=[])
+        told = signed_in(house.world.tenant_admin).get("/admin/").content.decode()
+        for words in ("Twin (one)", "Twin (two)", "Single"):
+            assert f">{words}</option>" in told
 
     def test_cannot_be_anothers(self, asked: Asking, stranger: World) -> None:
         client = signed_in(asked.world.requester)

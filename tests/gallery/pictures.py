@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser.pages import pages, wide_pages
+from tests.browser.pages import pages, several_pages, wide_pages
 from tests.browser.visitor import Visitor
 from tests.browser.web import BROWSER_FLAGS, find_chromium
 from tests.support.running import House
@@ -16,7 +16,17 @@ from tests.support.world import TENANT_WIDE
 
 WIDTHS = (390, 820, 1440)
 THEMES = ("light", "dark")
-PEOPLE = ("workspace_admin", "requester", "reviewer", "operator", "finance", "auditor", "tenant_admin")
+PEOPLE = (
+    "workspace_admin",
+    "requester",
+    "reviewer",
+    "operator",
+    "finance",
+    "auditor",
+    "observer",
+    "tenant_admin",
+    "platform_admin",
+)
 
 
 @dataclass
@@ -52,6 +62,7 @@ def take(house: House, web: str, place: Path, only: str, people: Sequence[str]) 
 def _pages(house: House, visitor: Visitor, person: str) -> Iterator[tuple[str, str]]:
     """All pages in the project, and then, for who is a member of the whole tenant, what is its own."""
     yield from pages(house.system)
+    yield from several_pages(visitor)
     if person in TENANT_WIDE:
         visitor.open("/admin/")
         visitor.choose(f"{house.tenant}/")
