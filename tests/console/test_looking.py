@@ -153,6 +153,28 @@ def test_a_look_leaves_the_settings_of_the_transaction_as_they_were(house: House
         assert told() == before
 
 
+def test_a_limit_that_passes_in_the_moment_of_the_answer_loses_neither_rows_nor_transaction(
+    house: House,
+) -> None:
+    """PostgreSQL then cancels the statement that follows, which here is the one that ends the look."""
+    cancelled = []
+
+    def late(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql == looking.END and not cancelled:
+            cancelled.append(sql)
+            sql = "SELECT pg_sleep(9)"
+        return execute(sql, params, many, context)
+
+    with reading(house.system):
+        rows = AuditEntry.objects.order_by("-occurred_at", "-id")
+        look = looking.Look(rows, rows.all(), ("occurred_at", "id"), False, True)
+        with connection.execute_wrapper(late):
+            found = look.page(None, 3)
+        assert cancelled
+        assert (len(found.rows), look.through) == (3, 0)
+        assert AuditEntry.objects.exists()
+
+
 def look_at_a_falling_server(house: House) -> None:
     with reading(house.system):
         rows = AuditEntry.objects.order_by("-occurred_at", "-id")

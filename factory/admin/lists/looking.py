@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from django.db import OperationalError, connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Model, QuerySet
 
 from factory.keyset import beyond
@@ -20,6 +21,7 @@ from factory.rest.problems import QUERY_CANCELED, sqlstate
 AT_FIRST_MS = 120
 """A page is to be there in 300 ms; the rest is for looking through `AT_ONCE` rows, and for drawing it."""
 AT_ONCE = 10_000
+END = "ROLLBACK TO SAVEPOINT look; RELEASE SAVEPOINT look"
 
 
 class Found(NamedTuple):
@@ -104,4 +106,16 @@ def _for_now(setting: str) -> Iterator[None]:
         try:
             yield
         finally:
-            cursor.execute("ROLLBACK TO SAVEPOINT look; RELEASE SAVEPOINT look")
+            _end(cursor)
+
+
+def _end(cursor: CursorWrapper) -> None:
+    """Undo the settings. A limit of time that passes in the very moment of an answer does not reach the
+    question any more, but the next statement, which is this one: then it is sent again.
+    """
+    try:
+        cursor.execute(END)
+    except OperationalError as fault:
+        if sqlstate(fault) != QUERY_CANCELED:
+            raise
+        cursor.execute(END)
