@@ -8,10 +8,11 @@ from django.db.models import Model, Q
 from django.utils.encoding import force_str
 
 
-def beyond(key: Sequence[str], values: Sequence[Any], *, ascending: bool) -> Q:
-    """The rows after `values` in the order of `key`; the first bound alone lets an index start there."""
+def beyond(key: Sequence[str], values: Sequence[Any], *, ascending: bool, including: bool = False) -> Q:
+    """The rows after `values` in the order of `key`, or from there on; the first bound alone lets an index
+    start there."""
     past, up_to = ("gt", "gte") if ascending else ("lt", "lte")
-    strictly = Q(**{f"{key[-1]}__{past}": values[-1]})
+    strictly = Q(**{f"{key[-1]}__{up_to if including else past}": values[-1]})
     for name, value in list(zip(key, values, strict=True))[-2::-1]:
         strictly = Q(**{f"{name}__{past}": value}) | (Q(**{name: value}) & strictly)
     return Q(**{f"{key[0]}__{up_to}": values[0]}) & strictly

@@ -50,18 +50,16 @@ class Several:
 
     @admin.action(description="Approve the selected…")
     def approve_selected(self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]) -> HttpResponse:
-        return self._choose(request, queryset, "approve")
+        return self._choose(request, "approve")
 
     @admin.action(description="Reject the selected…")
     def reject_selected(self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]) -> HttpResponse:
-        return self._choose(request, queryset, "reject")
+        return self._choose(request, "reject")
 
-    def _choose(
-        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest], decision: str
-    ) -> HttpResponse:
+    def _choose(self, request: HttpRequest, decision: str) -> HttpResponse:
         """Leads to the page that shows what would be decided; one more than fits, so that it can say so."""
         with reading(context_of(request)):
-            rows = self._chosen(request, queryset)[: MOST_AT_ONCE + 1]
+            rows = self._chosen(request)[: MOST_AT_ONCE + 1]
             keys = list(rows.values_list("pk", flat=True))
         name = keep_chosen(request, decision, keys)
         return HttpResponseRedirect(reverse(f"admin:approvals_{decision}_several", args=[name]))
@@ -98,10 +96,8 @@ class Several:
             raise PermissionDenied("Approvals are read by members of a project.")
         return context_of(request)
 
-    def _chosen(self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
+    def _chosen(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
         """What was ticked, also where it has left the view that was shown: then the page says why."""
-        if request.POST.get("select_across") == "1":
-            return queryset
         ticked = [found for text in request.POST.getlist("_selected_action") if (found := as_uuid(text))]
         return self.get_queryset(request).filter(pk__in=ticked).order_by("-requested_at", "-id")
 

@@ -80,19 +80,20 @@ def _finished(house: House) -> None:
     deliver(house)
 
 
-def people(tenant: str, small: UUID, main: UUID) -> Sequence[Person]:
-    """Those who see the whole tenant, those of its large project, and those of the small one."""
+def people(tenant: str, small: UUID, second: UUID, main: UUID) -> Sequence[Person]:
+    """Who sees the whole tenant, those of its large project, one in the second, those of the small one."""
     wide = [_person(f"{who}@{tenant}.test", f"{tenant}/") for who in MAIN[:1]]
     large = [_person(f"{who}@{tenant}.test", f"{tenant}/{main}") for who in MAIN[1:]]
+    between = [_person(f"{who}@{tenant}.test", f"{tenant}/{second}", "second-") for who in MAIN[:1]]
     few = [_person(f"{who}@bench.test", f"{tenant}/{small}") for who in FEW]
-    return [*wide, *large, *few]
+    return [*wide, *large, *between, *few]
 
 
-def _person(subject: str, place: str) -> Person:
+def _person(subject: str, place: str, where: str = "") -> Person:
     user = User.objects.filter(subject=subject).first() or User.objects.create_user(subject, subject=subject)
     client = Client()
     client.force_login(user)
     session = client.session
     session[CHOSEN] = place
     session.save()
-    return Person(subject.partition("@")[0], client)
+    return Person(f"{where}{subject.partition('@')[0]}", client)

@@ -9,7 +9,8 @@ from typing import Any
 from django.db import OperationalError, connection
 
 MANY_ROWS = 5_000
-"""A page has fifty rows. What reads so many for it, and throws them away, reads more each year."""
+"""A page has fifty rows. What reads so many for it, and throws them away, reads more each year; but for what
+a list looks through in its own order, `AT_ONCE` rows of them."""
 
 
 @dataclass
@@ -41,8 +42,10 @@ class Looking:
             with connection.wrap_database_errors, connection.connection.cursor() as cursor:
                 cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}", params)
                 [(told,)] = cursor.fetchall()
-        except OperationalError:  # it took longer than the page gave it, as it will in earnest
-            self.seen.ms += 1000 * (time.monotonic() - began)
+        except OperationalError:  # it took longer than the page gave it, as it may in earnest
+            ms = 1000 * (time.monotonic() - began)
+            self.seen.ms += ms
+            self.seen.signs.append(f"no answer in {ms:.0f} ms")
             raise
         [top] = json.loads(told) if isinstance(told, str) else told
         plan = top["Plan"]

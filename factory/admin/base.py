@@ -22,7 +22,7 @@ from factory.admin.confirming import Act
 from factory.admin.detail import told
 from factory.admin.drafts import forget_words, keep_words
 from factory.admin.lists.files import file_of
-from factory.admin.lists.pages import FURTHER, LOOK, OLDEST, ORDER, HouseList
+from factory.admin.lists.pages import LOOK, LOOKS, OLDEST, ORDER, HouseList
 from factory.admin.lists.searching import MOST_CHARACTERS, search
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import badge, seen
@@ -124,9 +124,8 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             not_understood(request, f"The search has more than {MOST_CHARACTERS} characters.", instead)
         fields = tuple(self.get_search_fields(request))
         recent = tuple(self.recent_words)
-        return search(
-            queryset, fields, search_term, large=self.large, recent=recent, ordering=tuple(self.ordering)
-        ), False
+        newest = [rows.order_by(*self.ordering) for rows in (queryset, self.get_queryset(request))]
+        return search(queryset, fields, search_term, large=self.large, recent=recent, newest=newest), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         asked = {name: values for name, values in request.GET.lists() if any(values)}
@@ -140,7 +139,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             return HttpResponseRedirect(request.get_full_path())
         one_asked(request, FORMAT, (CSV,), "", "The list is shown as a page; csv makes it a file.")
         one_asked(request, ORDER, (OLDEST,), "", f"{self.order_words[0]} is shown.")
-        one_asked(request, LOOK, (FURTHER,), "", "The list is shown as always.")
+        one_asked(request, LOOK, LOOKS, "", "The list is shown as always.")
         if request.GET.get(FORMAT) == CSV and request.method == "GET":
             return self._file(request)
         extra = {"title": self.name, **(extra_context or {})}
@@ -150,7 +149,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
         """What is missing in a form that acts on several rows, in words."""
         if request.method != "POST" or "index" not in request.POST or not self.has_view_permission(request):
             return ""
-        if not request.POST.getlist(ACTION_CHECKBOX_NAME):
+        if not request.POST.getlist(ACTION_CHECKBOX_NAME) or any(request.POST.getlist("select_across")):
             return "No row was chosen. Choose some by their boxes, then go on."
         return "" if any(request.POST.getlist("action")) else "It was not chosen what to do with the rows."
 

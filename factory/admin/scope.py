@@ -1,6 +1,8 @@
 """In whose scope a page of the console is read: the place that the person chose among their own."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
@@ -93,8 +95,17 @@ def context_of(request: HttpRequest) -> Context:
 
 
 def places_of(request: HttpRequest) -> Sequence[Place]:
-    """Where this person may work, for the switcher."""
-    return cast(Sequence[Place], getattr(request, "places", ()))
+    """Where this person may work, for the switcher: projects of a tenant that are called alike with their
+    short names."""
+    places = cast(Sequence[Place], getattr(request, "places", ()))
+    names = Counter((place.tenant_id, place.project_name) for place in places)
+    return [
+        place if names[place.tenant_id, place.project_name] == 1 else _told_apart(place) for place in places
+    ]
+
+
+def _told_apart(place: Place) -> Place:
+    return replace(place, project_name=f"{place.project_name} ({place.project_slug})")
 
 
 def go_to(request: HttpRequest, tenant_id: str, project_id: str) -> None:

@@ -1,6 +1,5 @@
 """The admin site of the house."""
 
-from collections import Counter
 from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponseRedirect
@@ -29,10 +28,7 @@ class HouseSite(UnfoldAdminSite):
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context: dict[str, Any] = super().each_context(request)
-        context["places"] = places = places_of(request)
-        context["alike"] = {
-            name for name, n in Counter(place.project_name for place in places).items() if n > 1
-        }
+        context["places"] = places_of(request)
         context["place"] = getattr(request, "place", None)
         return context
 

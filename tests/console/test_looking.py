@@ -10,18 +10,21 @@ from django.db import OperationalError, connection
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from approvals.admin.filters import WORDS
 from factory.admin.base import HouseAdmin
 from factory.admin.lists import files, looking, pages
 from factory.admin.site import site
 from factory.models import AuditEntry
 from factory.tenancy import reading
-from tests.console.test_lists import AUDIT, keys, sheet, text
+from tests.console.test_lists import AUDIT, keys, sheet, text, way
 from tests.console.test_pages import signed_in
 from tests.support.client import Client
 from tests.support.running import House
 
 SOUGHT = f"{AUDIT}?action=SubmitRun"
 SLOWLY = ["pg_sleep(0.02) IS NOT NULL"]
+KEY = ("occurred_at", "id")
+MADE = 6
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +58,23 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "PATIENCE", 0.0)
 
 
+@pytest.fixture
+def never_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if no question were ever answered at first."""
+    monkeypatch.setattr(looking.Look, "_at_first", lambda *_: None)
+    monkeypatch.setattr(pages, "PATIENCE", 0.0)
+
+
 def submissions(house: House, *, oldest: bool = False) -> list[str]:
     with reading(house.system):
         rows = AuditEntry.objects.filter(project_id=house.world.project, action="SubmitRun")
-        order = ("occurred_at", "id") if oldest else ("-occurred_at", "-id")
+        order = KEY if oldest else ("-occurred_at", "-id")
         return [str(key) for key in rows.order_by(*order).values_list("pk", flat=True)]
+
+
+def all_of(house: House) -> int:
+    with reading(house.system):
+        return AuditEntry.objects.filter(project_id=house.world.project).count()
 
 
 def further(answer: Any) -> str:
@@ -67,26 +82,60 @@ def further(answer: Any) -> str:
     return unescape(found[1]) if found else ""
 
 
+def walk(client: Client, at: str) -> list[Any]:
+    """Every page on the way to the end: the next ones, and those that look further."""
+    found = []
+    while at:
+        found.append(client.get(at))
+        at = further(found[-1]) or way(found[-1], "next")
+    return found
+
+
+def look(rows: QuerySet[Any], narrowed: QuerySet[Any]) -> looking.Look:
+    return looking.Look(rows, narrowed, KEY, ascending=False)
+
+
+def newest_first() -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.order_by("-occurred_at", "-id")
+
+
 @pytest.mark.usefixtures("no_index")
 @pytest.mark.parametrize("order", ["", "&order=oldest"])
 def test_it_looks_so_far_says_so_and_finds_each_row_once_when_asked_to_go_on(
     house: House, auditor: Client, order: str
 ) -> None:
-    at, found, empty = f"{SOUGHT}{order}", list[str](), 0
-    while at:
-        answer = auditor.get(at)
-        some = keys(answer)
-        found += some
-        at = further(answer)
-        said = "3 rows of the list were looked through here, to <time" in text(answer)
-        assert said == bool(at)
-        if at and not some:
-            empty += 1
-            assert "Nothing matches so far" in text(answer)
-            assert "Nothing stands here any more" not in text(answer)
-    assert found == submissions(house, oldest=bool(order))
-    assert len(found) == 6
-    assert empty, "a stretch without any is told as one"
+    walked = walk(auditor, f"{SOUGHT}{order}")
+    assert [key for page in walked for key in keys(page)] == submissions(house, oldest=bool(order))
+    *before, last = walked
+    for page in before:
+        assert "3 rows of the list were looked through here, to <time" in text(page)
+        assert "Nothing stands here any more" not in text(page)
+        assert "that is all" not in text(page)
+    assert [page for page in before if not keys(page)], "a stretch without any is told as one"
+    assert "looked through" not in text(last)
+    if not keys(last):
+        assert "Nothing more matches" in text(last)
+        assert f'href="{AUDIT}?' in text(last)
+
+
+@pytest.mark.usefixtures("never_at_first")
+@pytest.mark.parametrize("order", ["", "&order=oldest"])
+def test_no_row_is_lost_or_doubled_however_long_a_stretch_and_a_page(
+    house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    expected, everything = submissions(house, oldest=bool(order)), all_of(house)
+    for at_once, shown in (
+        (1, 2), (4, 1), (5, MADE - 1), (everything - 1, 4), (everything, MADE), (everything, 1),
+        (everything + 1, MADE - 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(looking, "AT_ONCE", at_once)
+        monkeypatch.setattr(site._registry[AuditEntry], "list_per_page", shown)
+        found = [key for page in walk(auditor, f"{SOUGHT}{order}") for key in keys(page)]
+        assert found == expected, (at_once, shown)
+        monkeypatch.setattr(files, "ROWS_AT_FIRST", shown)
+        monkeypatch.setattr(files, "ROWS_AT_ONCE", shown)
+        told = sheet(auditor.get(f"{SOUGHT}{order}&format=csv"))[1:]
+        assert len({tuple(line) for line in told}) == len(told) == MADE, (at_once, shown)
 
 
 @pytest.mark.usefixtures("no_index")
@@ -98,59 +147,110 @@ def test_a_page_that_is_full_leads_on_as_any_other_and_back(
     first = auditor.get(SOUGHT)
     assert keys(first) == submissions(house)[:4]
     assert not further(first)
-    second = auditor.get(re.sub("&amp;", "&", re.findall(r'rel="next" href="([^"]+)"', text(first))[0]))
+    second = auditor.get(way(first, "next"))
     assert keys(second) == submissions(house)[4:]
     assert not further(second), "Nothing is behind the last stretch"
-    back = auditor.get(re.sub("&amp;", "&", re.findall(r'rel="prev" href="([^"]+)"', text(second))[0]))
-    assert keys(back) == keys(first)
+    assert keys(auditor.get(way(second, "prev"))) == keys(first)
+
+
+@pytest.mark.usefixtures("never_at_first")
+def test_previous_is_offered_where_something_was_found_before(
+    house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "AT_ONCE", 1)
+    found_before = False
+    for page in walk(auditor, f"{SOUGHT}&order=oldest"):
+        if keys(page):
+            assert bool(way(page, "prev")) == found_before
+        found_before |= bool(keys(page))
+    assert found_before
+
+
+@pytest.mark.usefixtures("never_at_first")
+def test_the_way_back_is_looked_through_backwards(
+    house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "AT_ONCE", 1)
+    at, found = way([page for page in walk(auditor, SOUGHT) if keys(page)][-1], "prev"), list[str]()
+    while at:
+        page = auditor.get(at)
+        found = keys(page) + found
+        at = further(page) or way(page, "prev")
+    assert found == submissions(house)[:-1]
 
 
 @pytest.mark.usefixtures("no_index")
 def test_who_asks_to_look_further_waits_a_while_for_a_page(
     house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = further(auditor.get(SOUGHT))
+    first = auditor.get(SOUGHT)
     monkeypatch.setattr(pages, "PATIENCE", 60.0)
-    answer = auditor.get(at)
+    answer = auditor.get(further(first))
     assert not further(answer)
-    assert keys(answer) == [key for key in submissions(house) if key not in keys(auditor.get(SOUGHT))]
+    assert keys(answer) == [key for key in submissions(house) if key not in keys(first)]
 
 
 @pytest.mark.usefixtures("no_index")
-def test_a_file_of_it_is_whole(house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "ROWS_AT_FIRST", 1)
-    monkeypatch.setattr(files, "ROWS_AT_ONCE", 2)
-    lines = sheet(auditor.get(f"{SOUGHT}&format=csv"))
-    assert len(lines) == 1 + len(submissions(house))
+def test_another_filter_or_view_begins_with_a_short_look_again(house: House, auditor: Client) -> None:
+    page = text(auditor.get(further(auditor.get(SOUGHT))))
+    for words in ("Oldest first", "Download as CSV"):
+        [link] = re.findall(rf'href="([^"]+)"[^>]*>{words}<', page) or [""]
+        assert "look=" not in link
+        assert "after=" not in link
+    reviewer = signed_in(house.world.reviewer)
+    inbox = text(reviewer.get("/admin/approvals/approvalrequest/?whose=all&look=on"))
+    views = re.findall(r'href="([^"]*\?[^"]*whose=[a-z-]+[^"]*)"', inbox)
+    assert len(views) >= len(WORDS)
+    assert not [link for link in views if "look=" in link]
 
 
-def test_what_the_database_answers_in_time_is_not_looked_through(auditor: Client) -> None:
+def test_what_the_database_answers_in_time_is_not_looked_through(house: House, auditor: Client) -> None:
     answer = auditor.get(SOUGHT)
-    assert keys(answer)
+    assert keys(answer) == submissions(house)
     assert not further(answer)
     assert "looked through" not in text(answer)
+
+
+def test_a_list_that_nothing_narrows_has_its_time(house: House) -> None:
+    with reading(house.system):
+        rows = newest_first().extra(where=SLOWLY)
+        assert len(look(rows, rows.all()).page(None, 3).rows) == 3
 
 
 def test_a_look_leaves_the_settings_of_the_transaction_as_they_were(house: House) -> None:
     def told() -> list[Any]:
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT current_setting('statement_timeout'), current_setting('enable_sort'),"
-                " current_setting('factory.tenant')"
-            )
+            cursor.execute("SELECT current_setting('statement_timeout'), current_setting('factory.tenant')")
             return list(cursor.fetchone())
 
     with reading(house.system):
         before = told()
-        rows = AuditEntry.objects.order_by("-occurred_at", "-id")
-        look = looking.Look(
-            rows, rows.extra(where=["pg_sleep(1) IS NOT NULL"]), ("occurred_at", "id"), False, True
+        rows = newest_first()
+        assert look(rows, rows.extra(where=["pg_sleep(1) IS NOT NULL"]))._at_first(None, 1) is None
+        assert told() == before
+        assert looking.in_time(20, told) == ["20ms", before[1]]
+        assert told() == before
+
+
+@pytest.mark.usefixtures("never_at_first")
+def test_what_was_found_before_a_stretch_took_too_long_is_the_answer(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "AT_ONCE", 2)
+    monkeypatch.setattr(looking, "STRETCH_MS", 60)
+    with reading(house.system):
+        rows = newest_first()
+        third = rows[2]
+        slow = rows.extra(
+            where=["(factory_auditentry.id > %s OR pg_sleep(1) IS NOT NULL)"], params=[str(third.pk)]
         )
-        assert look._at_first(None, 1) is None
-        assert told() == before
-        with looking._for_now("enable_sort = off"):
-            assert told()[1] == "off"
-        assert told() == before
+        one = look(rows, slow)
+        found = one.page(None, 5, patience=60)
+        assert [row.pk for row in found.rows] == [row.pk for row in rows[:2]]
+        assert found.last == rows[1]
+        with pytest.raises(OperationalError):
+            one.page(one.place(rows[1]), 5, patience=60)
+        assert AuditEntry.objects.exists(), "the transaction goes on"
 
 
 def test_a_limit_that_passes_in_the_moment_of_the_answer_loses_neither_rows_nor_transaction(
@@ -166,22 +266,36 @@ def test_a_limit_that_passes_in_the_moment_of_the_answer_loses_neither_rows_nor_
         return execute(sql, params, many, context)
 
     with reading(house.system):
-        rows = AuditEntry.objects.order_by("-occurred_at", "-id")
-        look = looking.Look(rows, rows.all(), ("occurred_at", "id"), False, True)
+        rows = newest_first()
+        one = look(rows, rows.filter(action="SubmitRun"))
         with connection.execute_wrapper(late):
-            found = look.page(None, 3)
+            found = one.page(None, 3)
         assert cancelled
-        assert (len(found.rows), look.through) == (3, 0)
+        assert (len(found.rows), one.through) == (3, 0)
         assert AuditEntry.objects.exists()
 
 
-def look_at_a_falling_server(house: House) -> None:
+def look_at_a_falling_server(house: House, begun: list[Any]) -> None:
     with reading(house.system):
-        rows = AuditEntry.objects.order_by("-occurred_at", "-id")
-        ends = rows.extra(where=["pg_terminate_backend(pg_backend_pid()) IS NOT NULL"])
-        looking.Look(rows, ends, ("occurred_at", "id"), False, True).page(None, 1)
+        rows = newest_first()
+        one = look(rows, rows.extra(where=["pg_terminate_backend(pg_backend_pid()) IS NOT NULL"]))
+        one._through = lambda *asked: begun.append(asked)  # type: ignore[method-assign, assignment, func-returns-value, return-value]
+        one.page(None, 1)
 
 
 def test_a_fault_that_is_no_lack_of_time_is_none_of_a_look(house: House) -> None:
+    begun: list[Any] = []
     with pytest.raises(OperationalError):
-        look_at_a_falling_server(house)
+        look_at_a_falling_server(house, begun)
+    assert not begun
+
+
+@pytest.mark.usefixtures("never_at_first")
+def test_a_file_in_which_nothing_is_found_for_long_ends_with_a_line_that_says_so(
+    house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "AT_ONCE", 1)
+    monkeypatch.setattr(files, "PATIENCE", 0.0)
+    monkeypatch.setattr(files, "MOST_SECONDS", 0.0)
+    [_, last] = sheet(auditor.get(f"{AUDIT}?action=CancelRun&format=csv"))
+    assert last == ["Not looked through to the end: it takes too long. Filter the list otherwise."]

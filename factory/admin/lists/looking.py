@@ -5,11 +5,11 @@ Then the database would read everything to find a page of rows. So it is given a
 without one, the rows are looked through in the list's order, so many at once, and the page says how far.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.db import OperationalError, connection
 from django.db.backends.utils import CursorWrapper
@@ -18,9 +18,13 @@ from django.db.models import Model, QuerySet
 from factory.keyset import beyond
 from factory.rest.problems import QUERY_CANCELED, sqlstate
 
+T = TypeVar("T")
+
 AT_FIRST_MS = 120
 """A page is to be there in 300 ms; the rest is for looking through `AT_ONCE` rows, and for drawing it."""
 AT_ONCE = 10_000
+STRETCH_MS = 1_000
+"""What looking through so many rows may take of a database that is busy with others, or has to fetch them."""
 END = "ROLLBACK TO SAVEPOINT look; RELEASE SAVEPOINT look"
 
 
@@ -35,74 +39,98 @@ class Found(NamedTuple):
 class Look:
     """A look for those of `every` that are among `narrowed`, in the order of `key` from a place on.
 
-    A list that nothing narrows is read by its index, and takes what time it takes. `through` counts what
-    was looked through row by row; it is 0 while the database answers in time.
+    A list that nothing narrows is read by its index, and takes what time it takes. `through` says how many
+    rows were looked through one by one, if the look did not come to the end; it is 0 while the database
+    answers in time.
     """
 
     every: QuerySet[Any]
     narrowed: QuerySet[Any]
     key: tuple[str, ...]
     ascending: bool
-    is_narrowed: bool
     through: int = field(default=0, init=False)
+    _slow: bool = field(default=False, init=False)
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.narrowed.query.where != self.every.query.where)
 
     def page(self, place: list[Any] | None, limit: int, *, patience: float = 0.0) -> Found:
-        """Up to `limit` rows behind `place`, after at most about `patience` seconds beyond the first look."""
+        """Up to `limit` rows behind `place`; after the first look no other begins once `patience` seconds
+        are over. Raises `OperationalError` where the database did not get through a single stretch."""
         if not self.is_narrowed:
             return Found(list(self._behind(self.narrowed, place)[:limit]))
-        if not self.through and (rows := self._at_first(place, limit)) is not None:
+        if not self._slow and (rows := self._at_first(place, limit)) is not None:
             return Found(rows)
-        until, found = monotonic() + patience, list[Any]()
-        while True:
-            last, behind = self._stretch(place)
-            rows = self._rows(place, limit - len(found), behind)
-            found += rows
-            if last is None or len(found) == limit:
-                return Found(found)
-            if monotonic() >= until:
-                return Found(found, last)
-            place = self.place(last)
+        return self._through(place, limit, monotonic() + patience)
+
+    def place(self, row: Model) -> list[Any]:
+        """Where a row stands in the list."""
+        return [getattr(row, name) for name in self.key]
 
     def _at_first(self, place: list[Any] | None, limit: int) -> list[Any] | None:
         """What the database answers in a short time, if it does."""
-        try:
-            with _for_now(f"statement_timeout = {AT_FIRST_MS}"):
-                return list(self._behind(self.narrowed, place)[:limit])
-        except OperationalError as fault:
-            if sqlstate(fault) != QUERY_CANCELED:
-                raise
-        return None
+        return in_time(AT_FIRST_MS, lambda: list(self._behind(self.narrowed, place)[:limit]))
 
-    def _stretch(self, place: list[Any] | None) -> tuple[Model | None, Model | None]:
-        """The last of the next `AT_ONCE` rows and the one behind it; nothing, where no more are there."""
-        rows = self._behind(self.every, place).select_related(None).prefetch_related(None).only(*self.key)
-        edge = list(rows[AT_ONCE - 1 : AT_ONCE + 1])
-        self.through += AT_ONCE
-        return (edge[0], edge[1]) if len(edge) == 2 else (None, None)
+    def _through(self, place: list[Any] | None, limit: int, until: float) -> Found:
+        """Stretch by stretch. Where one is not got through in time, what the others held is the answer."""
+        found, last = list[Any](), None
+        while True:
+            at = place if last is None else self.place(last)
+            try:
+                with _limited(STRETCH_MS):
+                    stretch = self._stretch(at, limit - len(found))
+            except OperationalError as fault:
+                if last is None or sqlstate(fault) != QUERY_CANCELED:
+                    raise
+                return Found(found, last)
+            found += stretch.rows
+            self.through += AT_ONCE
+            self._slow = len(found) < limit or last is not None
+            if stretch.last is None or len(found) == limit:
+                return Found(found)
+            last = stretch.last
+            if monotonic() >= until:
+                return Found(found, last)
 
-    def _rows(self, place: list[Any] | None, limit: int, behind: Model | None) -> list[Any]:
-        """Narrowed rows before `behind`. They are read in their order: sorted, all would be read first."""
+    def _stretch(self, place: list[Any] | None, limit: int) -> Found:
+        """Those among the next `AT_ONCE` rows.
+
+        All of their keys are asked for: a database that is asked for the first few reads in the hope of
+        finding them soon, and here it has just not found them.
+        """
+        bare = self._behind(self.every, place).select_related(None).prefetch_related(None).only(*self.key)
+        edge = list(bare[AT_ONCE - 1 : AT_ONCE + 1])
+        last = edge[0] if len(edge) == 2 else None
         rows = self._behind(self.narrowed, place)
-        if behind is not None:
-            rows = rows.filter(beyond(self.key, self.place(behind), ascending=not self.ascending))
-        with _for_now("enable_sort = off"):
-            return list(rows[:limit])
+        if last is not None:
+            at = self.place(last)
+            rows = rows.filter(beyond(self.key, at, ascending=not self.ascending, including=True))
+        keys = list(rows.values_list("pk", flat=True))[:limit]
+        return Found(list(self.narrowed.filter(pk__in=keys)) if keys else [], last)
 
     def _behind(self, rows: QuerySet[Any], place: list[Any] | None) -> QuerySet[Any]:
         if place is None:
             return rows
         return rows.filter(beyond(self.key, place, ascending=self.ascending))
 
-    def place(self, row: Model) -> list[Any]:
-        """Where a row stands in the list."""
-        return [getattr(row, name) for name in self.key]
+
+def in_time(milliseconds: int, asked: Callable[[], T]) -> T | None:
+    """What each statement of `asked` answers in so many milliseconds, or None where one does not. It only
+    reads, inside a transaction, whose settings are afterwards what they were."""
+    try:
+        with _limited(milliseconds):
+            return asked()
+    except OperationalError as fault:
+        if sqlstate(fault) != QUERY_CANCELED:
+            raise
+    return None
 
 
 @contextmanager
-def _for_now(setting: str) -> Iterator[None]:
-    """A setting of the database for the block, which only reads: it ends as if it had not been."""
+def _limited(milliseconds: int) -> Iterator[None]:
     with connection.cursor() as cursor:
-        cursor.execute(f"SAVEPOINT look; SET LOCAL {setting}")
+        cursor.execute(f"SAVEPOINT look; SET LOCAL statement_timeout = {int(milliseconds)}")
         try:
             yield
         finally:
@@ -110,7 +138,7 @@ def _for_now(setting: str) -> Iterator[None]:
 
 
 def _end(cursor: CursorWrapper) -> None:
-    """Undo the settings. A limit of time that passes in the very moment of an answer does not reach the
+    """Undo the setting. A limit of time that passes in the very moment of an answer does not reach the
     question any more, but the next statement, which is this one: then it is sent again.
     """
     try:

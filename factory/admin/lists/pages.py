@@ -16,7 +16,10 @@ from factory.keyset import place_of, values_of
 
 AFTER, BEFORE, ORDER, LOOK = "after", "before", "order", "look"
 OWN = (AFTER, BEFORE, ORDER, LOOK, FORMAT)
-OLDEST, FURTHER = "oldest", "further"
+OLDEST = "oldest"
+FURTHER, ON = "further", "on"
+"""Somebody has asked to look further: from where nothing has been found yet, or something has."""
+LOOKS = (FURTHER, ON)
 BETWEEN = "~"
 PATIENCE = 2.0
 """Seconds that somebody waits who has asked for a further look: some hundred thousand rows."""
@@ -69,7 +72,8 @@ class HouseList(ChangeList):
         self.show_full_result_count = self.can_show_all = False
         self.multi_page = more or place is not None
         if found:
-            self.previous_url = self._link(BEFORE, found[0]) if (more if back else place) else ""
+            before = place and self.params.get(LOOK) != FURTHER
+            self.previous_url = self._link(BEFORE, found[0]) if (more if back else before) else ""
             self.next_url = self._link(AFTER, found[-1]) if (place if back else more) else ""
 
     def _say_what_is_no_value(self, request: HttpRequest) -> None:
@@ -84,13 +88,15 @@ class HouseList(ChangeList):
     def _looked_for(self, place: str | None, *, back: bool) -> list[Any]:
         """A page of rows and the one behind it; how far it was looked for them is kept."""
         look = self.look(back=back)
-        patience = PATIENCE if self.params.get(LOOK) == FURTHER else 0.0
+        looks = self.params.get(LOOK)
+        patience = PATIENCE if looks in LOOKS else 0.0
         rows, last = look.page(self.values(place), self.list_per_page + 1, patience=patience)
         if last is not None:
             first_of_key = getattr(last, self.key[0])
             self.looked_through = look.through
             self.looked_to = first_of_key if isinstance(first_of_key, datetime) else None
-            way = {BEFORE if back else AFTER: self.place(last), LOOK: FURTHER}
+            nothing_yet = not rows and (looks == FURTHER if looks else not place)
+            way = {BEFORE if back else AFTER: self.place(last), LOOK: FURTHER if nothing_yet else ON}
             self.further_url = str(super().get_query_string(way, [AFTER, BEFORE, FORMAT]))
         return rows
 
@@ -100,8 +106,8 @@ class HouseList(ChangeList):
         every = self.root_queryset.order_by(*narrowed.query.order_by)
         ascending = self.model_admin.ordering[0].startswith("-") == self.oldest_first
         if back:
-            return Look(every.reverse(), narrowed.reverse(), self.key, not ascending, self.is_narrowed)
-        return Look(every, narrowed, self.key, ascending, self.is_narrowed)
+            return Look(every.reverse(), narrowed.reverse(), self.key, not ascending)
+        return Look(every, narrowed, self.key, ascending)
 
     def values(self, place: str | None) -> list[Any] | None:
         """A place in the list, as the values of its key. Raises `IncorrectLookupParameters`."""
@@ -120,7 +126,8 @@ class HouseList(ChangeList):
         return BETWEEN.join(place_of(row, self.key))
 
     def _link(self, name: str, row: Model) -> str:
-        return str(super().get_query_string({name: self.place(row)}, [AFTER, BEFORE, FORMAT]))
+        looks = {LOOK: ON} if self.params.get(LOOK) in LOOKS else {}
+        return str(super().get_query_string({name: self.place(row), **looks}, [AFTER, BEFORE, FORMAT]))
 
     @property
     def first_url(self) -> str:

@@ -1,7 +1,7 @@
 """What a search may ask: for a million rows only what an index answers, for a few also parts of words."""
 
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
 from operator import or_
 from typing import Any
 from uuid import UUID
@@ -9,6 +9,7 @@ from uuid import UUID
 from django.contrib.admin.utils import get_fields_from_path
 from django.db.models import Model, Q, QuerySet, UUIDField, Value
 
+from factory.admin.lists.looking import AT_FIRST_MS, in_time
 from factory.admin.scope import as_uuid
 from factory.newest import containing, ids_among
 
@@ -23,12 +24,12 @@ def search(
     *,
     large: bool,
     recent: tuple[str, ...] = (),
-    ordering: tuple[str, ...] = (),
+    newest: Sequence[QuerySet[Any]] = (),
 ) -> QuerySet[Any]:
     """The rows of which a field is the term, or, unless the list is large, has its words in it.
 
-    Of a large one, the `NEWEST` rows are also looked through for words in the fields that `recent` names:
-    those that come first in `ordering`.
+    Of a large one, the `NEWEST` are also looked through for words in the fields that `recent` names: those of
+    the first of `newest`, or, where what else was chosen makes them hard to find, of the next.
     """
     term = term.strip()[:MOST_CHARACTERS]
     if not term or "\x00" in term:
@@ -37,7 +38,7 @@ def search(
     if large or key is not None:
         asked = _is(rows.model, fields, term, key)
         if recent and key is None:
-            asked |= Q(pk__in=_newest(rows, recent, term, ordering))
+            asked |= Q(pk__in=_among_newest(newest, recent, term))
         return rows.filter(asked)
     found = rows
     for word in term.split()[:10]:
@@ -45,14 +46,22 @@ def search(
     return found
 
 
-def _newest(rows: QuerySet[Any], fields: tuple[str, ...], term: str, ordering: tuple[str, ...]) -> list[Any]:
-    """Keys of the newest rows that hold all the words, whichever way round the list is shown."""
+def _among_newest(newest: Sequence[QuerySet[Any]], fields: tuple[str, ...], term: str) -> list[Any]:
+    for rows in newest[:-1]:
+        found = in_time(AT_FIRST_MS, partial(_newest, rows, fields, term))
+        if found is not None:
+            return found
+    return _newest(newest[-1], fields, term)
+
+
+def _newest(rows: QuerySet[Any], fields: tuple[str, ...], term: str) -> list[Any]:
+    """Keys of the newest rows that hold all the words."""
     words = dict(enumerate(term.split()[:10]))
     where = " AND ".join(
         "(" + " OR ".join(f"{field} ILIKE %(word{n})s" for field in fields) + ")" for n in words
     )
     sought = {f"word{n}": containing(word) for n, word in words.items()}
-    return ids_among(rows.order_by(*ordering), NEWEST, fields, where, sought, NEWEST)
+    return ids_among(rows, NEWEST, fields, where, sought, NEWEST)
 
 
 def _is(model: type[Model], fields: tuple[str, ...], term: str, key: UUID | None) -> Q:

@@ -2,21 +2,27 @@
 
 const boxes = [...document.querySelectorAll("#changelist-form input.action-select")];
 const all = document.querySelector("[data-choose-all]");
+const said = document.querySelector("[data-chosen]");
 let last = null;
 let stretching = false;
 
-function told() {
+function tell() {
   const chosen = boxes.filter((box) => box.checked).length;
-  document.querySelector("[data-chosen]").textContent = `${chosen} of ${boxes.length} chosen`;
+  said.textContent = `${chosen} of ${boxes.length} chosen`;
   all.textContent = chosen === boxes.length ? "Choose none" : "Choose all of this page";
 }
 
+function changed() {
+  said.setAttribute("aria-live", "polite"); // from now on: nobody is told what they have not done
+  tell();
+}
+
 if (boxes.length && all) {
-  all.hidden = false;
+  all.parentElement.hidden = false;
   all.addEventListener("click", () => {
     const every = boxes.some((box) => !box.checked);
     boxes.forEach((box) => (box.checked = every));
-    told();
+    changed();
   });
   boxes.forEach((box, at) => {
     box.addEventListener("click", (event) => (stretching = event.shiftKey));
@@ -24,8 +30,8 @@ if (boxes.length && all) {
       const [from, to] = stretching && last !== null ? [last, at].sort((a, b) => a - b) : [at, at];
       boxes.slice(from, to + 1).forEach((each) => (each.checked = box.checked));
       last = at;
-      told();
+      changed();
     });
   });
-  addEventListener("pageshow", told); // the browser fills boxes in again when somebody comes back
+  addEventListener("pageshow", tell); // the browser fills boxes in again when somebody comes back
 }
