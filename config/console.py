@@ -35,20 +35,19 @@ def _may(operation: str) -> Shown:
     return shown
 
 
-def _entry(title: str, icon: str, page: str, counts: str = "") -> dict[str, Any]:
-    """A list; `counts` names the number that stands beside it, as the apps declare them."""
+def _entry(title: str, icon: str, page: str, counts: str = "", *, parts: str = "") -> dict[str, Any]:
+    """A list; `counts` names the number that stands beside it, as the apps declare them.
+
+    `parts` is a list without an entry of its own, of what belongs to the things of this one.
+    """
     return {
         "title": title,
         "icon": icon,
         "link": reverse_lazy(f"admin:{page}"),
         "permission": _opens(page),
         "counts": counts,
+        "also": reverse_lazy(f"admin:{parts}") if parts else "",
     }
-
-
-def _usage_list(request: HttpRequest) -> bool:
-    """The explorer's address begins with that of this list, and has an entry of its own."""
-    return "/usage/usagerecord/" in request.path and not request.path.endswith("/explorer/")
 
 
 def _group(title: str, *items: dict[str, Any]) -> dict[str, Any]:
@@ -107,21 +106,21 @@ NAVIGATION = [
         "Assets",
         _entry("Assets", "category", "registry_asset_changelist"),
         _entry("Releases", "deployed_code", "registry_release_changelist"),
-        _entry("Aliases", "sell", "registry_alias_changelist"),
+        _entry("Aliases", "sell", "registry_alias_changelist", parts="registry_aliasmove_changelist"),
         _entry("Evaluations", "fact_check", "registry_evaluationrecord_changelist"),
         _entry("Policy", "shield", "approvals_policyrevision_changelist"),
         _entry("Waivers", "verified", "approvals_waiver_changelist"),
     ),
     _group(
         "Money",
-        _entry("Budgets", "savings", "usage_budget_changelist"),
+        _entry("Budgets", "savings", "usage_budget_changelist", parts="usage_ledgerentry_changelist"),
         {
             "title": "Usage explorer",
             "icon": "query_stats",
             "link": reverse_lazy("admin:usage_explorer"),
             "permission": _opens("usage_usagerecord_changelist"),
         },
-        _entry("Usage", "monitoring", "usage_usagerecord_changelist") | {"active": _usage_list},
+        _entry("Usage", "monitoring", "usage_usagerecord_changelist"),
         _entry("Reservations", "lock_clock", "usage_reservation_changelist"),
         _entry("Prices", "sell", "usage_pricingrevision_changelist"),
     ),

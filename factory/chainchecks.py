@@ -37,6 +37,8 @@ class Checked:
         if self.last == 0:
             return "Nothing has been written yet."
         if self.first == 1:
+            if self.last == 1:
+                return "Intact: its one entry, recomputed just now."
             return f"Intact: {self.last} entries, gapless, recomputed from the first to the last just now."
         return f"Intact: entries {self.first} to {self.last}, gapless, recomputed just now."
 

@@ -9,7 +9,6 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
@@ -17,7 +16,7 @@ from factory.admin.cards import ITSELF
 from factory.admin.evidence import EvidenceAdmin, way
 from factory.admin.lists.filters import one_of
 from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import short, span, when
+from factory.admin.show import parted, short, span, when
 from factory.admin.site import site
 from factory.admin.things import thing
 from factory.commanding import Command
@@ -138,11 +137,11 @@ class EventAdmin(EvidenceAdmin):
 
     @admin.display(description="event")
     def what(self, row: OutboxEvent) -> SafeString:
-        return format_html("<code>{}</code>", row.topic)
+        return parted(row.topic)
 
     @admin.display(description="about")
     def about_(self, row: OutboxEvent) -> SafeString:
-        return thing("run", row.run_id) if row.run_id else short(row.stream_id)
+        return _about(row)
 
     @admin.display(description="handlers")
     def to_handlers(self, row: OutboxEvent) -> str:
@@ -151,6 +150,30 @@ class EventAdmin(EvidenceAdmin):
     @admin.display(description="streams")
     def to_streams(self, row: OutboxEvent) -> str:
         return way(row.streamed_at, row.stream_set_aside_at, row.stream_attempts)
+
+
+OF = {
+    "aliases": ("alias", ""),
+    "approvals": ("approval", "approvalId"),
+    "delegations": ("delegation", "delegationId"),
+    "policies": ("policy", ""),
+    "projects": ("project", "projectId"),
+    "releases": ("release", "releaseId"),
+    "reservations": ("reservation", "reservationId"),
+    "run-templates": ("run-template", "templateId"),
+    "waivers": ("waiver", "waiverId"),
+    "webhooks": ("webhook", "webhookId"),
+}
+"""What an event is of, by the second word of its topic, and where its payload has the id of that; where it
+has none, the chain in which it stands is that of the thing."""
+
+
+def _about(row: OutboxEvent) -> SafeString:
+    """What it is about, as the journal says it: of what happens in a run, the run."""
+    if row.run_id:
+        return thing("run", row.run_id)
+    kind, member = OF.get(row.topic.split(".")[1], ("", ""))
+    return thing(kind, row.payload.get(member) or row.stream_id) if kind else short(row.stream_id)
 
 
 def _may_skip(ctx: Context, each: SetAside) -> bool:

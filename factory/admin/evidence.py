@@ -9,7 +9,6 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 
 from factory.admin.base import HouseAdmin
 from factory.admin.cards import reads_evidence
@@ -90,8 +89,11 @@ class JournalAdmin(EvidenceAdmin):
     ordering = ("-occurred_at", "-id")
 
     def headline(self, row: JournalEntry) -> str:
-        before = "" if row.from_state in (CREATION, row.to_state) else f"{row.from_state} → "
-        return f"{capfirst(row.entity)}: {before}{row.to_state}, because of {words_of(row.cause).lower()}"
+        kind, why = words_of(row.entity), _because(row).lower()
+        if row.from_state == row.to_state:
+            return f"{kind}, still {row.to_state}: {why}"
+        before = "" if row.from_state == CREATION else f"{row.from_state} → "
+        return f"{kind}: {before}{row.to_state}, because of {why}"
 
     @admin.display(description="time")
     def at(self, row: JournalEntry) -> SafeString:
@@ -107,13 +109,16 @@ class JournalAdmin(EvidenceAdmin):
 
     @admin.display(description="became")
     def moved(self, row: JournalEntry) -> SafeString:
-        if row.from_state in (CREATION, row.to_state):
+        """Nothing of what was only noted: it has become nothing else."""
+        if row.from_state == row.to_state:
+            return SafeString("–")
+        if row.from_state == CREATION:
             return badge(row.to_state)
         return format_html('{} <small class="fc-soft">after {}</small>', badge(row.to_state), row.from_state)
 
     @admin.display(description="because")
     def why(self, row: JournalEntry) -> str:
-        return words_of(row.cause)
+        return _because(row)
 
     @admin.display(description="entry")
     def place(self, row: JournalEntry) -> SafeString:
@@ -122,7 +127,7 @@ class JournalAdmin(EvidenceAdmin):
 
 @admin.register(AuditEntry, site=site)
 class AuditAdmin(EvidenceAdmin):
-    """Who did or tried what, on which way, and what came of it: also what was refused."""
+    """Who did or tried what, by which way, and what came of it: also what was refused."""
 
     heading = "Audit log"
     shows_stored = True
@@ -178,10 +183,18 @@ class AuditAdmin(EvidenceAdmin):
         return row.channel
 
 
+DECIDED = {"Approve": "Decision to approve", "Reject": "Decision to reject"}
+"""Causes that are called by what a person presses, not by what has happened."""
+
+
 def words_of(name: str) -> str:
     """The name of an operation or a cause as words: RevokeWorker is "revoke worker"."""
     found = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_-]", " ", seen(name))
     return found[:1].upper() + found[1:].lower()
+
+
+def _because(row: JournalEntry) -> str:
+    return DECIDED.get(row.cause, "") or words_of(row.cause)
 
 
 def way(done: Any, aside: Any, attempts: int) -> str:
@@ -208,7 +221,7 @@ class FoundList(HouseList):
 class VerificationAdmin(EvidenceAdmin):
     """When the auditor looked at everything, and what came of it; Findings has what it found here."""
 
-    nothing_yet = "manage.py verify looks at everything, and writes here what it found."
+    nothing_yet = "The auditor looks once a day, and with manage.py verify. What came of it stands here then."
     list_display = ("at", "result", "rules", "here", "walls_", "unchecked_", "anchored", "took")
     list_display_links = None
     fields = ("started_at", "seconds", "rules", "anchors")
@@ -252,7 +265,7 @@ class VerificationAdmin(EvidenceAdmin):
 
 @admin.register(Finding, site=site)
 class FindingAdmin(EvidenceAdmin):
-    """What verifications found wrong here. A run concerned is frozen until a PlatformAdmin looked at it."""
+    """What verifications found wrong here. A run concerned stays frozen until a PlatformAdmin has looked."""
 
     nothing_yet = "No verification has found anything wrong here. What one finds stands here from then on."
     list_display = ("at", "code", "subject", "detail")

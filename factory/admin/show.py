@@ -1,11 +1,12 @@
 """Small renderings that every page shares. All text is escaped: other people's words are data."""
 
 import json
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from factory.amounts import CENT, usd
@@ -61,6 +62,7 @@ TONES = {
         "Refused",
     },
 }
+SHORTENED_ID = re.compile(r"(…\w+)")
 MARKS = {"good": "✓", "busy": "▸", "wait": "⋯", "doubt": "?", "bad": "✕", "plain": "○"}
 
 
@@ -117,6 +119,24 @@ def short(value: object) -> SafeString:
     if len(text) <= 12:
         return format_html("<code>{}</code>", text)
     return format_html('<code title="{}">…{}</code>', text, text[-8:])
+
+
+def parted(name: str, after: str = ".") -> SafeString:
+    """A long name without spaces, which may break after these characters, and nowhere inside its words."""
+    parts = re.split(f"(?<=[{re.escape(after)}])", seen(name))
+    return format_html(
+        '<code class="fc-parted">{}</code>',
+        format_html_join(SafeString("<wbr>"), "{}", ((part,) for part in parts)),
+    )
+
+
+def whole(text: object) -> SafeString:
+    """A line of text in which the dots of a shortened id are never parted from it."""
+    parts = SHORTENED_ID.split(str(text))
+    kept = ('<span class="fc-nowrap">{}</span>' if at % 2 else "{}" for at in range(len(parts)))
+    return format_html_join(
+        "", "{}", ((format_html(way, part),) for way, part in zip(kept, parts, strict=True))
+    )
 
 
 def cut(text: object, most: int) -> SafeString:

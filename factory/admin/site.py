@@ -10,6 +10,7 @@ from unfold.sites import UnfoldAdminSite
 
 from factory.admin.asking import not_understood, one_asked
 from factory.admin.first import counts_of, first_page, number
+from factory.admin.menu import where
 from factory.admin.scope import context_of, places_of, switch_place
 from factory.admin.searching import LONGEST, only, search, sought
 from factory.context import Context
@@ -33,12 +34,13 @@ class HouseSite(UnfoldAdminSite):
         return context
 
     def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, Any]]:
-        """The side bar, with the number of what waits beside the entries that name one."""
+        """The side bar, with the one entry that a page belongs to, and how much waits beside some."""
         groups: list[dict[str, Any]] = super().get_sidebar_list(request)
-        waiting = counts_of(request)
+        waiting, here = counts_of(request), where(groups, request.path)
         for item in (item for group in groups for item in group["items"]):
             found = waiting.get(item.get("counts", ""), 0) if item["has_permission"] else 0
             item["waiting"] = number(found) if found else ""
+            item["active"] = here is not None and item is here[1]
         return groups
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.urls import reverse
@@ -25,12 +26,15 @@ PAGES = {
     "pricing-revision": "usage_pricingrevision",
     "project": "projects_project",
     "membership": "projects_membership",
+    "environment": "projects_environment",
+    "delegation": "projects_delegation",
     "service-account": "projects_serviceaccount",
     "webhook": "factory_webhooksubscription",
+    "event": "factory_outboxevent",
     "notification": "notifications_notification",
 }
 IN_A_RUN = ("step", "attempt", "lease")
-KINDS = (*PAGES, *IN_A_RUN, "delegation", "door", "channel", "environment", "event", "pool", "service",
+KINDS = (*PAGES, *IN_A_RUN, "door", "channel", "pool", "service",
          "setting", "subject", "system", "tenant", "token")  # fmt: skip
 """What the audit log speaks of, as `kind:key`."""
 
@@ -51,9 +55,17 @@ def thing(kind: str, key: Any, run: Any = None) -> SafeString:
 def named(subject: str) -> SafeString:
     """What an audit entry is about: `kind:key` in words."""
     kind, _, key = subject.partition(":")
+    if kind == "alias" and "/" in key:
+        return _alias(*key.split("/", 1))
     if kind in KINDS and key:
         return thing(kind, key) if len(key) == 36 else format_html("{} {}", kind, seen(key))
     return format_html("{}", seen(subject))
+
+
+def _alias(asset: str, name: str) -> SafeString:
+    """An alias, which the audit log calls by its names: the list finds it by them."""
+    where = f"{reverse('admin:registry_alias_changelist')}?{urlencode({'q': f'{asset} {name}'})}"
+    return format_html('<a class="fc-link" href="{}">alias {} {}</a>', where, seen(asset), seen(name))
 
 
 Names = Callable[[Sequence[UUID]], Mapping[UUID, str]]

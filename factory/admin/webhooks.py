@@ -1,6 +1,7 @@
 """Pages of webhooks: where events go, how each endpoint does, and what an admin does about it."""
 
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from factory.admin.site import site
 from factory.consumers import webhooks_of
 from factory.context import Context
 from factory.errors import DomainError, InvalidInput, NotFound, VersionMismatch
-from factory.events import known_consumers, topics
+from factory.events import Event, known_consumers, topics
 from factory.identity.permissions import may
 from factory.models import WebhookDelivery, WebhookSubscription
 from factory.models.webhook import PINGED
@@ -193,10 +194,24 @@ def _form(request: HttpRequest) -> dict[str, Any]:
 
 def _choices(ctx: Context) -> dict[str, Any]:
     return {
-        "topics": sorted(topic for topic in topics() if topic != PINGED),
+        "topics": _topics(),
         "known": list(known_consumers()),
         "whole_tenant": ctx.project_id is None,
     }
+
+
+def _topics() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every topic with what it means, by the service that tells it."""
+    told = [(topic, cls) for topic, cls in sorted(topics().items()) if topic != PINGED]
+    return [
+        (service, [(topic, _meaning(cls)) for topic, cls in each])
+        for service, each in groupby(told, lambda one: one[0].partition(".")[0])
+    ]
+
+
+def _meaning(told: type[Event]) -> str:
+    """The first paragraph of what its schema says of it."""
+    return " ".join((told.__doc__ or "").split("\n\n")[0].split()).replace("`", "")
 
 
 def _way(row: WebhookDelivery) -> str:

@@ -11,12 +11,14 @@ from django.utils.safestring import SafeString
 from factory.admin import first, show
 from factory.admin.confirming import Choice
 from factory.admin.drafts import kept_words
+from factory.admin.menu import where
 from factory.admin.site import site
 from factory.amounts import number, usd
 
 register = template.Library()
 FILTERS = (
-    "badge", "brief", "clock", "mark", "outline", "pretty", "seen", "short", "span", "tone", "when",
+    "badge", "brief", "clock", "mark", "outline", "parted", "pretty", "seen", "short", "span", "tone",
+    "when", "whole",
 )  # fmt: skip
 for name in FILTERS:
     register.filter(name, getattr(show, name))
@@ -30,20 +32,28 @@ def acts_of(context: Any, page: Any, row: Any) -> Any:
     return page.acts(context["request"], row)
 
 
-@register.inclusion_tag("unfold/helpers/header_title.html", takes_context=True)
+@register.inclusion_tag("factory/where.html", takes_context=True)
 def where_one_is(context: Any) -> dict[str, Any]:
-    """The way to a page: its app, its list by the one name that lists have, and the row; or its title."""
-    opts, row = context.get("opts"), context.get("original")
-    if not opts:
+    """The way back from a page, as the side bar goes: group, entry, and its list where that is another.
+
+    It ends there: what the page is about stands in its heading, at full length.
+    """
+    found = where(context.get("sidebar_navigation") or [], context["request"].path)
+    if found is None:
         return {"parts": [{"title": context.get("title") or context.get("site_title", "")}]}
-    page = site._registry.get(opts.model)
-    way = f"admin:{opts.app_label}_{opts.model_name}_change"
-    app, name = str(opts.app_config.verbose_name), str(getattr(page, "name", opts.verbose_name_plural))
-    parts = [{"link": reverse("admin:app_list", args=[opts.app_label]), "title": app}] if app != name else []
-    parts.append({"link": reverse(f"{way}list"), "title": name})
-    if row is not None and not isinstance(row, str):
-        parts.append({"link": reverse(way, args=[row.pk]), "title": show.seen(row)})
-    return {"parts": parts}
+    group, item = found
+    parts = [{"title": group["title"]}, {"link": str(item["link"]), "title": item["title"]}]
+    return {"parts": [*parts, *_list_of(context.get("opts"), parts)]}
+
+
+def _list_of(opts: Any, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The list of a kind that has no entry of its own."""
+    page = site._registry.get(opts.model) if opts else None
+    if page is None:
+        return []
+    link = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
+    known = any(part.get("link") == link for part in parts)
+    return [] if known else [{"link": link, "title": str(getattr(page, "name", opts.verbose_name_plural))}]
 
 
 @register.simple_tag(takes_context=True)

@@ -132,9 +132,11 @@ class _Words(HTMLParser):
         self.words: list[str] = []
         self.hidden = 0
         self.open: list[bool] = []
+        self.goes_on = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in VOID:
+            self.goes_on = tag == "wbr"  # where a word may break, and is still one word
             return  # it is never closed
         held = dict(attrs)
         whole = held.get("datetime") if tag == "time" else held.get("title") if tag in SHORTENED else None
@@ -149,8 +151,13 @@ class _Words(HTMLParser):
             self.hidden -= self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        if not self.hidden:
+        if self.hidden:
+            return
+        if self.goes_on and self.words:
+            self.words[-1] += data
+        else:
             self.words.append(data)
+        self.goes_on = False
 
 
 def plain(cell: Any) -> str:

@@ -1,0 +1,154 @@
+"""Where one is: one entry of the side bar, and the way back from a page to its list."""
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+
+import config.urls  # noqa: F401 - it is what registers the pages
+from factory.admin.events import EventAdmin
+from factory.admin.evidence import JournalAdmin
+from factory.admin.lists.files import plain
+from factory.admin.menu import where
+from factory.admin.show import parted, short, whole
+from factory.admin.site import site
+from factory.admin.things import named
+from factory.models import JournalEntry, OutboxEvent
+from factory.tenancy import reading
+from tests.console.test_pages import signed_in
+from tests.support.client import Client
+from tests.support.running import House
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    made = House(f"t-{uuid4().hex[:16]}")
+    made.run("gated")
+    return made
+
+
+@pytest.fixture(scope="module")
+def admin(house: House) -> Client:
+    return signed_in(house.world.tenant_admin)
+
+
+def trail(page: str) -> list[tuple[str, str]]:
+    """Each part of the way to a page: where it leads, and its words."""
+    told = page.partition('aria-label="Where you are"')[2].partition("</nav>")[0].partition(">")[2]
+    parts = re.findall(r'<a href="([^"]+)">([^<]+)</a>|<span>([^<]+)</span>', told)
+    return [(link, name or plain) for link, name, plain in parts]
+
+
+def entries(page: str) -> list[str]:
+    """What is marked in the side bar as the page that one is on."""
+    marked = re.findall(r'aria-current="page">.*?<span>([^<]+)</span>', page, re.S)
+    return [name.strip() for name in marked]
+
+
+@pytest.mark.parametrize(
+    ("page", "group", "entry"),
+    [
+        ("factory_consumers", "Evidence", "Consumers"),
+        ("factory_outboxevent_changelist", "Evidence", "Events"),
+        ("usage_explorer", "Money", "Usage explorer"),
+        ("usage_usagerecord_changelist", "Money", "Usage"),
+        ("factory_webhook_new", "Tenant", "Webhooks"),
+        ("notifications_mine", "Work", "My notifications"),
+        ("factory_setting_changelist", "Tenant", "Settings"),
+    ],
+)
+def test_a_page_is_of_one_entry_and_leads_back_to_it(
+    admin: Client, page: str, group: str, entry: str
+) -> None:
+    shown = admin.get(reverse(f"admin:{page}")).content.decode()
+    assert entries(shown) == [entry]
+    assert [words for _, words in trail(shown)] == [group, entry]
+    assert trail(shown)[1][0], "the list is a link"
+
+
+@pytest.mark.parametrize(
+    ("page", "ways"),
+    [
+        ("registry_aliasmove_changelist", ["Assets", "Aliases"]),
+        ("usage_ledgerentry_changelist", ["Money", "Budgets"]),
+    ],
+)
+def test_a_list_without_an_entry_belongs_to_what_it_is_part_of(
+    admin: Client, page: str, ways: list[str]
+) -> None:
+    shown = admin.get(reverse(f"admin:{page}")).content.decode()
+    assert entries(shown) == ways[1:]
+    assert [words for _, words in trail(shown)][:2] == ways
+    assert trail(shown)[2][0] == reverse(f"admin:{page}")
+
+
+def test_the_way_to_a_record_ends_at_its_list(house: House, admin: Client) -> None:
+    with reading(house.system):
+        row = JournalEntry.objects.filter(tenant_id=house.tenant, entity="step").first()
+    assert row is not None
+    shown = admin.get(reverse("admin:factory_journalentry_change", args=[row.pk])).content.decode()
+    assert trail(shown) == [("", "Evidence"), (reverse("admin:factory_journalentry_changelist"), "Journal")]
+
+
+def test_an_entry_that_is_not_shown_is_no_way_back() -> None:
+    def item(link: str, seen: bool) -> dict[str, Any]:
+        return {"link": link, "has_permission": seen}
+
+    groups = [{"items": [item("/admin/a/", True), item("/admin/a/b/", False), item("/admin/", True)]}]
+    found = where(groups, "/admin/a/b/c/")
+    assert found is not None
+    assert found[1]["link"] == "/admin/a/"
+    assert where(groups, "/admin/z/") is None
+
+
+def test_a_name_breaks_after_its_dots_and_is_one_word_in_a_file() -> None:
+    name = parted("run-control.runs.v1.<b>")
+    assert name == '<code class="fc-parted">run-control.<wbr>runs.<wbr>v1.<wbr>&lt;b&gt;</code>'
+    assert plain(name) == "run-control.runs.v1.<b>"
+    assert plain(short("x" * 40)) == "x" * 40
+
+
+def test_a_shortened_id_keeps_its_dots() -> None:
+    assert whole("<i>, run …62930a50.") == '&lt;i&gt;, run <span class="fc-nowrap">…62930a50</span>.'
+
+
+def test_an_event_says_what_it_is_about_and_leads_there(house: House, admin: Client) -> None:
+    with reading(house.system):
+        told = OutboxEvent.objects.filter(topic__endswith="asset-release-published").first()
+    assert told is not None
+    shown = admin.get(
+        f"{reverse('admin:factory_outboxevent_changelist')}?topic={told.topic}"
+    ).content.decode()
+    assert reverse("admin:registry_release_change", args=[told.payload["releaseId"]]) in shown
+
+
+def test_an_alias_is_found_from_its_event_and_from_the_audit_log() -> None:
+    moved, key = OutboxEvent(topic="agent-registry.aliases.v1.alias-moved", payload={}), uuid4()
+    moved.stream_id = key
+    page = EventAdmin(OutboxEvent, site)
+    assert reverse("admin:registry_alias_change", args=[key]) in page.about_(moved)
+    listed = reverse("admin:registry_alias_changelist")
+    assert f'href="{listed}?q=sample+stable">alias sample stable</a>' in named("alias:sample/stable")
+
+
+def test_what_was_only_noted_has_become_nothing() -> None:
+    """A vote is an entry of the journal, and its request is what it was."""
+    page = JournalAdmin(JournalEntry, site)
+    noted = JournalEntry(entity="approval", from_state="Pending", to_state="Pending", cause="VoteCast")
+    decided = JournalEntry(entity="approval", from_state="Pending", to_state="Approved", cause="Approve")
+    assert (page.moved(noted), page.headline(noted)) == ("–", "Approval, still Pending: vote cast")
+    assert "Approved" in page.moved(decided)
+    assert page.why(decided) == "Decision to approve"
+    assert page.headline(decided) == "Approval: Pending → Approved, because of decision to approve"
+
+
+def test_the_events_of_a_new_webhook_are_told_by_service_with_what_they_mean(admin: Client) -> None:
+    shown = admin.get(reverse("admin:factory_webhook_new")).content.decode()
+    of_runs = shown.partition("<legend>From run-control</legend>")[2]
+    assert (
+        "run-control.<wbr>runs.<wbr>v1.<wbr>run-state-changed</code><small>A run moved, and why.</small>"
+        in of_runs
+    )
+    assert "Go back, and change nothing" in shown
