@@ -22,6 +22,14 @@ ABOUT = {
     "FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS": "How long a request may wait for its decision, at most.",
 }
 
+NAMED = {
+    "FACTORY_LEASES_DURATION_SECONDS": ("Duration of a lease", "second", "seconds"),
+    "FACTORY_LEASES_RENEWAL_GRACE_SECONDS": ("Grace after a lease", "second", "seconds"),
+    "FACTORY_RETRIES_DEFAULT_MAX_ATTEMPTS": ("Tries of a step", "try", "tries"),
+    "FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS": ("Time for a decision", "hour", "hours"),
+}
+"""What each is called on its page, and what it counts: one, and several."""
+
 _lock = threading.Lock()
 _rows: dict[str, int] = {}
 _read_at = -SECONDS_REMEMBERED
@@ -41,6 +49,28 @@ class Reloadable:
     @property
     def value(self) -> Any:
         return self.variable if self.row is None else self.row.value
+
+    @property
+    def title(self) -> str:
+        return NAMED[self.name][0]
+
+    @property
+    def unit(self) -> str:
+        """What it counts, in the plural."""
+        return NAMED[self.name][2]
+
+    @property
+    def told(self) -> str:
+        """What holds now, with its unit."""
+        return self._counted(self.value)
+
+    @property
+    def told_of_variable(self) -> str:
+        return self._counted(self.variable)
+
+    def _counted(self, number: int) -> str:
+        _, one, several = NAMED[self.name]
+        return f"{number} {one if number == 1 else several}"
 
 
 def value(name: str) -> Any:

@@ -27,7 +27,7 @@ ABOUT: Final = {
     Kind.EXPIRING: "A request that you may decide has a quarter of its time left",
     Kind.DECIDED: "What you asked for was decided, or nobody answered in time",
     Kind.BREAK_GLASS: "A PlatformAdmin decided past you",
-    Kind.TOO_FEW: "A request was opened that too few people can decide, and you are an operator",
+    Kind.TOO_FEW: "A request was opened that too few people can decide; only operators are told",
 }
 
 

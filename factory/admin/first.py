@@ -361,7 +361,7 @@ def lead_of(items: Sequence[Need], kinds: Sequence[Needs], figures: Sequence[Fig
 
 def well_of(kinds: Sequence[Needs]) -> str:
     """What there is none of, in one sentence."""
-    fine = [kind.well for kind in kinds if not kind.count]
+    fine = [kind.well for kind in kinds if kind.well and not kind.count]
     if not fine:
         return ""
     listed = fine[0] if len(fine) == 1 else f"{', '.join(fine[:-1])} and {fine[-1]}"

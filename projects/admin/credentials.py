@@ -8,12 +8,13 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
 from factory.admin.confirming import Act, Choice, Question, act_on
 from factory.admin.scope import context_of
-from factory.admin.show import short, when
+from factory.admin.show import seen, short, when
 from factory.admin.site import site
 from factory.identity.permissions import may
 from factory.models import RevokedToken
@@ -26,8 +27,14 @@ from projects.selectors import service_accounts
 from projects.states import ServiceAccountState
 
 KINDS = (
-    ("jti", "One token, by its jti"),
+    ("jti", "One token, by its id (jti)"),
     ("subject", "Every token that a subject was given until now: a key or a device was lost"),
+)
+
+
+WHERE = (
+    "A token's id is the member jti of its second part, which is base64. A subject is an address or a name "
+    "such as it stands in the list of members or of service accounts."
 )
 
 
@@ -57,7 +64,7 @@ class ServiceAccountAdmin(Stated):
         active = row.state == ServiceAccountState.ACTIVE
         if not active or not may(context_of(request), "RevokeServiceAccount"):
             return []
-        return [Act("Revoke", reverse("admin:projects_revoke_account", args=[row.pk]), danger=True)]
+        return [Act("Revoke it", reverse("admin:projects_revoke_account", args=[row.pk]), danger=True)]
 
     def revoke_view(self, request: HttpRequest, account_id: UUID) -> HttpResponse:
         ctx = context_of(request)
@@ -95,11 +102,10 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
 
     view_operation = "ListRevocations"
     list_display = ("at", "which", "reason", "revoked_by")
-    list_display_links = None
     heading = "Revoked tokens"
     nothing_yet = "No token was revoked. An administrator revokes one with the button above."
     search_fields = ("jti", "subject", "reason")
-    search_help_text = "A jti, a subject, or words of the reason"
+    search_help_text = "A token's id (jti), a subject, or words of the reason"
     ordering = ("-revoked_at", "-id")
     fields = ("at", "which", "reason", "revoked_by")
     readonly_fields = fields
@@ -127,7 +133,10 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
             lead="It is refused at once, by every process. There is no way back; a new token may be issued.",
             button="Revoke it",
             back=back,
-            fields=(Choice("kind", "What is refused", KINDS), Choice("value", "The jti, or the subject")),
+            fields=(
+                Choice("kind", "What is refused", KINDS),
+                Choice("value", "The token's id (jti), or the subject", help=WHERE),
+            ),
         )
 
         def revoke(reason: str) -> object:
@@ -148,5 +157,7 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
         return when(row.revoked_at)
 
     @admin.display(description="what is refused")
-    def which(self, row: RevokedToken) -> str | SafeString:
-        return short(row.jti) if row.jti else f"every token of {row.subject} from before"
+    def which(self, row: RevokedToken) -> SafeString:
+        if row.jti:
+            return format_html("the token with the id (jti) {}", short(row.jti))
+        return format_html("every token of {} from before", seen(row.subject))

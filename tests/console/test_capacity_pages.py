@@ -79,6 +79,8 @@ def test_settings_are_changed_on_their_page_by_the_platform(house: House) -> Non
     try:
         text = admin.post(reverse("admin:factory_setting_set"), form, follow=True).content.decode()
         assert "a slow link" in text
+        assert "<dd>77 seconds<small>between 1 and 3600 seconds" in text
+        assert "<h2>Duration of a lease</h2>" in text
         assert reloading.value(form["name"]) == 77
         [told] = audits(house.system, "ChangeSetting")[-1:]
         assert (told.outcome, told.detail["after"]) == ("done", 77)

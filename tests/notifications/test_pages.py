@@ -24,6 +24,7 @@ def test_ones_own_page_changes_ones_own_and_shows_no_secret(asker, chat, monkeyp
     browser = signed_in(w.reviewer)
     page = browser.get(MINE)
     assert page["Cache-Control"].count("no-store")
+    assert "<fieldset disabled>" not in page.content.decode()
     assert w.reviewer.actor.subject in page.content.decode()
     browser.post(f"{MINE}email/", {"kinds": ["decided"], "version": 0})
     assert len(re.findall(r'value="\w[\w-]*" checked', browser.get(MINE).content.decode())) == 1 + 5
@@ -76,6 +77,10 @@ def test_what_did_not_arrive_is_seen_and_sent_again_by_who_may(asker, chat, sett
     assert "Nobody is told by e-mail" not in listed
     settings.FACTORY_EMAIL_ON = False
     assert "Nobody is told by e-mail" in operator.get(LIST).content.decode()
+    none = operator.get(MINE).content.decode()
+    assert "there is nothing to choose here" in none
+    assert "<fieldset disabled>" in none
+    assert "every message to people has arrived" not in reviewer.get("/admin/").content.decode().lower()
     settings.FACTORY_EMAIL_ON = True
     for word in (row.subject, "The service answered 503.", "a channel (gotify)", "11", "Set aside"):
         assert word in listed

@@ -171,7 +171,7 @@ def budgets_of_the_month(ctx: Context) -> Card | None:
         title="Budgets of this month",
         items=tuple(
             Item(
-                title=f"{_name(row)}: {usd(row.available)} left",
+                title=f"{_name(row) if row.project else 'The whole tenant'}: {usd(row.available)} left",
                 url=reverse("admin:usage_budget_change", args=[row.id]),
                 note=f"of {usd(row.amount)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"
                 + (f", {usd(row.held)} held for usage of unknown cost" if row.held > ZERO else ""),
