@@ -43,7 +43,8 @@ class Story:
     """What a reviewer should know about a subject: where it is, its figures, and what happened so far.
 
     `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject;
-    `opens` is what the link to its page is called.
+    `opens` is what the link to its page is called. `stops` says why no answer would be taken as things
+    stand: what `still_current` would refuse with.
     """
 
     title: str
@@ -55,6 +56,7 @@ class Story:
     asker: str = ""
     cancel_url: str = ""
     opens: str = "Open the run"
+    stops: str = ""
 
 
 class Subject(Protocol):

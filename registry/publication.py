@@ -14,10 +14,10 @@ from factory.hashing import digest
 from factory.recording import record, save
 from registry.errors import DependencyNotPublished, VersionTaken, WorkflowTaken
 from registry.events import AssetReleasePublished
-from registry.models import AssetWorkflow, ClosureDependency, EvaluationRecord, Release
+from registry.models import AssetWorkflow, EvaluationRecord, Release
 from registry.operations import LATEST, lock_release, point_alias
-from registry.selectors import entries, find_release
-from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
+from registry.selectors import entries, find_release, needs_in_words, revoked_needs
+from registry.states import HOLDS_VERSION, ReleaseState
 from registry.stories import story_of_release
 
 SENT_BACK = {
@@ -70,9 +70,9 @@ def check_publishable(release: Release) -> None:
     taken = owned.exclude(asset_id=release.asset_id).order_by("workflow_id").first()
     if taken is not None:
         raise WorkflowTaken(f"The workflow {taken.workflow_id} belongs to the asset {taken.asset.name}.")
-    needed = ClosureDependency.objects.filter(closure_id=release.closure_id)
-    if needed.exclude(release__state__in=LOADABLE).exists():
-        raise DependencyNotPublished("A release that this one needs was revoked.")
+    gone = revoked_needs([release.resolved.id]).get(release.resolved.id)
+    if gone:
+        raise DependencyNotPublished(needs_in_words(gone))
 
 
 def _workflow_ids(release: Release) -> list[str]:
@@ -87,14 +87,7 @@ class Publication:
         lock_release(ctx, subject_id)
 
     def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        release = find_release(view.subject_id)
-        if release.state != ReleaseState.IN_REVIEW or release.approval_id != view.id:
-            return ReviewOver(f"The release is {release.state} and no longer under this review.")
-        try:
-            check_publishable(release)
-        except DomainError as refusal:
-            return ReviewOver(refusal.detail)
-        return None
+        return _outdated(find_release(view.subject_id), view)
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         release = find_release(view.subject_id)
@@ -107,13 +100,25 @@ class Publication:
             record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
 
     def story(self, ctx: Context, view: ApprovalView) -> Story:
-        return story_of_release(find_release(view.subject_id))
+        release = find_release(view.subject_id)
+        outdated = _outdated(release, view) if view.is_pending else None
+        return story_of_release(release, outdated.detail if outdated else "")
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
         """The review goes on, under the fresh request."""
         release = find_release(new.subject_id)
         release.approval_id = new.id
         save(release)
+
+
+def _outdated(release: Release, view: ApprovalView) -> DomainError | None:
+    if release.state != ReleaseState.IN_REVIEW or release.approval_id != view.id:
+        return ReviewOver(f"The release is {release.state} and no longer under this review.")
+    try:
+        check_publishable(release)
+    except DomainError as refusal:
+        return ReviewOver(refusal.detail)
+    return None
 
 
 def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:

@@ -1,6 +1,6 @@
 """Reads. To the other apps they hand frozen views, never rows."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -243,6 +243,24 @@ def loadable(release_id: UUID) -> bool:
     """Whether a worker may load it: Published or Deprecated, and nothing that it needs is Revoked."""
     row = Release.objects.filter(pk=release_id, state__in=LOADABLE).values("closure_id").first()
     return row is not None and not _needs_revoked(row["closure_id"])
+
+
+def revoked_needs(closure_ids: Collection[UUID | None]) -> dict[UUID, list[str]]:
+    """By closure, the releases that it needs and that load no more; what needs none such is not in it."""
+    rows = ClosureDependency.objects.filter(closure_id__in=closure_ids)
+    rows = rows.exclude(release__state__in=LOADABLE)
+    found: dict[UUID, list[str]] = {}
+    for closure_id, asset, semver in rows.order_by("release__asset__name", "release__semver").values_list(
+        "closure_id", "release__asset__name", "release__semver"
+    ):
+        found.setdefault(closure_id, []).append(f"{asset}@{semver}")
+    return found
+
+
+def needs_in_words(gone: Sequence[str]) -> str:
+    """That a release needs these, as a sentence."""
+    more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+    return f"It needs {', '.join(gone[:5])}{more}, which {'is' if len(gone) == 1 else 'are'} Revoked."
 
 
 def _needs_revoked(closure_id: UUID | None) -> bool:

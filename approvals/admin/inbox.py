@@ -152,7 +152,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         context = {
             **self.admin_site.each_context(request),
             "title": "Break-glass",
-            "opts": None,
+            "opts": self.opts,
             "view": view,
             "refused": refusal_for(ctx, view, break_glass=True),
             "kept_reason": kept_words(request, _subject_of(view)).get("reason", ""),
@@ -195,7 +195,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
                 **told,
                 **(moved_on(ctx, told) if refusal else {}),
                 "title": "Decision",
-                "opts": None,
+                "opts": self.opts,
                 "refusal": refusal,
                 "kept_reason": written or kept_words(request, _subject_of(view)).get("reason", ""),
                 "sent": request.POST,
@@ -229,9 +229,8 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     @admin.display(description="project and environment")
     def where(self, row: ApprovalRequest) -> SafeString:
         project = row.project.name if row.project else "the whole tenant"
-        if row.environment is None:
-            return format_html("{}", seen(project))
-        return format_html("{}<small>{}</small>", seen(project), row.environment.slug)
+        place = row.environment.slug if row.environment else "no environment"
+        return format_html("{}<small>{}</small>", seen(project), place)
 
     @admin.display(description="run")
     def run(self, row: ApprovalRequest) -> SafeString:
@@ -240,7 +239,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         if row.subject_type == SubjectType.WAIVER:
             return SafeString("waiver")
         url = reverse("admin:runs_run_change", args=[row.run_id])
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, short(row.run_id))
+        return format_html('<a class="fc-link" href="{}">run {}</a>', url, short(row.run_id))
 
     @admin.display(description="age")
     def age(self, row: Any) -> SafeString:

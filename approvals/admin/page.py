@@ -15,6 +15,7 @@ from approvals.selectors import (
     Right,
     approvals_of_step,
     approvals_of_subject,
+    cancelled_by,
     may_see_proposal,
     policy_revision,
     previous_of,
@@ -45,6 +46,8 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
     siblings = _siblings(view)
     candidates = _candidates(view)
     story = story_of(ctx, view)
+    open_ = view.is_pending and at < view.expires_at
+    stops = story.stops if story and open_ else ""
     return {
         "view": view,
         "now": at,
@@ -52,7 +55,8 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "left": span((view.expires_at - at).total_seconds()),
         "whole": span((view.expires_at - view.requested_at).total_seconds()),
         "overdue": at >= view.expires_at,
-        "open": view.is_pending and at < view.expires_at,
+        "open": open_,
+        "stops": stops,
         "percent_left": _percent_left(view, at),
         "soon": _percent_left(view, at) <= 100 * SOON,
         "refused": refused,
@@ -68,10 +72,10 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "by_what": words.by_what(right) if right else "",
         "own": bool({ctx.actor.subject, ctx.actor.person} & {view.requested_by, view.requester_person}),
         "may_break_glass": _may_break_glass(ctx, view, at, refused),
-        "silence": words.silence(view),
+        "silence": words.silence(view, stops),
         "story": story,
         "moments": _folded(story),
-        "over": words.outcome(view),
+        "over": words.outcome(view, cancelled_by(view)),
     }
 
 
@@ -83,8 +87,9 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
     since = _since(ctx, before, view, number)
     seen, corrupted = _proposal(ctx, view, since)
     story: Story | None = here["story"]
+    may_decide = here["refused"] is None and here["open"] and not corrupted and not here["stops"]
     return here | {
-        "may_decide": here["refused"] is None and here["open"] and not corrupted,
+        "may_decide": may_decide,
         "proposal": seen,
         "corrupted": corrupted,
         "previous": before,
@@ -93,7 +98,7 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "unused": words.unused(view, here["siblings"], here["now"]),
         "policy": policy_revision(view.policy_id),
         "question": words.question(view, seen, story),
-        "lead": words.lead(view, seen),
+        "lead": words.lead(view, seen, may_decide=here["refused"] is None, stops=here["stops"]),
         "why": words.why(view),
         "fixed": words.fixed(view),
         "consequence": words.consequence(view),

@@ -79,10 +79,11 @@ class Several:
             context = {
                 **self.admin_site.each_context(request),
                 "title": f"{decision.capitalize()} several",
-                "opts": None,
+                "opts": ApprovalRequest._meta,
                 "decision": decision,
-                "items": items,
-                "sent": sum(not why_not for _, why_not in items),
+                "going": [view for view, why_not in items if not why_not],
+                "left_out": [(view, why_not) for view, why_not in items if why_not],
+                "many": len(items),
                 "too_many": len(keys) > MOST_AT_ONCE,
                 "most": MOST_AT_ONCE,
                 "refusal": refusal,
@@ -122,7 +123,7 @@ class Several:
             context = {
                 **self.admin_site.each_context(request),
                 "title": "What became of each",
-                "opts": None,
+                "opts": ApprovalRequest._meta,
                 "fates": fates,
                 "outcomes": [
                     (one, known.get(one.key, "a request that is not here"), one.key in known)

@@ -19,11 +19,17 @@ ASKED = {
 
 
 def question(view: ApprovalView, shown: Shown | None, story: Story | None) -> str:
-    """What is asked, as one question in the house's words, where the house knows enough; else the summary."""
+    """What is asked, as one question in the house's words, where the house knows enough; else the summary.
+
+    What is over is no question any more.
+    """
     if view.subject_type != SubjectType.RUN or shown is None or view.consumed_by_its_decision:
         text = seen(view.summary)
-        return text if text.endswith("?") else f"{text[:1].upper()}{text[1:]}?"
+        end = "" if text.endswith("?") or not view.is_pending else "?"
+        return f"{text[:1].upper()}{text[1:]}{end}"
     who = f"the step {seen(story.asker)}" if story and story.asker else "this run"
+    if not view.is_pending:
+        return f"{who[:1].upper()}{who[1:]} asked to {_act(shown)}"
     return f"May {who} {_act(shown)}?"
 
 
@@ -37,18 +43,22 @@ def _act(shown: Shown) -> str:
     return ASKED.get(shown.kind, "do what is written below")
 
 
-def lead(view: ApprovalView, shown: Shown | None) -> str:
-    """What a yes means, in one sentence, before anything is read."""
+def lead(view: ApprovalView, shown: Shown | None, *, may_decide: bool, stops: str = "") -> str:
+    """What a yes means, in one sentence, before anything is read: the reader's own, or somebody's."""
+    if stops:
+        return "Nothing has happened yet. As things stand nothing will, whatever anybody answers."
+    yes = "If you approve" if may_decide else "If it is approved"
     if view.subject_type == SubjectType.SPEND:
-        return "If you approve, this run may cost up to so much, and begins. Nothing has been spent yet."
+        return f"{yes}, this run may cost up to so much, and begins. Nothing has been spent yet."
     if view.subject_type == SubjectType.WAIVER:
         return (
-            "If you approve, people are not asked about the writes that are named below, until its end, "
+            f"{yes}, people are not asked about the writes that are named below, until its end, "
             "except runs of who asked for or decided it, and where the rule asks for more."
         )
     if view.subject_type == SubjectType.RUN and view.consumed_by_its_decision:
-        return "The run asks a person and waits. It goes on with your answer, and not without one."
-    yes = "If you approve" if view.quorum == 1 else f"Once {view.quorum} different people have approved"
+        answer = "your answer" if may_decide else "the answer"
+        return f"The run asks a person and waits. It goes on with {answer}, and not without one."
+    yes = yes if view.quorum == 1 else f"Once {view.quorum} different people have approved"
     return (
         f"{yes}, exactly {_what(shown)} happens, once. "
         "Nothing has happened yet, and nothing will without a decision."
@@ -104,9 +114,9 @@ def unused(view: ApprovalView, siblings: Iterable[ApprovalView], at: datetime) -
     )
 
 
-def silence(view: ApprovalView) -> str:
-    """What happens when nobody answers in time."""
-    if view.on_expiry == OnExpiry.RE_REQUEST and view.renews is None:
+def silence(view: ApprovalView, stops: str = "") -> str:
+    """What happens when nobody answers in time; what could not be answered is not asked again."""
+    if view.on_expiry == OnExpiry.RE_REQUEST and view.renews is None and not stops:
         return "Silence is never a yes: then the same is asked once more, and a second silence ends it."
     then = {
         SubjectType.PUBLICATION: "the release goes back to Draft and nothing is published.",
@@ -137,13 +147,14 @@ def by_what(right: Right) -> str:
     return f"You are {right.role} here, you did not ask for this, and you act in your own role."
 
 
-def outcome(view: ApprovalView) -> str:
+def outcome(view: ApprovalView, cancelled_by: str = "") -> str:
     """One sentence about a request that is over."""
+    by = f" by {seen(cancelled_by)}" if cancelled_by else ""
     words = {
         ApprovalState.APPROVED: f"Approved by {_who(view)}.",
         ApprovalState.REJECTED: f"Rejected by {_who(view)}.",
         ApprovalState.EXPIRED: "Nobody answered in time. Silence is never a yes.",
-        ApprovalState.CANCELLED: "Cancelled together with what it was about.",
+        ApprovalState.CANCELLED: f"Cancelled{by}, together with what it was about.",
     }
     if view.state == ApprovalState.STALE:
         return f"Sent back by {_who(view)}." if view.sent_back else "Replaced by a newer proposal."

@@ -15,6 +15,7 @@ from approvals.selectors.views import ApprovalView, AuthorizationView, approval_
 from approvals.states import ApprovalState
 from factory import clock
 from factory.hashing import digest_bytes
+from factory.models import JournalEntry
 from projects.selectors import Paused
 
 
@@ -71,6 +72,14 @@ def approvals_of_subject(subject_id: UUID) -> list[ApprovalView]:
     """All that was asked about a subject, such as a release, oldest first."""
     rows = requests().filter(subject_id=subject_id).order_by("requested_at", "id")
     return [approval_view(row) for row in rows]
+
+
+def cancelled_by(view: ApprovalView) -> str:
+    """Who brought about that it was cancelled, as the journal has it; empty of any other."""
+    if view.state != ApprovalState.CANCELLED:
+        return ""
+    rows = JournalEntry.objects.filter(entity_id=view.id, to_state=view.state).order_by("-sequence")
+    return rows.values_list("actor", flat=True).first() or ""
 
 
 def previous_of(view: ApprovalView) -> ApprovalView | None:

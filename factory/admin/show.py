@@ -42,7 +42,6 @@ TONES = {
         "Pending",
         "Cancelling",
         "Suspended",
-        "Stale",
         "Draft",
         "noted",
         "Waiting",

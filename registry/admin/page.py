@@ -66,6 +66,7 @@ def release_page(ctx: Context, row: Release, against: UUID | None) -> dict[str, 
         "name": f"{row.asset.name}@{row.semver}",
         "tree": tree,
         "loads": loads(row, tree),
+        "loads_why": _loads_why(row, tree),
         "sentence": sentence(row, tree, named),
         "next": what_next(row, measured, tree),
         "history": history,
@@ -132,12 +133,27 @@ def _standing(row: Release, tree: Tree, named: Sequence[str]) -> str:
     return "It is a candidate: no run can pin it."
 
 
+def _loads_why(row: Release, tree: Tree | None) -> str:
+    """For whom it loads, or what keeps it from being loaded."""
+    if row.state == ReleaseState.REVOKED:
+        return "it was taken back"
+    if tree is not None and tree.broken:
+        return " ".join(tree.broken)
+    return {
+        ReleaseState.PUBLISHED: "for new runs, and for those that pinned it",
+        ReleaseState.DEPRECATED: "for runs that pinned it",
+    }.get(ReleaseState(row.state), "not before it is Published")
+
+
 def what_next(row: Release, measured: Sequence[Measured], tree: Tree | None) -> str:
     """What has to happen next and who does it; empty where nothing is waited for."""
-    if row.state == ReleaseState.IN_REVIEW and tree is not None and tree.broken:
+    if row.state == ReleaseState.IN_REVIEW and tree is not None and tree.revoked:
         return (
-            "A yes would be refused: it does not load. A reviewer sends it back, or nobody answers in time."
+            "No answer to its review would be taken: what it needs was revoked. It goes back to Draft when "
+            "the time for an answer is over."
         )
+    if row.state == ReleaseState.IN_REVIEW and tree is not None and tree.broken:
+        return "It would not load once it is published: a Reviewer rejects it, or sends it back."
     if row.state == ReleaseState.IN_REVIEW:
         return "A Reviewer who neither wrote it nor asked for it decides. Silence publishes nothing."
     if row.state != ReleaseState.DRAFT:

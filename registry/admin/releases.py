@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from factory.admin.asking import not_understood
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
+from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import cut, short, when
 from factory.admin.site import site
@@ -24,7 +25,19 @@ from registry.admin.ending import ENDS, question
 from registry.admin.page import release_page, url_of
 from registry.admin.pointing import point, pointing
 from registry.models import Release
+from registry.selectors import needs_in_words, revoked_needs
 from registry.states import ReleaseState
+
+
+class LoadedList(HouseList):
+    """A page of releases, each with what it needs and was taken back: it does not load for that."""
+
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
+        gone = revoked_needs({row.closure_id for row in rows if row.state != ReleaseState.REVOKED})
+        for row in rows:
+            needs = gone.get(row.closure_id, ()) if row.state != ReleaseState.REVOKED else ()
+            row.lacks = f"It does not load. {needs_in_words(needs)}" if needs else ""
 
 
 @admin.register(Release, site=site)
@@ -44,6 +57,9 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("asset", "closure", "evaluation")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return LoadedList
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -146,5 +162,5 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
         return when(row.created_at)
 
     @admin.display(description="what is wrong")
-    def problem(self, row: Release) -> SafeString:
-        return cut(row.resolution_error or row.ending_reason or "–", 120)
+    def problem(self, row: Any) -> SafeString:
+        return cut(row.resolution_error or row.ending_reason or row.lacks or "–", 120)

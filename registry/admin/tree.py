@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from registry.closure import Entry
 from registry.models import ClosureDependency, ClosureEntry, Release, ReleaseBlob
-from registry.selectors import entries
+from registry.selectors import entries, needs_in_words
 from registry.states import LOADABLE, ReleaseState
 
 MOST = 60
@@ -49,12 +49,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The whole of it; `broken` says in sentences why it does not load."""
+    """The whole of it; `broken` says in sentences why it does not load, `revoked` what it needs and was
+    taken back: with that it cannot be published either."""
 
     groups: tuple[Piece, ...]
     summary: str
     reach: str
     broken: tuple[str, ...] = ()
+    revoked: tuple[str, ...] = ()
 
 
 @dataclass
@@ -119,7 +121,9 @@ def drawn(of: Material) -> Tree:
         )
         if items
     )
-    return Tree(groups, _summary(of.definition), furthest(of.definition), tuple(_broken(of)))
+    revoked = sorted(name for name, one in of.needed.items() if one.state == ReleaseState.REVOKED)
+    broken = tuple(_broken(of, revoked))
+    return Tree(groups, _summary(of.definition), furthest(of.definition), broken, tuple(revoked))
 
 
 def _group(of: Material, name: str, items: Sequence[Any], draw: Callable[[Any], Piece]) -> Piece:
@@ -143,10 +147,9 @@ def _summary(definition: Mapping[str, Any]) -> str:
     return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
 
 
-def _broken(of: Material) -> Iterable[str]:
-    gone = [name for name, one in of.needed.items() if one.state == ReleaseState.REVOKED]
-    if gone:
-        yield f"It needs {', '.join(sorted(gone))}, which {'is' if len(gone) == 1 else 'are'} Revoked."
+def _broken(of: Material, revoked: Sequence[str]) -> Iterable[str]:
+    if revoked:
+        yield needs_in_words(revoked)
     lost = sorted({piece.path or "its manifest" for piece in of.entries if _is_lost(of, piece)})
     if lost:
         more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""

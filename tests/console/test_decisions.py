@@ -101,6 +101,31 @@ def test_says_that_what_was_approved_before_still_counts(asked: Asking) -> None:
     assert counts_still not in client.get(page_of(first)).content.decode()
 
 
+def test_says_a_yes_of_the_readers_own_only_to_who_may_say_it(asked: Asking) -> None:
+    view = asked.ask(proposal={"kind": "text", "text": "the words"})
+    assert "If you approve, exactly" in signed_in(asked.world.reviewer).get(page_of(view)).content.decode()
+    for by in (asked.world.requester, asked.world.observer):
+        text = signed_in(by).get(page_of(view)).content.decode()
+        assert "If it is approved, exactly" in text
+        assert "If you approve" not in text
+        assert "checked again when you send" not in text
+
+
+def test_what_is_over_is_told_in_the_past_and_asks_nobody(asked: Asking) -> None:
+    view = asked.ask(proposal={"kind": "unified-diff", "diff": DIFF})
+    client = signed_in(asked.world.reviewer)
+    send(client, view, "request_changes", reason="State the cost")
+    text = client.get(page_of(view)).content.decode()
+    for said in ("asked to change 1 file", "Why a decision was needed", "<h2>Sent back</h2>", ">Stale<"):
+        assert said in text, said
+    for unsaid in ("Who may decide", "checked again when you send", "May this run", "fc-badge wait"):
+        assert unsaid not in text, unsaid
+    cancelled = asked.ask(proposal={"kind": "text", "text": "more"})
+    asked.cancel()
+    text = client.get(page_of(cancelled)).content.decode()
+    assert f"Cancelled by {asked.house.actor.subject}, together with what it was about." in text
+
+
 @pytest.mark.parametrize(
     ("decision", "reason", "state"),
     [("approve", "", "Approved"), ("reject", "", "Rejected"), ("request_changes", "State the cost", "Stale")],

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.urls import reverse
 
+from approvals.selectors import approval
 from factory.admin import touching
 from factory.admin.touching import touched
 from factory.context import Context
@@ -122,10 +123,14 @@ def test_what_was_not_published_is_read_by_who_decides_and_what_was_taken_back_b
 def test_says_which_part_keeps_a_release_from_being_loaded(house: House) -> None:
     base = needed(house)
     newest = newer(house, dependencies=["base@1.0.0"])
-    assert "for runs that pinned it" in read(house.world.observer, page_of(newest))
+    assert "for new runs, and for those that pinned it" in read(house.world.observer, page_of(newest))
+    waiting = house.candidate(newer_manifest("3.0.0", dependencies=["base@1.0.0"]), commit="e" * 40)
     revoke(house, "drain", release_id=base)
+    _nobody_can_answer(house, waiting)
     text = read(house.world.observer, page_of(newest))
-    assert "It needs base@1.0.0, which is Revoked." in text
+    assert "<dt>Loads</dt><dd>No<small>It needs base@1.0.0, which is Revoked.</small>" in text
+    listed = read(house.world.observer, reverse("admin:registry_release_changelist"))
+    assert listed.count("It does not load. It needs base@1.0.0, which is Revoked.") == 2
     assert "taken back: what needs it loads no more" in text
     with reading(house.system):
         row = Release.objects.select_related("asset", "closure").get(pk=newest)
@@ -133,6 +138,28 @@ def test_says_which_part_keeps_a_release_from_being_loaded(house: House) -> None
     assert "The content of a.md, e.py, its manifest, s.py is not in the store." in lost.broken
     [agents] = [group for group in lost.groups if group.name == "Agents"]
     assert (agents.is_broken, agents.parts[0].parts[0].state) == (True, "Missing")
+
+
+def _nobody_can_answer(house: House, release_id: UUID) -> None:
+    """A publication that would be refused says so where it is decided, in the words of the release's page."""
+    with reading(house.system):
+        asked = release(release_id).approval_id
+    where = reverse("admin:approvals_approvalrequest_change", args=[asked])
+    for by in (house.world.reviewer, house.world.observer):
+        text = read(by, where)
+        assert "No answer would be taken as things stand" in text
+        assert "It needs base@1.0.0, which is Revoked." in text
+        assert "Approve exactly this" not in text
+        assert "If you approve" not in text
+    assert "No answer to its review would be taken" in read(house.world.observer, page_of(release_id))
+    with reading(house.system):
+        view = approval(asked)
+    for decision in ("approve", "reject", "request_changes"):
+        form = {"decision": decision, "version": view.version, "proposal_hash": view.proposal_hash}
+        sent = signed_in(house.world.reviewer).post(
+            reverse("admin:approvals_decide", args=[asked]), form | {"reason": "because"}
+        )
+        assert sent.status_code == 410, decision
 
 
 def test_a_draft_says_what_is_wrong_with_its_commit_and_what_comes_next(house: House) -> None:
