@@ -168,6 +168,8 @@ def test_many_at_once_without_scripts(visit: Visit) -> None:
     reviewer.page.locator('select[name="action"]').select_option("approve_selected")
     reviewer.page.locator('button[name="index"]').click()
     reviewer.reads("Nothing is decided yet")
+    reviewer.reads("Will be approved")
+    reviewer.page.get_by_text("1 left out, and why").click()
     reviewer.reads("Left out. It is Rejected")
     picture(reviewer, "several")
     reviewer.page.set_viewport_size({"width": 390, "height": 900})
