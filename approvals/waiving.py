@@ -32,7 +32,7 @@ class AdvanceApproval:
         if row.state != WaiverState.REQUESTED or row.approval_id != view.id:
             return WaiverNotAsked(f"The waiver is {row.state}: nobody needs an answer any more.")
         if now() >= row.expires_at:
-            return WaiverNotAsked(f"The waiver would have ended at {row.expires_at.isoformat()}.")
+            return WaiverNotAsked(f"The waiver would have ended at {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
         return None
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:

@@ -147,7 +147,7 @@ class Suspension(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"since {self.suspended_at:%Y-%m-%d %H:%M} UTC"
+        return f"since {self.suspended_at:%d %b %Y %H:%M:%S} UTC"
 
 
 class Environment(TenantModel):

@@ -211,7 +211,7 @@ def _require_open(row: ApprovalRequest) -> datetime:
     at = clock.now()
     if at >= row.expires_at:
         raise ApprovalExpired(
-            f"The request expired at {row.expires_at.isoformat()}; nothing was decided.",
+            f"The request expired at {row.expires_at:%d %b %Y %H:%M:%S} UTC; nothing was decided.",
             extra={"evidence": {"version": row.version}},
         )
     return at

@@ -32,7 +32,7 @@ def revoke_waiver(ctx: Context, *, waiver_id: UUID, reason: str) -> None:
         raise missing
     row = lock(Waiver, waiver_id, missing=missing)
     if row.state not in OPEN or (row.state == WaiverState.ACTIVE and not row.in_force(clock.now())):
-        raise WaiverOver(f"The waiver has ended: it is over since {row.end.isoformat()}.")
+        raise WaiverOver(f"The waiver has ended: it is over since {row.end:%d %b %Y %H:%M:%S} UTC.")
     end_waiver(ctx, row, "RevokeRequested", reason)
     audit(ctx, "RevokeWaiver", subject=f"waiver:{row.id}", reason=reason, stream=row.id)
 
@@ -48,6 +48,6 @@ def expire_waiver(ctx: Context, *, waiver_id: UUID, version: int) -> None:
         raise VersionMismatch(f"It was found at version {version}, and is at {row.version} now.")
     at = clock.now()
     if at < row.expires_at:
-        raise NotDueYet(f"It is in force until {row.expires_at.isoformat()}.")
+        raise NotDueYet(f"It is in force until {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
     row.expire(at=at, by=ctx.actor.subject)
     record(ctx, row, "ExpiresAtPassed", waiver_changed(ctx, row))

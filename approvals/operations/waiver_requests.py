@@ -167,7 +167,7 @@ def _check_not_asked(ctx: Context, terms: Terms, places: Sequence[EnvironmentVie
     for row in same.order_by("requested_at"):
         if set(row.environment_ids) == wanted:
             raise WaiverPending(
-                f"{row.requested_by} has asked for it already, until {row.expires_at:%Y-%m-%d %H:%M} UTC: "
+                f"{row.requested_by} has asked for it already, until {row.expires_at:%d %b %Y %H:%M:%S} UTC: "
                 f"waiver {row.id} waits for its decision. For another end, withdraw that one first.",
                 extra={
                     "waiverId": str(row.id),
@@ -218,6 +218,6 @@ def _summary(row: Waiver, places: Sequence[EnvironmentView]) -> str:
     where = ", ".join(place.slug for place in places)
     told = (
         f"approve shared writes of {row.template_name} with {row.release_name} on {where} "
-        f"until {row.expires_at:%Y-%m-%d %H:%M} UTC"
+        f"until {row.expires_at:%d %b %Y %H:%M:%S} UTC"
     )
     return told if len(told) <= 500 else told[:499] + "…"

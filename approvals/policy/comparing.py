@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from approvals.policy.patterns import ANYWHERE
+from approvals.policy.patterns import ANYWHERE, where
 
 ABSENT = "not said"
 
@@ -43,7 +43,7 @@ def _rules(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Diff
         ours, theirs = old.get(subject, []), new.get(subject, [])
         gone = [rule for rule in ours if rule not in theirs]
         come = [rule for rule in theirs if rule not in ours]
-        yield from _one(f"{subject[0]} in {subject[1]}", _told(gone), _told(come))
+        yield from _one(f"{subject[0]} {where(subject[1])}", _told(gone), _told(come))
 
 
 def _by_subject(document: Mapping[str, Any]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:

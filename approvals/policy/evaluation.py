@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from approvals.policy import floor
-from approvals.policy.patterns import ANYWHERE, matches
+from approvals.policy.patterns import ANYWHERE, matches, where
 from approvals.states import ActionClass, Effect, OnExpiry
 
 FLOOR_RULE = "the platform floor"
@@ -94,5 +94,7 @@ def _strictest_end(rules: Sequence[Mapping[str, Any]]) -> OnExpiry:
 
 
 def _named(rules: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
-    words = [f"rule {n}: {rule['actionClass']} in {rule.get('environment', ANYWHERE)}" for n, rule in rules]
+    words = [
+        f"rule {n}: {rule['actionClass']} {where(rule.get('environment', ANYWHERE))}" for n, rule in rules
+    ]
     return "; ".join(words) or FLOOR_RULE

@@ -6,6 +6,11 @@ from functools import cache
 ANYWHERE = "*"
 
 
+def where(pattern: str) -> str:
+    """The environments of a pattern in words."""
+    return "everywhere" if pattern == ANYWHERE else f"in {pattern}"
+
+
 def matches(pattern: str, environment: str | None) -> bool:
     """Whether a rule for this pattern holds. What happens in no environment is covered by `*` alone."""
     if environment is None:

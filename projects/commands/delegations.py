@@ -73,7 +73,7 @@ def revoke_delegation(ctx: Context, *, delegation_id: UUID) -> None:
     if not may_end(ctx, row):
         raise RoleNotHeld("A delegation is ended by one of its two members, or by an admin of the project.")
     if row.state != DelegationState.ACTIVE:
-        raise DelegationEnded(f"It has been {row.state} since {row.ended_at:%Y-%m-%d %H:%M} UTC.")
+        raise DelegationEnded(f"It has been {row.state} since {row.ended_at:%d %b %Y %H:%M:%S} UTC.")
     end_delegation(ctx, row, "RevokeRequested", now())
 
 
@@ -89,7 +89,7 @@ def expire_delegation(ctx: Context, *, delegation_id: UUID, expires_at: datetime
         return False
     at = now()
     if at < row.expires_at:
-        raise DelegationNotDue(f"It is good until {row.expires_at.isoformat()}.")
+        raise DelegationNotDue(f"It is good until {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
     row.expire(at=at, by=ctx.actor.subject)
     record(ctx, row, "ExpiresAtPassed", delegation_changed(row))
     return True
@@ -122,7 +122,8 @@ def _refuse_second(new: Delegation) -> None:
     found = Delegation.objects.filter(project_id=new.project_id, state=DelegationState.ACTIVE, **same).first()
     if found is not None:
         raise DelegationExists(
-            f"It is lent already, until {found.expires_at.isoformat()}; revoke that one to set another end.",
+            f"It is lent already, until {found.expires_at:%d %b %Y %H:%M:%S} UTC; "
+            "revoke that one to set another end.",
             extra={"delegationId": str(found.id)},
         )
 

@@ -88,7 +88,7 @@ def _lock_member(ctx: Context, membership_id: UUID) -> Membership:
     lock_scope(ctx, seen.project_id)
     row = lock(Membership, membership_id, missing=missing)
     if row.state != MembershipState.ACTIVE:
-        raise MemberRemoved(f"{row} is no member any more, since {row.removed_at:%Y-%m-%d %H:%M} UTC.")
+        raise MemberRemoved(f"{row} is no member any more, since {row.removed_at:%d %b %Y %H:%M:%S} UTC.")
     return row
 
 

@@ -144,7 +144,7 @@ def test_the_terminal_explains_what_would_happen_why_and_who_could_decide(shared
         shared, "observer", "explain", "production", "--environment", "production", "--requester", requester
     )
     assert "production in production: require-approval" in told
-    assert "because of rule 3: production in *, policy r1" in told
+    assert "because of rule 3: production everywhere, policy r1" in told
     assert f"{shared.world.reviewer.actor.subject} (Reviewer): may decide" in told
     assert f"{requester} (Requester): " in told
     assert f"{requester} (Requester): may decide" not in told
@@ -158,7 +158,9 @@ def test_the_terminal_publishes_shows_and_compares(a: Asking, tmp_path: Path) ->
     assert told["revision"] == "r2"
     assert documents.read(at_the_terminal(a, "observer", "show")) == STRICT
     assert documents.read(at_the_terminal(a, "observer", "show", "r1")) == DEFAULT
-    assert "sandbox in *\n  - not said\n  + deny" in at_the_terminal(a, "observer", "compare", "r1", "r2")
+    assert "sandbox everywhere\n  - not said\n  + deny" in at_the_terminal(
+        a, "observer", "compare", "r1", "r2"
+    )
     assert "They say the same." in at_the_terminal(a, "observer", "compare", "r2", "r2")
     assert "sandbox in no environment: deny" in at_the_terminal(a, "observer", "explain", "sandbox")
 
@@ -213,7 +215,7 @@ def test_the_console_explains_and_names_who_asks_as_never_deciding(shared: Askin
     page = visit(shared, "observer", "explain", **{"class": "shared-write"}, requester=reviewer)
     text = page.content.decode()
     assert page.status_code == 200
-    assert "rule 1: shared-write in *" in text
+    assert "rule 1: shared-write everywhere" in text
     assert text.count('<span class="fc-badge good">may decide</span>') == 3  # not the reviewer who asks
     assert visit(shared, "observer", "explain", **{"class": "nonsense"}).status_code == 400
     assert visit(shared, "observer", "explain", **{"class": "read"}, revision="r7").status_code == 404
@@ -265,7 +267,7 @@ def test_the_console_checks_compares_and_then_publishes(a: Asking) -> None:
     assert "actionClass: shared-write" in client.get(where).content.decode()
     checked = client.post(where, {"document": TEXT, "act": "check"})
     assert checked.status_code == 200
-    assert "sandbox in *" in checked.content.decode()
+    assert "sandbox everywhere" in checked.content.decode()
     assert numbers(a) == [1]
     done = client.post(where, {"document": TEXT, "note": "no sandbox", "act": "publish"})
     assert done.status_code == 302

@@ -317,7 +317,7 @@ def test_explains(asker):
         "actionClass": "production",
         "environment": "staging",
         "effect": "require-approval",
-        "rule": "rule 3: production in *",
+        "rule": "rule 3: production everywhere",
         "approverRoles": ["Reviewer", "WorkspaceAdmin"],
         "quorum": 1,
         "onExpiry": "fail",

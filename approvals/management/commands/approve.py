@@ -82,7 +82,7 @@ class Command(BaseCommand):
 
     def _read_out(self, view: ApprovalView, content: dict[str, Any] | None, *, may_decide: bool) -> None:
         self.stdout.write(f"{view.action_class}: {seen(view.summary)} ({view.state})")
-        self.stdout.write(f"asked by {view.requested_by}, until {view.expires_at:%Y-%m-%d %H:%M:%S} UTC")
+        self.stdout.write(f"asked by {view.requested_by}, until {view.expires_at:%d %b %Y %H:%M:%S} UTC")
         self.stdout.write(_readable(content) if content is not None else "Its content is not for you.")
         if may_decide and view.is_pending:
             seen_here = f"--seen-version {view.version} --proposal-hash {view.proposal_hash}"

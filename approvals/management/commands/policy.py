@@ -106,7 +106,9 @@ class Command(BaseCommand):
         for one in told.waived:
             self.stdout.write(seen(f"  waiver {one.id} of {one.template_name} with {one.release_name}"))
             serves = f"serves all but runs of {', '.join(one.never_for)}"
-            self.stdout.write(seen(f"    until {one.expires_at:%Y-%m-%d %H:%M} UTC: {one.why_not or serves}"))
+            self.stdout.write(
+                seen(f"    until {one.expires_at:%d %b %Y %H:%M:%S} UTC: {one.why_not or serves}")
+            )
 
     def _publish(self, ctx: Context, options: dict[str, Any]) -> None:
         try:
