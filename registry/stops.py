@@ -28,11 +28,14 @@ def stops_ending(row: Release, word: str, states: Collection[str]) -> str:
     return f"{name_of(row)} is {row.state}. Only what is {allowed} can be {word}d."
 
 
-def stops_leading(names: Sequence[str]) -> str:
-    """Why it may not be deprecated while these aliases name it."""
+def stops_leading(names: Sequence[str], *, others: bool = True) -> str:
+    """Why it may not be deprecated while these aliases name it; `others`: whether they could name another."""
     if not names:
         return ""
+    told = f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} it. An alias never leads to a "
+    if others:
+        return f"{told}Deprecated release: let it name another Published one first."
     return (
-        f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} it. An alias never leads to a "
-        "Deprecated release: let it name another Published one first."
+        f"{told}Deprecated release, and no other one of this asset is Published. Publish another one first; "
+        "or revoke this one: then the alias leads nowhere."
     )

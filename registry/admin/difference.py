@@ -210,4 +210,4 @@ def _sentence(
         return "They hold the same files, and say the same in another order."
     words = f"{len(told)} difference{'' if len(told) == 1 else 's'} in what the manifest says"
     warned = f", {more} of which let{'s' if more == 1 else ''} more happen" if more else ""
-    return f"{words}{warned}; {f'files: {files}' if files else 'no file differs'}."
+    return f"{words}{warned}; {f'other files: {files}' if files else 'no other file differs'}."

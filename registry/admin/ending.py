@@ -88,6 +88,7 @@ WITH_DEPRECATION = "They end with block and with cancel. With drain they go on."
 def question(ctx: Context, end: End, row: Release) -> Question:
     """The page before the end of a release, with what it would touch; read in the reader's transaction."""
     name, named = name_of(row), aliases_of(row.id) if end is DEPRECATE else []
+    other = _other(row) if named else None
     reached = resting_on(row.id) if end is REVOKE else [row.id]
     return Question(
         title=f"{end.label} {name}",
@@ -95,8 +96,8 @@ def question(ctx: Context, end: End, row: Release) -> Question:
         button=f"{end.label} it",
         back=url_of(row.id),
         heading="Releases",
-        stops=stops_ending(row, end.word, end.states) or stops_leading(named),
-        instead=_elsewhere(row) if named else None,
+        stops=stops_ending(row, end.word, end.states) or stops_leading(named, others=other is not None),
+        instead=_elsewhere(row, other) if named else None,
         fields=[Choice("in_flight", "What becomes of the open runs", IN_FLIGHT)],
         template="registry/end.html",
         more={
@@ -110,12 +111,16 @@ def question(ctx: Context, end: End, row: Release) -> Question:
     )
 
 
-def _elsewhere(row: Release) -> tuple[str, str]:
-    """Where its aliases are moved: to the newest other Published release, or its asset if there is none."""
+def _other(row: Release) -> Release | None:
+    """The newest other Published release of its asset, which its aliases could name."""
     others = releases().filter(asset_id=row.asset_id, state=ReleaseState.PUBLISHED).exclude(pk=row.pk)
-    other = others.order_by("-published_at", "-id").first()
+    return others.order_by("-published_at", "-id").first()
+
+
+def _elsewhere(row: Release, other: Release | None) -> tuple[str, str]:
+    """Where its aliases are moved: to that one, or its asset if there is none."""
     if other is None:
-        return url_of_asset(row.asset_id), f"To the releases of {row.asset.name}: no other one is Published"
+        return url_of_asset(row.asset_id), f"To the releases of {row.asset.name}"
     return reverse("admin:registry_point_alias", args=[other.id]), f"Let an alias name {name_of(other)}"
 
 

@@ -21,6 +21,7 @@ class Named:
     alias: str
     release_id: UUID
     version: str
+    state: str
     since: datetime
     by: str
     why: str
@@ -63,6 +64,7 @@ def _named(
         move.alias.name,
         move.release_id,
         move.release.semver,
+        str(move.release.state),
         move.moved_at,
         move.moved_by,
         why.get((move.alias_id, move.version), "why is not on record"),

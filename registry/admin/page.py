@@ -115,7 +115,7 @@ def sentence(row: Release, tree: Tree | None, named: Sequence[str]) -> str:
     """What this release is, and what it is good for now, in one or two short sentences."""
     if tree is None:
         return f"A candidate for version {row.semver} of {row.asset.name}; its commit has not been read."
-    what = f"{tree.summary} that reach{'' if ' and ' in tree.summary else 'es'} as far as {tree.reach}."
+    what = f"{tree.summary}; its workflows reach as far as {tree.reach}."
     return f"{what[:1].upper()}{what[1:]} {_standing(row, tree, named)}"
 
 

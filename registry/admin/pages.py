@@ -3,14 +3,35 @@
 from typing import Any
 
 from django.contrib import admin
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
-from factory.admin.show import short, when
+from factory.admin.lists.pages import HouseList
+from factory.admin.show import badge, short, when
 from factory.admin.site import site
-from registry.models import Alias, AliasMove, EvaluationRecord
+from registry.admin.page import url_of
+from registry.models import Alias, AliasMove, EvaluationRecord, Release
+from registry.selectors import releases
+from registry.states import ReleaseState, Verdict
+
+
+def linked(row: Release) -> SafeString:
+    """A release by its name, with the way to its page."""
+    return format_html('<a class="fc-link" href="{}">{}</a>', url_of(row.pk), str(row))
+
+
+class MeasuredList(HouseList):
+    """A page of evaluations, each with the release that was measured: the newest with that closure."""
+
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
+        found = releases().filter(closure_id__in={row.closure_id for row in rows})
+        known = {one.closure_id: one for one in found.defer("closure__definition").order_by("created_at")}
+        for row in rows:
+            row.measured = known.get(row.closure_id)
 
 
 @admin.register(EvaluationRecord, site=site)
@@ -18,13 +39,34 @@ class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
     """What a suite measured of a release. A record counts only for the hash that it was made for."""
 
     view_operation = "ListReleases"
-    list_display = ("suite", "suite_version", "verdict", "scored", "of", "producer", "at")
+    list_display = ("what", "suite_version", "said", "scored", "release", "of", "producer", "at")
     heading = "Evaluations"
     nothing_yet = "Before a release is reviewed, its suite is run and what it measured is recorded here."
     list_filter = ("verdict", "suite")
     search_fields = ("suite", "producer", "release_hash")
     search_help_text = "Words of a suite or a producer, or a release's hash"
     ordering = ("-recorded_at", "-id")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return MeasuredList
+
+    def headline(self, row: EvaluationRecord) -> str:
+        return f"Evaluation: {self.what(row)}"
+
+    @admin.display(description="evaluation")
+    def what(self, row: Any) -> str:
+        return f"{row.suite} on {row.measured}" if row.measured else row.suite
+
+    @admin.display(description="verdict")
+    def said(self, row: EvaluationRecord) -> SafeString:
+        tone, mark = ("good", "✓") if row.verdict == Verdict.PASS else ("bad", "✕")
+        return format_html(
+            '<span class="fc-badge {}"><span aria-hidden="true">{}</span>{}</span>', tone, mark, row.verdict
+        )
+
+    @admin.display(description="release")
+    def release(self, row: Any) -> SafeString:
+        return linked(row.measured) if row.measured else SafeString("–")
 
     @admin.display(description="scores")
     def scored(self, row: EvaluationRecord) -> str:
@@ -46,14 +88,17 @@ class AliasAdmin(HouseAdmin[Alias]):
     view_operation = "ReadAlias"
     heading = "Aliases"
     nothing_yet = "The alias latest comes with the first published release of an asset."
-    list_display = ("of", "name", "names", "moves")
+    list_display = ("of", "names", "moves")
     search_fields = ("asset__name", "name", "release__semver")
     search_help_text = "Words of an asset, an alias or a version"
-    list_select_related = ("asset", "release")
+    list_select_related = ("asset", "release__asset")
 
-    @admin.display(description="asset")
+    def headline(self, row: Alias) -> str:
+        return f"Alias: {self.of(row)}"
+
+    @admin.display(description="asset and alias")
     def of(self, row: Alias) -> str:
-        return row.asset.name
+        return f"{row.asset.name} {row.name}"
 
     @admin.display(description="moves")
     def moves(self, row: Alias) -> SafeString:
@@ -63,8 +108,11 @@ class AliasAdmin(HouseAdmin[Alias]):
         )
 
     @admin.display(description="leads to")
-    def names(self, row: Alias) -> str:
-        return f"{row.asset.name}@{row.release.semver}"
+    def names(self, row: Alias) -> SafeString:
+        if row.release.state == ReleaseState.PUBLISHED:
+            return linked(row.release)
+        nowhere = '{} {} <small class="fc-soft">leads nowhere until moved</small>'
+        return format_html(nowhere, linked(row.release), badge(row.release.state))
 
 
 @admin.register(AliasMove, site=site)

@@ -56,13 +56,13 @@ def test_says_what_a_release_is_who_let_it_through_and_what_differs_from_the_one
     with within_budget("console release page"):
         text = " ".join(client.get(page_of(newest)).content.decode().split())
     for said in (
-        "1 agent, 3 skills and 17 workflows that reach as far as shared-write.",
+        "1 agent, 3 skills and 17 workflows; its workflows reach as far as shared-write.",
         "New runs can pin it; latest names it.",
         f"Publication approved by</dt><dd>{house.world.reviewer.actor.subject}",
         "Every threshold of the manifest was reached.",
         ">base@1.0.0</a>",
         "What is different from 1.0.0",
-        "7 differences in what the manifest says, 5 of which let more happen; files: 1 changed.",
+        "7 differences in what the manifest says, 5 of which let more happen; other files: 1 changed.",
         "skill build: how far it reaches",
         "reaches further",
         "Then say it.",
@@ -218,7 +218,17 @@ def test_an_alias_is_followed_through_time(house: House) -> None:
     assert (again.status_code, "The alias is at version 3" in again.content.decode()) == (409, True)
     assert operator.post(where, {"alias": "No Slug"}).status_code == 400
     revoke(house, "drain", release_id=newest)
-    assert "lead nowhere until moved" in read(house.world.observer, page_of(newest))
+    text = read(house.world.observer, page_of(newest))
+    assert "lead nowhere until moved" in text
+    assert text.count("Revoked: leads nowhere until moved") == 2
+    assert "</span>now</span>" not in text
+    listed = read(house.world.observer, reverse("admin:registry_alias_changelist"))
+    for said in (">sample stable</a>", ">sample next</a>", f'href="{page_of(newest)}">sample@1.1.0</a>'):
+        assert said in listed, said
+    assert listed.count("leads nowhere until moved") == 2
+    measured = read(house.world.observer, reverse("admin:registry_evaluationrecord_changelist"))
+    assert "on sample@1.1.0</a>" in measured
+    assert f'href="{page_of(newest)}">sample@1.1.0</a>' in measured
 
 
 def test_what_is_beyond_the_bounds_of_a_page_is_not_told_to_be_otherwise(
@@ -298,7 +308,9 @@ def test_before_an_end_it_says_what_that_would_touch_and_then_does_it(house: Hou
     tried = operator.post(end_of("deprecate", newest), {"in_flight": "drain", "reason": "old"})
     assert (tried.status_code, older in tried.content.decode()) == (409, True)
     only = read(w.operator, end_of("deprecate", base))
-    assert "To the releases of base: no other one is Published" in only
+    assert "no other one of this asset is Published. Publish another one first; or revoke this one" in only
+    assert "let it name another Published one" not in only
+    assert ">To the releases of base</a>" in only
     assert "<textarea" not in text
     elsewhere = replace(w.operator, project_id=uuid4())
     with reading(elsewhere):
