@@ -190,6 +190,13 @@ def members(project_id: UUID | None, roles: Iterable[str] = ()) -> list[MemberVi
     return [_member_view(row, wanted) for row in rows]
 
 
+def people_beside(project_id: UUID | None, subject: str, most: int) -> list[MemberView]:
+    """The first people who are in a project at this moment beside somebody, each once."""
+    rows = active_memberships(project_id).filter(kind=SubjectKind.PERSON).exclude(subject=subject)
+    found = rows.order_by("subject", "id").distinct("subject")[:most]
+    return [_member_view(row, ()) for row in found]
+
+
 def people_like(project_id: UUID | None, words: str, most: int = 20) -> list[MemberView]:
     """Who is, or was, in a project (in any of the tenant, without one) and is called so, or their address.
 

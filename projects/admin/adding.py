@@ -45,7 +45,7 @@ def environment_view(site: AdminSite, request: HttpRequest, project: Project, ba
         back=back,
         heading="Environments",
         consequences=(
-            "Rules of the policy that name it by the short name hold in it at once; others do not.",
+            "Rules of the policy that name it by its short name, or hold everywhere, hold in it at once.",
             "It cannot be renamed or taken away again.",
         ),
         fields=(

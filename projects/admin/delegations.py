@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from factory.admin.base import HouseAdmin
+from factory.admin.confirming import Act
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_moment, context_of
 from factory.admin.show import badge, seen, span, timed
@@ -26,8 +27,11 @@ from factory.tenancy import reading
 from projects.commands import lend_role, revoke_delegation
 from projects.inputs import ordered
 from projects.models import Delegation
-from projects.selectors import may_end, members, memberships_of
-from projects.states import LENDABLE, DelegationState, SubjectKind
+from projects.selectors import may_end, memberships_of, people_beside
+from projects.states import LENDABLE, DelegationState
+
+MOST = 100
+"""Among so many members one is chosen; where there are more, the address is written."""
 
 
 class LoanList(HouseList):
@@ -44,8 +48,7 @@ class DelegationAdmin(HouseAdmin[Any]):
     """Roles that members have lent to others. A lent role counts until its end, and not at it."""
 
     view_operation = "ListDelegations"
-    list_display = ("role", "delegator", "delegate", "place", "status", "ends", "why", "end_it")
-    list_display_links = None
+    list_display = ("role", "lender", "borrower", "place", "status", "ends", "why", "end_it")
     list_select_related = ("project",)
     list_filter = ("state", "role")
     nothing_yet = "Nobody has lent a role. Whoever holds one lends it with the form above, for an absence."
@@ -69,12 +72,10 @@ class DelegationAdmin(HouseAdmin[Any]):
         ctx = context_of(request)
         with reading(ctx):
             own = [r for one in memberships_of(ctx.actor.subject, ctx.project_id) for r in one.roles]
-            others = [m for m in members(ctx.project_id) if m.kind == SubjectKind.PERSON]
-        may_lend = ctx.project_id is not None and may(ctx, "LendRole")
-        extra = {
-            "lendable": ordered(own, LENDABLE) if may_lend else [],
-            "borrowers": list({m.subject: m for m in others if m.subject != ctx.actor.subject}.values()),
-        }
+            may_lend = ctx.project_id is not None and may(ctx, "LendRole")
+            lendable = ordered(own, LENDABLE) if may_lend else []
+            others = people_beside(ctx.project_id, ctx.actor.subject, MOST + 1) if lendable else []
+        extra = {"lendable": lendable, "borrowers": others, "too_many": len(others) > MOST}
         return super().changelist_view(request, {**(extra_context or {}), **extra})
 
     def lend_view(self, request: HttpRequest) -> HttpResponseBase:
@@ -111,9 +112,25 @@ class DelegationAdmin(HouseAdmin[Any]):
             if not may_end(ctx, row):
                 raise PermissionDenied("One of the two ends a delegation, or an admin of the project.")
             told = {**self.admin_site.each_context(request), "title": "End a delegation", "row": row}
-            response = TemplateResponse(request, "projects/revoke.html", {**told, "opts": None})
+            response = TemplateResponse(request, "projects/revoke.html", {**told, "opts": self.opts})
             response.render()
         return response
+
+    def acts(self, request: HttpRequest, row: Any) -> list[Act]:
+        if row is None or row.state != DelegationState.ACTIVE or not may_end(context_of(request), row):
+            return []
+        return [Act("End it…", reverse("admin:projects_revoke_delegation", args=[row.pk]), danger=True)]
+
+    def headline(self, row: Delegation) -> str:
+        return f"Delegation: {row.role}, lent by {row.delegator} to {row.delegate}"
+
+    @admin.display(description="lent by")
+    def lender(self, row: Delegation) -> str:
+        return seen(row.delegator)
+
+    @admin.display(description="lent to")
+    def borrower(self, row: Delegation) -> str:
+        return seen(row.delegate)
 
     @admin.display(description="state")
     def status(self, row: Delegation) -> SafeString:

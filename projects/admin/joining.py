@@ -156,7 +156,11 @@ def _moved_on(row: Membership, version: int) -> str:
 
 def standing_of(row: Membership) -> str:
     """Roles and grants in a line."""
-    grants = f" with the grants {', '.join(row.grants)}" if row.grants else ", without grants"
+    grants = (
+        f" with the grant{'' if len(row.grants) == 1 else 's'} {', '.join(row.grants)}"
+        if row.grants
+        else ", without grants"
+    )
     return f"{', '.join(row.roles)}{grants}"
 
 

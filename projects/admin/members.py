@@ -76,7 +76,7 @@ class MembershipAdmin(OwnPageAdmin[Any]):
         ]
 
     def told_of(self, request: HttpRequest, row: Membership) -> dict[str, Any]:
-        return {"title": seen(row), "opts": None, **member_page(context_of(request), row)}
+        return {"title": seen(row), **member_page(context_of(request), row)}
 
     def new_view(self, request: HttpRequest) -> HttpResponse:
         """A member of the whole tenant."""

@@ -99,7 +99,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
         return [*own, *new, *super().get_urls()]
 
     def told_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        return {"title": seen(row.name), "opts": None, **project_page(context_of(request), row)}
+        return {"title": seen(row.name), **project_page(context_of(request), row)}
 
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
         ctx = context_of(request)
@@ -110,7 +110,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
         words = ["kill"] if row.killing_since is None else []
         words = [*(["suspend"] if row.state == ProjectState.ACTIVE else ["resume"]), *words]
         return [
-            Act(ACTS[word].label, reverse(f"admin:projects_{word}", args=[row.pk]), danger=word == "kill")
+            Act(ACTS[word].label, reverse(f"admin:projects_{word}", args=[row.pk]), danger=word != "resume")
             for word in words
         ]
 
@@ -210,7 +210,7 @@ def question(act: ProjectAct, row: Project, found: dict[str, int], back: str) ->
     facts = [
         ("Project", row.name),
         ("State", row.state),
-        ("Open runs", found.get("openRuns", 0)),
+        ("Open runs that are not being stopped already", found.get("openRuns", 0)),
         ("Attempts held by a worker", found.get("heldAttempts", 0)),
     ]
     return Question(

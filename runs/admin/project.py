@@ -14,6 +14,7 @@ from factory.admin.parts import Missing, Part, able, part_of
 from factory.admin.show import seen
 from factory.context import Context
 from factory.identity.permissions import may
+from runs.admin.cards import ORDER, TONES
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Run, WorkerPool
 from runs.selectors.waiting import ALIVE
@@ -31,7 +32,6 @@ able(
 able(30, "Cancel runs of others", roles=MAY_CANCEL)
 able(35, "Settle an attempt of which nobody is sure", by="ResolveUncertainStep")
 able(40, "Take a release out of use", by="DeprecateRelease")
-STATES = (("Running", "busy"), ("WaitingForApproval", "wait"), ("Cancelling", "bad"), ("Accepted", "plain"))
 
 
 @part_of("project", 10)
@@ -42,7 +42,7 @@ def open_runs(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
     rows = Run.objects.filter(project_id=project_id, state__in=sorted(RUN_ACTIVE))
     found = Counter(rows.values_list("state", flat=True)[: MOST + 1])
     many = sum(found.values())
-    shares = tuple(Share(tone, found[state], state) for state, tone in STATES if found[state])
+    shares = tuple(Share(TONES[state], found[state], state) for state in ORDER if found[state])
     note = (
         ", ".join(f"{each.count} {each.word}" for each in shares) if many <= MOST else "No more is counted."
     )

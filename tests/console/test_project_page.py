@@ -11,7 +11,7 @@ from django.urls import reverse
 from factory import clock
 from factory.context import Context, system
 from factory.tenancy import reading
-from projects.admin import standing
+from projects.admin import delegations, standing
 from projects.commands import add_member, kill_project, remove_member, suspend_project
 from projects.inputs import NewMember
 from projects.models import Delegation
@@ -73,7 +73,15 @@ def test_it_says_how_the_project_stands_and_who_can_do_what_through_what(house: 
     assert re.search(r"\d+ min", row(told, "Roles lent for a time", "Environments"))
     assert "production" in row(told, "Environments", "Service accounts")
     assert "Suspend…" in told
+    assert re.search(r'danger"[^>]*>Suspend…', html), (
+        "What stops work is not offered as if it were the thing to do"
+    )
     assert "No pool" not in told
+    assert re.search(r'href="/admin/projects/environment/[0-9a-f-]+/change/">production<', html)
+    kill = signed_in(house.world.workspace_admin).get(
+        reverse("admin:projects_kill", args=[house.world.project])
+    )
+    assert "Open runs that are not being stopped already 1" in words(kill.content.decode())
 
 
 def test_a_reader_is_offered_nothing_and_others_are_told_nothing(house: House) -> None:
@@ -110,6 +118,31 @@ def test_a_role_whose_lender_left_gives_nothing_and_many_are_bounded(
     assert "Its kill switch is thrown" in told
     assert f"thrown by {small.world.workspace_admin.actor.subject}" in told
     assert "Throw the kill switch…" not in told
+
+
+def test_a_role_is_lent_to_somebody_chosen_or_written_and_ended_from_its_page(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = signed_in(house.world.reviewer)
+    where = reverse("admin:projects_delegation_changelist")
+    html = client.get(where).content.decode()
+    assert '<option value="">Choose a member</option>' in html
+    assert "Lent by" in words(html)
+    with reading(house.system):
+        loan = Delegation.objects.get()
+    page = reverse("admin:projects_delegation_change", args=[loan.pk])
+    assert f'href="{page}' in html
+    end = reverse("admin:projects_revoke_delegation", args=[loan.pk])
+    assert f'href="{end}"' in client.get(page).content.decode()
+    assert f'href="{end}"' not in page_at(house.world.observer, page)
+    monkeypatch.setattr(delegations, "MOST", 2)
+    html = client.get(where).content.decode()
+    assert "Choose a member" not in html
+    assert '<input id="delegate" name="delegate"' in html
+
+
+def page_at(member: Context, url: str) -> str:
+    return signed_in(member).get(url).content.decode()
 
 
 def test_a_run_that_is_being_stopped_counts_until_its_worker_let_go(tenant_id: str) -> None:
