@@ -38,6 +38,7 @@ TONES = {
     "wait": {
         "WaitingForApproval",
         "Waits for approval",
+        "Waits for a worker",
         "Parked",
         "Pending",
         "Cancelling",

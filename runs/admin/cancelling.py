@@ -18,7 +18,7 @@ from factory.tenancy import reading
 from runs.commands import cancel_run
 from runs.commands.cancel_run import checked
 from runs.models import Run
-from runs.states import RUN_TERMINAL
+from runs.states import RUN_OPEN, RUN_TERMINAL
 
 MOST, ACT = 100, "cancel"
 Own = Callable[[HttpRequest], QuerySet[Run]]
@@ -35,8 +35,11 @@ class Row:
     fate: Fate | None = None
 
     @property
-    def over(self) -> bool:
-        return self.state in RUN_TERMINAL
+    def left_out(self) -> str:
+        """Why there is nothing to ask of it; empty of a run that can be stopped."""
+        if self.state in RUN_TERMINAL:
+            return "It is over already."
+        return "" if self.state in RUN_OPEN else "It was asked to stop before, and is stopping."
 
 
 def choose(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
@@ -91,8 +94,8 @@ def _page(
         "rows": rows,
         "fates": fates,
         "done": sum(row.fate is not None and not row.fate.status for row in rows),
-        "over": sum(row.over for row in rows),
-        "open": sum(not row.over for row in rows),
+        "asked": [row for row in rows if fates or not row.left_out],
+        "left_out": [] if fates else [row for row in rows if row.left_out],
         "elsewhere": len(fates.each) - len(rows) if fates else 0,
         "refusal": refusal,
         "reason": request.POST.get("reason", ""),

@@ -10,7 +10,11 @@ from approvals.selectors import ApprovalView, approvals_of_run
 from factory.models import JournalEntry
 from runs.models import Artifact, Attempt, Lease, Receipt, Resolution, Run, Step
 from runs.selectors.standing import Standing, standings
+from runs.states import LeaseState, RunState, StepState
 from usage.selectors import UsageView, usage_of_attempts, usage_of_run
+
+WAITS_FOR_A_WORKER = "Waits for a worker"
+"""How a step stands that was offered to a worker, or decided about, and that nobody has begun with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,16 @@ class Facts:
     def tries(self, step: Step) -> list[Try]:
         """The attempts at a step, oldest first."""
         return self._tries.get(step.id, [])
+
+    def waits_for_a_worker(self, step: Step) -> bool:
+        """Whether it was dispatched and nobody is at it: its offer stands, or it is parked and may go on."""
+        if self.run.state not in (RunState.ACCEPTED, RunState.RUNNING) or step.attention or step.is_human:
+            return False
+        if step.state not in (StepState.DISPATCHED, StepState.RUNNING):
+            return False
+        leases = [lease for each in self.tries(step) for lease in each.leases]
+        asked = any(view.is_pending and view.step_id == step.id for view in self.approvals)
+        return not asked and not any(lease.state == LeaseState.HELD for lease in leases)
 
 
 def _grouped(rows: Sequence[Any]) -> dict[UUID, list[Any]]:

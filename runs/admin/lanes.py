@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from factory.admin.show import tone
 
 MOST_MARKS = 6
+ROOM = 20
+"""Per cent of the axis that the words at its begin and its end take, on a small screen too."""
 THINNEST = 0.5
 """Per cent of the axis: what was very short is still seen."""
 _STEPS = tuple(
@@ -22,7 +24,7 @@ DRAWN = {
     "bar": {
         "good": "succeeded",
         "busy": "running",
-        "wait": "waiting or stopping",
+        "wait": "waiting for a worker or for people, or stopping",
         "doubt": "uncertain",
         "bad": "failed or timed out",
         "plain": "cancelled or not begun",
@@ -97,7 +99,8 @@ def draw_timeline(
         width = 100 * (until - span.start).total_seconds() / whole
         words = f"{span.label}: {span.state}, {_times(span)}"
         left = min(max(left, 0), 100 - THINNEST)
-        return Bar(span.kind, tone(span.state), round(left, 2), round(max(width, THINNEST), 2), words)
+        width = min(max(width, THINNEST), 100 - left)
+        return Bar(span.kind, tone(span.state), round(left, 2), round(width, 2), words)
 
     rows = tuple(Row(title, state, tuple(bar(s) for s in spans)) for title, state, spans in lines)
     return Timeline(rows, tuple(_marks(start, end)), _signs(rows))
@@ -110,14 +113,26 @@ def _times(span: Span) -> str:
 
 
 def _marks(start: datetime, end: datetime) -> Iterable[tuple[float, str]]:
-    """Round times within the axis, as many as have room."""
+    """Its begin and its end, and between them the round times that have room."""
     whole = max(end - start, timedelta(milliseconds=1))
     step = next((s for s in _STEPS if whole / s <= MOST_MARKS), whole / MOST_MARKS)
     origin = datetime(2000, 1, 1, tzinfo=UTC)
     at = origin + -(-(start - origin) // step) * step
+    yield 0, _edge_words(start, whole)
     while at <= end:
-        yield round(100 * ((at - start) / whole), 2), _mark_words(at, step, whole)
+        place = round(100 * ((at - start) / whole), 2)
+        if ROOM < place < 100 - ROOM:
+            yield place, _mark_words(at, step, whole)
         at += step
+    yield 100, _edge_words(end, whole)
+
+
+def _edge_words(at: datetime, whole: timedelta) -> str:
+    """As fine as the axis is long: of a second, the begin and the end are told apart too."""
+    if whole > timedelta(days=1):
+        return at.astimezone(UTC).strftime("%d %b %H:%M")
+    told = clock_words(at)
+    return told if whole > timedelta(seconds=2) else f"{told}.{at.microsecond // 1000:03d}"
 
 
 def _mark_words(at: datetime, step: timedelta, whole: timedelta) -> str:

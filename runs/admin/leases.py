@@ -13,14 +13,16 @@ from factory.admin.base import HouseAdmin
 from factory.admin.scope import context_of
 from factory.admin.show import outline, seen, short, span, timed, when
 from factory.admin.site import site
+from factory.tenancy import reading
 from runs.models import Lease
 from runs.operations.timing import grace
-from runs.states import LEASE_CURRENT
+from runs.selectors.figures import in_hands
+from runs.states import LEASE_CURRENT, RUN_TERMINAL, LeaseState, RunState
 
 
 @admin.register(Lease, site=site)
 class LeaseAdmin(HouseAdmin[Lease]):
-    """Attempts in workers' hands now, those first whose time ends first. A renewal moves the end."""
+    """Attempts that workers hold or are offered now, those first that end first. A renewal moves the end."""
 
     view_operation = "ListRuns"
     list_display = ("what", "klass", "status", "worker", "left", "then", "token", "since")
@@ -31,6 +33,7 @@ class LeaseAdmin(HouseAdmin[Lease]):
     list_filter = ("state",)
     nothing_yet = "No worker holds anything. One that takes an attempt gets a lease, which stands here."
     order_words = ("Ends first", "Ends last")
+    list_before_template = "runs/leases_about.html"
     search_fields = ("worker_name", "run__id")
     search_help_text = "Words of a worker's name, or the whole id of a run"
     ordering = ("expires_at", "id")
@@ -45,8 +48,15 @@ class LeaseAdmin(HouseAdmin[Lease]):
             rows = rows.filter(run__project_id=ctx.project_id)
         return rows.select_related("step", "run")
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        ctx = context_of(request)
+        with reading(ctx):  # the list joins it
+            here = Lease.objects.filter(**{"run__project_id": ctx.project_id} if ctx.project_id else {})
+            return super().changelist_view(request, {**(extra_context or {}), "hands": in_hands(here)})
+
     def headline(self, row: Lease) -> str:
-        return f"{row.worker_name} holds {row.step.node_key} of {row.run.workflow_id}"
+        has = "holds" if row.state == LeaseState.HELD else "is offered"
+        return f"{row.worker_name} {has} {row.step.node_key} of {row.run.workflow_id}"
 
     @admin.display(description="step")
     def what(self, row: Lease) -> SafeString:
@@ -81,6 +91,11 @@ class LeaseAdmin(HouseAdmin[Lease]):
         until = timed(end, f"{end:%H:%M:%S} UTC")
         if row.acquired_at is None:
             return format_html("Offered to another worker after {}.", until)
+        if row.run.state == RunState.CANCELLING:
+            told = "Uncertain after {}; the run is Cancelled once nobody holds any of it."
+            return format_html(told, until)
+        if row.run.state in RUN_TERMINAL:
+            return format_html("Closed after {}; the run is over, and nothing is tried again.", until)
         if row.step.side_effect_class in ("read", "sandbox"):
             return format_html("Tried again after {}, if attempts are left.", until)
         told = "After {}: Uncertain if it may have acted, else it waits on or is tried again."

@@ -1,5 +1,6 @@
 """The list of what needs an Operator: every step of which nobody is sure, with what one has to know of it."""
 
+import re
 from typing import Any
 
 from django.contrib import admin
@@ -24,6 +25,7 @@ from runs.states import Attention
 
 ATTENTIONS = [kind for kind in Attention.values if kind]
 """What a step here can have; one without any is not here."""
+ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NOTHING = SafeString('<span class="fc-soft">nothing</span>')
 
 
@@ -67,7 +69,7 @@ class AttentionAdmin(HouseAdmin[Step]):
         state, _, told = TOLD[Attention(row.attention)]
         return format_html(
             "<div>{}<div>{}</div><div class='fc-soft'>{}</div></div>",
-            badge(state), told, cut(row.reason, 200),
+            badge(state), told, with_short_ids(row.reason, 200),
         )  # fmt: skip
 
     @admin.display(description="who had it")
@@ -110,6 +112,16 @@ class AttentionAdmin(HouseAdmin[Step]):
             return SafeString('<span class="fc-soft">An Operator settles it.</span>')
         word = "Settle" if row.attention == Attention.UNCERTAIN else "Look"
         return format_html('<a class="fc-button primary" href="{}">{}</a>', _url(row), word)
+
+
+def with_short_ids(reason: str, most: int) -> SafeString:
+    """A reason for reading: of an id only its end, as everywhere, and all of it in the title."""
+    whole = seen(reason)
+    told = ID.sub(lambda found: f"…{found[0][-8:]}", whole)
+    if told == whole:
+        return cut(reason, most)
+    kept = told if len(told) <= most else told[:most].rpartition(" ")[0] + "…"
+    return format_html('<span title="{}">{}</span>', whole, kept)
 
 
 class DoubtedList(HouseList):

@@ -21,7 +21,7 @@ from runs.operations.money import estimate
 from runs.selectors.doubts import doubts
 from runs.selectors.limits import limit_of
 from runs.selectors.reruns import family
-from runs.states import RUN_ACTIVE, Attention, RunState, StepState
+from runs.states import RUN_ACTIVE, RUN_OPEN, Attention, RunState, StepState
 from usage.selectors import UsageView, reservation_of
 
 
@@ -41,7 +41,7 @@ def run_page(ctx: Context, run: Run, tab: str) -> dict[str, Any]:
         "cost_percent": _percent(facts.usage.cost, limit),
         "took": span(((run.finished_at or at) - run.created_at).total_seconds()),
         "clock": run_clock(facts, at),
-        "waits": waits(facts, at),
+        "waits": waits(ctx, facts, at),
         "works": at_work(facts, at),
         "next": what_next(facts),
         "sentence": sentence(facts, facts.usage),
@@ -98,7 +98,7 @@ def _spent(facts: Facts, state: str, at: datetime) -> float:
 def may_cancel(ctx: Context, run: Run) -> bool:
     """Whether the button is offered; the command judges again."""
     own = {ctx.actor.subject, ctx.actor.person} & {run.requested_by, run.requester_person}
-    return run.state in RUN_ACTIVE and bool(own or ctx.actor.roles & MAY_CANCEL)
+    return run.state in RUN_OPEN and bool(own or ctx.actor.roles & MAY_CANCEL)
 
 
 def sentence(facts: Facts, used: UsageView) -> str:
@@ -106,7 +106,7 @@ def sentence(facts: Facts, used: UsageView) -> str:
     done = sum(step.state == StepState.SUCCEEDED for step in facts.steps)
     skipped = sum(step.state == StepState.SKIPPED for step in facts.steps)
     whole = sum(max(1, len(each.steps)) for each in facts.standings) - skipped
-    told = f"{done} of {whole} steps have succeeded."
+    told = _how_far(done, whole, ended=facts.run.state not in RUN_ACTIVE)
     told += f" {skipped} {'was' if skipped == 1 else 'were'} skipped." if skipped else ""
     if facts.run.state == RunState.FAILED:
         return f"{told} It failed ({facts.run.failure_class}): {facts.run.reason}"
@@ -114,6 +114,12 @@ def sentence(facts: Facts, used: UsageView) -> str:
         return f"{told} It was cancelled: {facts.run.reason}"
     unknown = f" The cost of {used.uncertain} calls is not known." if used.uncertain else ""
     return told + unknown
+
+
+def _how_far(done: int, whole: int, *, ended: bool) -> str:
+    if whole == 1:
+        return f"Its one step has {'succeeded' if done else 'not succeeded' + ('' if ended else ' yet')}."
+    return f"{done} of {whole} steps {'has' if done == 1 else 'have'} succeeded."
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +138,7 @@ def groups(facts: Facts) -> list[Group]:
     found = [_group(facts, "", "", plain)]
     for each in facts.standings:
         if each.instances:
-            note = f"{each.done} of {len(each.instances)} have succeeded"
+            note = f"{each.done} of {len(each.instances)} {'has' if each.done == 1 else 'have'} succeeded"
             found.append(_group(facts, each.node.key, note, each.instances))
     return found
 

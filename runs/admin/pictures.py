@@ -1,17 +1,17 @@
 """What the drawings of a run's page show: the state of each node, and who had what from when to when."""
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from approvals.selectors import ApprovalView
 from factory.admin.show import span
 from runs.admin.drawing import Graph, Told, draw_graph
-from runs.admin.facts import Facts, Try
-from runs.admin.lanes import Span, Timeline, draw_timeline
+from runs.admin.facts import WAITS_FOR_A_WORKER, Facts, Try
+from runs.admin.lanes import THINNEST, Span, Timeline, draw_timeline
 from runs.models import Run, Step
 from runs.selectors.standing import Standing
-from runs.states import RUN_ACTIVE, AttemptState, Attention
+from runs.states import RUN_ACTIVE, AttemptState, Attention, RunState
 
 WAITS_FOR_PEOPLE = "Waits for approval"
 
@@ -42,7 +42,7 @@ def _told(facts: Facts, standing: Standing, at: datetime) -> Told:
     step = standing.steps[0]
     tries = facts.tries(step)
     number = f"attempt {len(tries)} of {step.max_attempts}" if len(tries) > 1 else ""
-    return Told(_state(facts, step), ", ".join(filter(None, (_remark(step, tries, at), number))))
+    return Told(_state(facts, step), ", ".join(filter(None, (_remark(facts, step, tries, at), number))))
 
 
 def _state(facts: Facts, step: Step) -> str:
@@ -51,31 +51,63 @@ def _state(facts: Facts, step: Step) -> str:
         return "Uncertain"
     if any(view.is_pending and view.step_id == step.id for view in facts.approvals):
         return WAITS_FOR_PEOPLE
-    return str(step.state)
+    return WAITS_FOR_A_WORKER if facts.waits_for_a_worker(step) else str(step.state)
 
 
-def _remark(step: Step, tries: list[Try], at: datetime) -> str:
+def _remark(facts: Facts, step: Step, tries: list[Try], at: datetime) -> str:
     if step.attention == Attention.UNCERTAIN:
         return "settle it"
     if step.attention:
         return "look at it"
     if not tries:
         return ""
-    until = tries[-1].attempt.settled_at or at
-    return span((until - tries[0].attempt.dispatched_at).total_seconds())
+    begun, until = tries[0].attempt.dispatched_at, tries[-1].attempt.settled_at or at
+    if facts.waits_for_a_worker(step) and tries[-1].leases:
+        newest = tries[-1].leases[-1]
+        begun = newest.closed_at or newest.offered_at
+    return span((until - begun).total_seconds())
 
 
 def timeline(facts: Facts, at: datetime) -> Timeline:
     """The run's states, and each step's attempts and questions, on one axis."""
     run = facts.run
-    lines = [("run", str(run.state), list(states(facts)))]
+    start, end = run.created_at, run.finished_at or at
+    least = (end - start) * THINNEST / 100
+    lines = [("run", str(run.state), list(_run_spans(facts, end, least)))]
     for each in facts.standings:
         if each.steps:
             told = _told(facts, each, at)
             name = f"{told.state}, {told.note}" if each.instances else told.state
-            spans = [one for step in each.steps for one in _step_spans(facts, step, bool(each.instances))]
+            many = bool(each.instances)
+            spans = [one for step in each.steps for one in _step_spans(facts, step, least, many)]
             lines.append((each.node.key, name, spans))
-    return draw_timeline(lines, run.created_at, run.finished_at or at)
+    return draw_timeline(lines, start, end)
+
+
+def _run_spans(facts: Facts, end: datetime, least: timedelta) -> Iterator[Span]:
+    """The run's states; the time in which it was to go on as that with, and that without, a worker at it."""
+    held = sorted((one.acquired_at, one.closed_at or end) for one in facts.leases if one.acquired_at)
+    for each in states(facts):
+        if each.state in (RunState.ACCEPTED, RunState.RUNNING):
+            yield from _with_and_without(held, each.start, each.end or end, least)
+        else:
+            yield each
+
+
+def _with_and_without(
+    held: Sequence[tuple[datetime, datetime]], at: datetime, end: datetime, least: timedelta
+) -> Iterator[Span]:
+    """A gap that is too short to be seen counts as work: a hundred of them would hide it."""
+    for began, left in held:
+        if left <= at or began >= end:
+            continue
+        if began - at > least:
+            yield Span("run", "Waiting", at, began)
+            at = began
+        yield Span("run", str(RunState.RUNNING), at, min(left, end))
+        at = min(left, end)
+    if end - at > least:
+        yield Span("run", "Waiting", at, end)
 
 
 def states(facts: Facts) -> Iterator[Span]:
@@ -86,11 +118,12 @@ def states(facts: Facts) -> Iterator[Span]:
             yield Span("run", entry.to_state, entry.occurred_at, end)
 
 
-def _step_spans(facts: Facts, step: Step, one_of_many: bool = False) -> Iterator[Span]:
+def _step_spans(facts: Facts, step: Step, least: timedelta, one_of_many: bool) -> Iterator[Span]:
     """Attempts with their leases, and questions. Of one of many only the attempts: they share a line."""
     for each in facts.tries(step):
         name = f"attempt {each.attempt.number}"
-        yield from _attempt_spans(each, f"{step.node_key} {name}" if one_of_many else name)
+        label = f"{step.node_key} {name}" if one_of_many else name
+        yield from _attempt_spans(each, label, least)
         if each.attempt.state == AttemptState.UNCERTAIN and step.attention == Attention.UNCERTAIN:
             yield Span(name, "Uncertain", each.attempt.settled_at or each.attempt.dispatched_at, None, "tail")
         if not one_of_many:
@@ -103,8 +136,8 @@ def _step_spans(facts: Facts, step: Step, one_of_many: bool = False) -> Iterator
                 yield from _question_spans(view)
 
 
-def _attempt_spans(each: Try, name: str) -> Iterator[Span]:
-    """An attempt as the time in which somebody held it, and that in which it was parked."""
+def _attempt_spans(each: Try, name: str, least: timedelta) -> Iterator[Span]:
+    """An attempt as the times in which it was offered, somebody held it, and it was parked."""
     attempt = each.attempt
     ended = attempt.settled_at
     open_now = attempt.state in (AttemptState.OPEN, AttemptState.PARKED)
@@ -112,7 +145,12 @@ def _attempt_spans(each: Try, name: str) -> Iterator[Span]:
     begun: datetime | None = attempt.dispatched_at
     for lease, follower in zip(each.leases, [*each.leases[1:], None], strict=True):
         until = lease.closed_at
-        yield Span(name, state, begun or lease.offered_at, until)
+        since, taken = begun or lease.offered_at, lease.acquired_at
+        if taken is None or taken - since > least:
+            yield Span(name, WAITS_FOR_A_WORKER, since, taken or until)
+            since = taken or since
+        if taken is not None:
+            yield Span(name, state, since, until)
         begun = follower.offered_at if follower else ended
         if until is not None and (begun is None or begun > until):
             yield Span(name, "Parked", until, begun, "parked")

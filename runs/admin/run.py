@@ -18,7 +18,7 @@ from factory.admin.base import OwnPageAdmin
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import cut, seen, short, when
+from factory.admin.show import seen, short, when
 from factory.admin.site import site
 from factory.amounts import cost, usd
 from factory.errors import DomainError, InvalidInput
@@ -27,6 +27,7 @@ from factory.tenancy import reading
 from registry.selectors import known_workflows
 from runs.admin.again import again_view
 from runs.admin.cancelling import ask_about, cancel_many, cancelled, choose
+from runs.admin.lists import with_short_ids
 from runs.admin.page import run_page
 from runs.admin.tabs import PARTS
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
@@ -166,8 +167,9 @@ class RunAdmin(OwnPageAdmin[Run]):
             context = {
                 **self.admin_site.each_context(request),
                 **run_page(ctx, run, one_asked(request, "tab", PARTS, "", "Steps and attempts are shown.")),
-                "title": run.workflow_id,
-                "opts": None,
+                "title": f"Run of {seen(run.workflow_id)} …{str(run.id)[-8:]}",
+                "opts": self.opts,
+                "original": run,
                 "refusal": refusal,
                 "kept": kept,
             }
@@ -193,7 +195,7 @@ class RunAdmin(OwnPageAdmin[Run]):
     @admin.display(description="why")
     def why(self, row: Run) -> SafeString:
         told = f"{row.failure_class}: {row.reason}" if row.failure_class else row.reason
-        return cut(told or "–", 120)
+        return with_short_ids(told or "–", 120)
 
     @admin.display(description="cost")
     def cost(self, row: Run) -> str:

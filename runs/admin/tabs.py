@@ -97,7 +97,7 @@ def _notes(facts: Facts) -> dict[str, str]:
     refused = AuditEntry.objects.filter(stream_id=audit_stream(facts.run.id), outcome="refused")
     waiting = OutboxEvent.objects.filter(run_id=facts.run.id, handled_at__isnull=True)
     return {
-        "steps": str(len(facts.attempts)),
+        "steps": str(sum(max(1, len(facts.tries(step))) for step in facts.steps)),
         "journal": str(_last(JournalEntry.objects.filter(stream_id=facts.run.id))),
         "events": _some(waiting.count(), "under way"),
         "usage": str(facts.usage.records),

@@ -7,7 +7,8 @@ from django.urls import reverse
 
 from approvals.selectors import ApprovalView
 from factory.admin.show import span
-from runs.admin.facts import Facts
+from factory.context import Context
+from runs.admin.facts import WAITS_FOR_A_WORKER, Facts
 from runs.models import Lease, Step
 from runs.operations.timing import grace
 from runs.selectors.reasons import Reasons
@@ -37,12 +38,12 @@ class Works:
     detail: str
 
 
-def waits(facts: Facts, at: datetime) -> list[Waits]:
+def waits(ctx: Context, facts: Facts, at: datetime) -> list[Waits]:
     """What has to happen before the run goes on, and who makes it happen."""
     run = facts.run
     if run.state not in RUN_ACTIVE:
         return []
-    found = [_question(facts, view, at) for view in facts.approvals if view.is_pending]
+    found = [_question(ctx, facts, view, at) for view in facts.approvals if view.is_pending]
     found += [_doubt(step) for step in facts.steps if step.attention == Attention.UNCERTAIN]
     if run.state == RunState.CANCELLING:
         found += [_interruption(lease, at) for lease in facts.leases if lease.is_current]
@@ -109,23 +110,33 @@ def _idle(facts: Facts, at: datetime) -> list[Waits]:
         if why := reasons.of_step(step):
             due = step.next_dispatch_at
             again = span((due - at).total_seconds()) if due is not None and due > at else ""
-            alike.setdefault((str(step.state), why, again), []).append(step)
+            state = WAITS_FOR_A_WORKER if facts.waits_for_a_worker(step) else str(step.state)
+            alike.setdefault((state, why, again), []).append(step)
     return [_idle_steps(steps, *told) for told, steps in alike.items()]
 
 
-def _question(facts: Facts, view: ApprovalView, at: datetime) -> Waits:
+def _question(ctx: Context, facts: Facts, view: ApprovalView, at: datetime) -> Waits:
     left = (view.expires_at - at).total_seconds()
     asked = view.summary if view.summary.endswith("?") else f"{view.summary}."
     ends = "it is asked once more" if view.on_expiry == "re-request" and not view.renews else "the run fails"
     of = next((step.node_key for step in facts.steps if step.id == view.step_id), "")
     return Waits(
         "Pending",
-        f"A reviewer decides on {of}" if of else "A reviewer decides",
+        f"{_who_decides(ctx, view)} on {of}" if of else _who_decides(ctx, view),
         f"{asked} Asked {span((at - view.requested_at).total_seconds())} ago; "
         + (f"in {span(left)} it expires and {ends}." if left > 0 else "its time is over."),
         reverse("admin:approvals_approvalrequest_change", args=[view.id]),
         "Open the decision",
     )
+
+
+def _who_decides(ctx: Context, view: ApprovalView) -> str:
+    """The reader too, as far as their roles say; the page of the decision asks the directory as well."""
+    actor = ctx.actor
+    involved = {view.requested_by, view.requester_person, view.author_person}
+    if actor.roles & set(view.approver_roles) and not involved & {actor.subject, actor.person}:
+        return "You decide, or another who may,"
+    return "A reviewer decides"
 
 
 def _doubt(step: Step) -> Waits:

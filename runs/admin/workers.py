@@ -26,9 +26,10 @@ from factory.tenancy import reading
 from runs.admin.revoking import revoke_view
 from runs.commands import change_quota, undrain
 from runs.dispatch import drain_from_outside
-from runs.models import Attempt, Lease, TenantQuota, Worker
+from runs.models import Lease, TenantQuota, Worker
+from runs.selectors.figures import in_hands
 from runs.selectors.waiting import open_leases, open_leases_of
-from runs.states import LEASE_CURRENT, AttemptState
+from runs.states import LEASE_CURRENT
 
 ONLINE_SECONDS = 60
 DRAINERS = "An Operator or a PlatformAdmin drains workers."
@@ -82,7 +83,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
         with reading(ctx):  # the list joins it
             share = {
                 "quota": TenantQuota.objects.values_list("open_attempts", flat=True).first(),
-                "at_work": Attempt.objects.filter(state=AttemptState.OPEN).count(),
+                "hands": in_hands(Lease.objects.all()),
                 "may_change_quota": may(ctx, "ChangeTenantQuota"),
             }
             return super().changelist_view(request, {**(extra_context or {}), **share})
@@ -97,11 +98,14 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
         current = Lease.objects.filter(worker_id=row.pk, state__in=sorted(LEASE_CURRENT))
         context = {
             **self.admin_site.each_context(request),
-            "title": row.name,
-            "opts": None,
+            "title": f"Worker {seen(row.name)}",
+            "opts": self.opts,
+            "original": row,
             "worker": row,
             "state": self.online(row),
             "sentence": _sentence(row),
+            "last_seen": self.seen(row),
+            "abilities": self.abilities(row),
             "used": open_leases(row.pk),
             "leases": list(current.select_related("step").order_by("fencing_token")),
             "may_revoke": may(context_of(request), "RevokeWorker"),
@@ -143,7 +147,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
 
     @admin.display(description="state")
     def online(self, row: Any) -> SafeString:
-        if (row.at - row.last_seen_at).total_seconds() > ONLINE_SECONDS:
+        if _silent(row):
             return badge("Offline")
         return badge("Draining" if row.draining_at else "Active")
 
@@ -197,11 +201,18 @@ def _only(ctx: Context, operation: str, who: str) -> None:
         raise PermissionDenied(who)
 
 
+def _silent(row: Any) -> bool:
+    """Whether it has not reported for so long that nobody counts on it."""
+    return bool((row.at - row.last_seen_at).total_seconds() > ONLINE_SECONDS)
+
+
 def _sentence(row: Worker) -> str:
     if row.drained_by:
         return f"{row.drained_by} drained it: nothing new is offered to it until somebody ends that."
     if row.draining_at:
         return "It drains by itself: nothing new is offered to it until it registers again."
+    if _silent(row):
+        return "It is silent: it gets nothing until it reports again, and what it holds is recovered in time."
     return "It is offered work whenever it asks for some and has a free slot."
 
 

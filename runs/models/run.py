@@ -133,7 +133,7 @@ class Run(Journaled):
         ]
 
     def __str__(self) -> str:
-        return f"{self.workflow_id} {self.id}"
+        return f"{self.workflow_id} …{str(self.id)[-8:]}"
 
     @property
     def run_id(self) -> UUID:

@@ -12,7 +12,7 @@ from django.db.models import Count, QuerySet
 from factory.context import Context
 from runs.models import Lease, Run, Step, Worker
 from runs.selectors.waiting import ALIVE
-from runs.states import LEASE_CURRENT, RUN_ACTIVE, Attention
+from runs.states import LEASE_CURRENT, RUN_ACTIVE, Attention, LeaseState
 
 NEWEST = 5_000
 """Of more attempts than that in a span, the newest are measured."""
@@ -143,3 +143,18 @@ def lapsed(ctx: Context, before: datetime) -> list[datetime]:
     if ctx.project_id is not None:
         rows = rows.filter(run__project_id=ctx.project_id)
     return list(rows.order_by("expires_at", "id").values_list("expires_at", flat=True)[:100])
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """How many attempts workers hold, and how many more they are offered and have not taken."""
+
+    held: int
+    offered: int
+
+
+def in_hands(leases: QuerySet[Lease]) -> Hands:
+    """The two numbers of some leases, told apart: nobody works at what is only offered."""
+    current = leases.filter(state__in=sorted(LEASE_CURRENT)).order_by()
+    found = dict(current.values_list("state").annotate(Count("pk")))
+    return Hands(found.get(LeaseState.HELD, 0), found.get(LeaseState.OFFERED, 0))

@@ -19,10 +19,10 @@ def test_the_page_follows_the_run_while_it_is_open(house: House, visit: Visit) -
     watcher.page.get_by_text("Cancel this run").click()
     watcher.page.get_by_label("Reason").fill("half a sent")
     work = worker.take()
-    watcher.reads("w1 Held")
+    watcher.reads("Held, token")
     expect(watcher.page.get_by_label("Reason")).to_have_value("half a sent")
     worker.report(work, output={"found": 3}, receipts=[receipt()])
-    watcher.reads("1 of 1 steps have succeeded.")
+    watcher.reads("Its one step has succeeded.")
     expect(watcher.part(".fc-row .fc-badge").first).to_contain_text("Completed")
 
 

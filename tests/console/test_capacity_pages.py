@@ -1,9 +1,11 @@
 """The pages of workers and settings, and closing what an Operator was asked to look at."""
 
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
 
-from factory import reloading
+from factory import clock, reloading
 from runs.commands import expire_lease
 from runs.models import Worker
 from tests.console.test_pages import signed_in
@@ -35,9 +37,16 @@ def test_an_operator_drains_a_worker_and_ends_it(house: House) -> None:
     text = operator.post(reverse("admin:runs_worker_drain"), form, follow=True).content.decode()
     assert f"{house.world.operator.actor.subject} drained it" in text
     assert worker.poll() == []
-    assert "Draining" in operator.get(reverse(WORKERS)).content.decode()
+    workers = operator.get(reverse(WORKERS)).content.decode()
+    assert "Draining" in workers
+    assert "workers hold 0 of its attempts, and are offered" in workers
     operator.post(reverse("admin:runs_worker_undrain"), form)
     assert [work.run_id for work in worker.poll()] == [run_id]
+    Worker.objects.filter(pk=row.pk).update(last_seen_at=clock.now() - timedelta(minutes=9))
+    silent = operator.get(page).content.decode()
+    for said in ("Offline", "it gets nothing until it reports again", "9 min 0 s ago", "everything"):
+        assert said in silent
+    assert "It is offered work whenever" not in silent
     foreign = House(f"{house.tenant}-b")
     assert signed_in(foreign.world.operator).post(reverse("admin:runs_worker_drain"), form).status_code == 404
 

@@ -116,6 +116,7 @@ def test_a_violation_looks_the_same_in_the_list_as_on_the_first_page(house: Hous
     client, steps = signed_in(house.world.operator), reverse("admin:runs_step_changelist")
     page = client.get(steps).content.decode()
     assert '<span class="fc-badge bad"><span aria-hidden="true">✕</span>Violation</span>' in page
+    assert re.search(r'title="The effect [0-9a-f-]{36} happened[^"]*">The effect …[0-9a-f]{8} happened', page)
     offered = re.findall(r'<option value="([^"]*)"', page.split('name="attention"')[1].split("</select>")[0])
     assert offered == ["", "uncertain", "violation", "late-effect"]
     assert "It acted without" in client.get(f"{steps}?attention=violation").content.decode()
@@ -135,7 +136,7 @@ def test_shows_fan_outs_skipped_branches_and_people(house: House) -> None:
     worker.report(one, output=1)
     client = signed_in(house.world.operator)
     said = {run: client.get(page_of(run)).content.decode() for run in (many, branch, asked)}
-    for words in ("1 of 2 have succeeded", "module[1]", "for each", "2 of 4 steps", "1 of 2 done"):
+    for words in ("1 of 2 has succeeded", "module[1]", "for each", "2 of 4 steps", "1 of 2 done"):
         assert words in said[many]
     for words in ("Its condition is false.", "All that it depends on was skipped.", "2 were skipped"):
         assert words in said[branch]
@@ -282,7 +283,8 @@ def test_the_axis_has_round_times_and_every_sign_is_explained() -> None:
         Span("question", "Pending", start + 3 * minutes, None, "question"),
     ]
     drawn = draw_timeline([("commit", "Waits for approval", spans)], start, start + 60 * minutes)
-    assert [words for _, words in drawn.marks] == ["09:40", "09:50", "10:00", "10:10", "10:20", "10:30"]
+    told = ["09:31:02", "09:50", "10:00", "10:10", "10:31:02"]
+    assert [words for _, words in drawn.marks] == told, "begin and end, and what has room between them"
     assert [(sign.kind, sign.tone) for sign in drawn.signs] == [
         ("bar", "busy"),
         ("parked", "wait"),
@@ -291,6 +293,66 @@ def test_the_axis_has_round_times_and_every_sign_is_explained() -> None:
     [row] = drawn.rows
     assert [(bar.left, bar.width) for bar in row.bars] == [(0.0, 5.0), (5.0, 95.0), (5.0, 95.0)]
     assert row.bars[0].words == "attempt 1: Running, 09:31:02 to 09:34:02"
+
+
+def test_a_short_run_has_times_too_and_no_bar_passes_the_end_of_its_axis() -> None:
+    start = datetime(2026, 11, 30, 9, 31, 2, 120_000, tzinfo=UTC)
+    end = start + timedelta(milliseconds=230)
+    last = Span("run", "Cancelling", end - timedelta(microseconds=10), end)
+    drawn = draw_timeline([("run", "Cancelled", [last])], start, end)
+    assert drawn.marks == ((0, "09:31:02.120"), (100, "09:31:02.350"))
+    [bar] = drawn.rows[0].bars
+    assert bar.left + bar.width == 100
+
+
+def test_time_in_which_nobody_works_at_a_run_is_drawn_as_waiting(house: House) -> None:
+    run_id, worker = house.run("single"), house.hand()
+    client = signed_in(house.world.requester)
+    [work] = worker.poll()
+    offered = client.get(page_of(run_id)).content.decode()
+    assert "Waits for a worker" in offered
+    assert "look waits for a worker" in offered
+    assert "fc-span bar busy" not in offered, "nobody has begun"
+    worker.acquire(work)
+    held = client.get(page_of(run_id)).content.decode()
+    assert "Waits for a worker</span>" not in held
+    assert "fc-span bar busy" in held
+    worker.report(work, output=1)
+    over = client.get(page_of(run_id)).content.decode()
+    for said in (
+        "Its one step has succeeded.",
+        "It asked nobody.",
+        "Run of single <code",
+        'Steps and attempts <span class="fc-soft">1',
+    ):
+        assert said in over
+
+
+def test_who_may_decide_reads_that_they_may(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    worker.ask(worker.take(), park=True)
+    reviewer, requester = (
+        signed_in(who).get(page_of(run_id)).content.decode()
+        for who in (house.world.reviewer, house.world.requester)
+    )
+    assert "You decide, or another who may, on publish" in reviewer
+    assert "A reviewer decides on publish" in requester
+
+
+def test_a_run_that_is_stopping_is_not_offered_to_be_cancelled_again(house: House) -> None:
+    run_id, worker = house.run("single"), house.hand()
+    worker.take()
+    cancel_run(house.world.operator, run_id=run_id, reason="no more")
+    client = signed_in(house.world.operator)
+    assert "Cancel this run" not in client.get(page_of(run_id)).content.decode()
+    leases = client.get(reverse("admin:runs_lease_changelist")).content.decode()
+    assert "the run is Cancelled once nobody holds any of it" in leases
+    assert "workers hold 1, and are offered 0 more" in leases
+    runs = reverse("admin:runs_run_changelist")
+    chosen = {"action": "cancel_selected", "_selected_action": [str(run_id)], "index": "0"}
+    page = client.post(runs, chosen, follow=True).content.decode()
+    assert "Cancel 0 of 1 run<" in page
+    assert "It was asked to stop before, and is stopping." in page
 
 
 def test_what_lies_behind_a_run_has_tabs_and_its_chains_are_recomputed(house: House) -> None:
