@@ -42,6 +42,16 @@ class Account(StrEnum):
     HELD = "held"
 
 
+ACCOUNT_WORDS = {
+    Account.GRANTED: "granted",
+    Account.AVAILABLE: "left",
+    Account.COMMITTED: "reserved",
+    Account.SPENT: "spent",
+    Account.HELD: "held",
+}
+"""What people call the accounts, as the parts of a budget are called on its page."""
+
+
 class Movement(StrEnum):
     """Why money moved between the accounts of a budget."""
 

@@ -38,6 +38,8 @@ class Choice:
     """What is selected or written at first: of one option among several the first, if none is named."""
     many: bool = False
     optional: bool = False
+    taken: tuple[str, ...] = ()
+    """Values that are shown, and that cannot be chosen."""
 
 
 @dataclass(frozen=True, slots=True)

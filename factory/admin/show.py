@@ -167,6 +167,31 @@ def amount(value: Decimal | None) -> SafeString:
     return format_html('<span title="{} USD">{}</span>', f"{value.normalize():f}", told)
 
 
+def signed(value: Decimal) -> SafeString:
+    """A movement as `usd` says it, with its sign; where that rounds it, all of it is in the title."""
+    sign = "+" if value > 0 else "−" if value < 0 else ""
+    told = f"{sign}{usd(abs(value))}"
+    if value == value.quantize(CENT):
+        return format_html("{}", told)
+    return format_html('<span title="{}{} USD">{}</span>', sign, f"{abs(value).normalize():f}", told)
+
+
+def measured(quantity: object, unit: str) -> str:
+    """A quantity in words: 12,400 input tokens, 1 call. Units are other people's words."""
+    number = Decimal(str(quantity))
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", seen(unit)).lower()
+    one = words.endswith("s") and not words.endswith("ss") and number == 1
+    return f"{number.normalize():,f} {words[:-1] if one else words}"
+
+
+def at_slashes(text: object) -> SafeString:
+    """A name that is broken behind its slashes alone, unless a part of it is too long for any column."""
+    parts = seen(text).split("/")
+    ends = [f"{part}/" for part in parts[:-1]] + parts[-1:]
+    whole = ((SafeString(' class="fc-piece"') if len(end) <= 40 else "", end) for end in ends)
+    return format_html_join(SafeString("<wbr>"), "<span{}>{}</span>", whole)
+
+
 def timed(at: datetime, words: object) -> SafeString:
     """A time that is told otherwise than by the clock, such as by what is left of it; a file has the time."""
     return format_html('<time datetime="{}">{}</time>', at.astimezone(UTC).isoformat(), words)

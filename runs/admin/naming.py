@@ -5,6 +5,13 @@ from uuid import UUID
 
 from factory.admin.things import names
 from registry.selectors import releases
+from runs.models import Run
+
+
+@names("run")
+def run_names(keys: Sequence[UUID]) -> dict[UUID, str]:
+    """Runs by the workflow that they follow; the end of the id stands beside it."""
+    return dict(Run.objects.filter(pk__in=keys).values_list("pk", "workflow_id"))
 
 
 @names("release")

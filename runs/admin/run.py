@@ -169,7 +169,6 @@ class RunAdmin(OwnPageAdmin[Run]):
                 **run_page(ctx, run, one_asked(request, "tab", PARTS, "", "Steps and attempts are shown.")),
                 "title": f"Run of {seen(run.workflow_id)} …{str(run.id)[-8:]}",
                 "opts": self.opts,
-                "original": run,
                 "refusal": refusal,
                 "kept": kept,
             }

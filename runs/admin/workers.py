@@ -100,7 +100,6 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
             **self.admin_site.each_context(request),
             "title": f"Worker {seen(row.name)}",
             "opts": self.opts,
-            "original": row,
             "worker": row,
             "state": self.online(row),
             "sentence": _sentence(row),

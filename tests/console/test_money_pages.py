@@ -27,7 +27,7 @@ from tests.support.world import context_of, second_world, subject_of
 from usage import exploring
 from usage.admin import movements
 from usage.commands import change_budget_amount, create_budget
-from usage.models import Budget, LedgerEntry, UsageSum
+from usage.models import Budget, LedgerEntry, PricingRevision, UsageSum
 from usage.periods import month_of, next_month
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,8 @@ def test_a_budget_says_how_much_is_in_use_by_what_and_what_happens_then(house: H
         month=next_month(month_of(datetime.now(UTC))),
         amount=Decimal(1),
     )
-    assert "A budget for the month after it is there." in page_of(house.world.finance, budget_of_now(house))
+    own = page_of(house.world.finance, budget_of_now(house))
+    assert "This project has a budget for the month after it." in own
 
 
 def budget_of_now(house: House) -> Budget:
@@ -196,6 +197,7 @@ def test_who_decides_over_money_sets_it_and_others_are_offered_nothing(tenant_id
     form = finance.get(new)
     assert f"{this:%B %Y}, which has a budget already {month:%B %Y} {next_month(month):%B %Y}" in words(form)
     assert f'value="{month:%Y-%m}" required checked' in form.content.decode(), "the first month without one"
+    assert f'value="{this:%Y-%m}" required disabled' in form.content.decode(), "there can be no second one"
     assert finance.post(new, sent).status_code == 302
     again = finance.post(new, sent)
     assert "already a budget" in words(again)
@@ -231,6 +233,10 @@ def test_money_of_the_tenant_is_seen_but_not_the_runs_of_others(house: House) ->
         )
     run, row = str(entry.reservation.run_id), reverse("admin:usage_ledgerentry_change", args=[entry.pk])
     assert run in signed_in(world.observer).get(row).content.decode()
+    entries = signed_in(world.observer).get(reverse("admin:usage_ledgerentry_changelist"))
+    for said in ("−5.00 USD", "+5.00 USD", "reserved", "left", "single …"):
+        assert said in words(entries).replace("… ", "…"), said
+    assert "5.000000" not in entries.content.decode()
     for url in (row, reverse("admin:usage_ledgerentry_changelist")):
         shown = signed_in(neighbour).get(url)
         assert shown.status_code == 200
@@ -260,9 +266,9 @@ def test_the_explorer_adds_up_what_is_known_and_counts_what_is_not(house: House)
     answer, told = explored(house.world.finance)
     assert "4.01 USD for 4 calls of known cost. The cost of 1 call is not known, and not in it." in told
     assert "The largest part, 69 %, was factory-tools/git-log." in told
-    assert "gateway.example/big-1 25 % 1.01 1.01 1 0 12,400 850" in told
+    assert "gateway.example/ big-1 25 % 1.01 1.01 1 0 12,400 850" in told
     assert "All of it 100 % 4.01" in told
-    assert ODD in told, "somebody else's words, as words"
+    assert ODD in told.replace("/ ", "/"), "somebody else's words, as words"
     assert ODD not in answer.content.decode(), "and as nothing else"
     assert f"Most on {datetime.now(UTC):%d %b %Y}: 4.01 USD." in told
     _, told = explored(house.world.finance, by="workflow", period="7")
@@ -270,7 +276,7 @@ def test_the_explorer_adds_up_what_is_known_and_counts_what_is_not(house: House)
     _, told = explored(house.world.finance, by="release", period="30")
     assert "sample@1.0.0 100 % 4.01" in told
     answer, told = explored(house.world.finance, by="day", period="month")
-    [calls] = re.findall(r'href="([^"]+priced_at__gte[^"]+)">\w{3} \d', answer.content.decode())
+    [calls] = re.findall(r'href="([^"]+priced_at__gte[^"]+)"><span[^>]*>\w{3} \d', answer.content.decode())
     listed = signed_in(house.world.finance).get(unescape(calls)).content.decode()
     assert listed.count('class="field-at') == 5
     assert "Only calls from" in listed
@@ -395,6 +401,28 @@ def test_the_file_has_what_is_shown_with_every_place_and_no_formula(house: House
     assert lines[-1][1:4] == ["5", "1", "4.005000"]
     assert [line[0] for line in lines if "SUM" in line[0]] == [f"'=SUM(1)/{ODD}"]
     assert "usage-by-model-" in answer["Content-Disposition"]
+
+
+def test_what_calls_used_and_cost_is_told_in_words(house: House) -> None:
+    client = signed_in(house.world.finance)
+    calls = words(client.get(reverse("admin:usage_usagerecord_changelist")))
+    assert "12,400 input tokens, 850 output tokens" in calls
+    assert "single …" in calls
+    held = client.get(reverse("admin:usage_reservation_changelist"))
+    assert "single …" in words(held)
+    assert ">Open the reservation</a>" in held.content.decode()
+    with reading(house.system):
+        prices = PricingRevision.objects.get(number=1)
+    listed = words(client.get(reverse("admin:usage_pricingrevision_changelist")))
+    page = words(client.get(reverse("admin:usage_pricingrevision_change", args=[prices.pk])))
+    assert " p1 " in listed
+    assert "Prices p1" in page
+    assert "factory-tools any 0.000020 USD for 1 second is final" in page
+
+
+def test_only_who_may_look_at_the_whole_tenant_is_told_to_choose_it(house: House) -> None:
+    assert "choose the whole tenant above" not in explored(house.world.requester)[1]
+    assert "choose the whole tenant above" in explored(house.world.tenant_admin)[1]
 
 
 def test_the_explorer_asks_a_known_number_of_questions(house: House) -> None:

@@ -8,7 +8,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
-from factory.admin.show import short
+from factory.admin.lists.pages import HouseList
+from factory.admin.show import seen, short
+from factory.admin.things import names_of
 from usage.permissions import sees_money
 
 M = TypeVar("M", bound=models.Model)
@@ -26,5 +28,21 @@ def run_url(run_id: Any) -> str:
     return f"/admin/runs/run/{run_id}/change/"
 
 
-def run_link(run_id: Any) -> SafeString:
-    return format_html('<a class="fc-link" href="{}">{}</a>', run_url(run_id), short(run_id))
+def run_link(run_id: Any, name: str = "") -> SafeString:
+    """The way to a run by what it is called, where that is known: its workflow, and the end of its id."""
+    return format_html(
+        '<a class="fc-link" href="{}">{}{}</a>',
+        run_url(run_id),
+        f"{seen(name)} " if name else "",
+        short(run_id),
+    )
+
+
+class OfRuns(HouseList):
+    """A list whose rows carry the names of their runs, read with one query for all of them."""
+
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
+        named = names_of("run", [row.run_id for row in rows])
+        for row in rows:
+            row.run_name = named.get(row.run_id, "")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -49,7 +49,8 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
     order_words = ("Latest month first", "Earliest month first")
     search_fields = ("project__name", "created_by")
     search_help_text = "Words of a project's name, or who made it"
-    list_display = ("month", "scope", "in_use", "left", "total", "used", "reserved", "open_hold", "ends")
+    list_display = ("month", "in_use", "left", "total", "used", "reserved", "open_hold", "ends")
+    file_headings: ClassVar[dict[str, str]] = {"ends": "month ends"}
     list_select_related = ("project",)
     ordering = ("-period_start", "-id")
 
@@ -91,15 +92,12 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
         return amount_view(self.admin_site, request, row, of_what(row))
 
     def told_of(self, request: HttpRequest, row: Budget) -> dict[str, Any]:
-        return {"title": f"Budget of {row.period_start:%B %Y}", "opts": None, **budget_page(request, row)}
+        title = f"Budget of {row.period_start:%B %Y}, {of_what(row)}"
+        return {"title": title, "opts": None, **budget_page(request, row)}
 
-    @admin.display(description="month")
+    @admin.display(description="budget")
     def month(self, row: Budget) -> str:
-        return f"{row.period_start:%B %Y}"
-
-    @admin.display(description="of")
-    def scope(self, row: Budget) -> str:
-        return of_what(row)
+        return f"{row.period_start:%B %Y}, {of_what(row)}"
 
     @admin.display(description="in use")
     def in_use(self, row: Budget) -> SafeString:
@@ -125,7 +123,7 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
     def open_hold(self, row: Budget) -> str:
         return usd(row.held)
 
-    @admin.display(description="month ends")
+    @admin.display(description="the month")
     def ends(self, row: Budget) -> SafeString:
         """In words; a file of the list has the time itself."""
         told = time_in_words(row, clock.now())
@@ -154,7 +152,6 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
     ledger = reverse("admin:usage_ledgerentry_changelist")
     return {
         "budget": row,
-        "whose": of_what(row),
         "sentence": sentence(row, at),
         "tone": tone_of(row),
         "bar": bar(row),
@@ -220,13 +217,21 @@ def _after(row: Budget, at: datetime) -> str:
     if at >= ends_at(row):
         return f"Since {ends}, 00:00 UTC, nothing new is reserved here. What comes late is still booked here."
     whole = f"On {ends}, 00:00 UTC, the month ends. What is left is not carried over."
-    there = f"{whole} A budget for the month after it is there."
     if row.project_id is not None:
-        told = f"{whole} No budget covers the month after it yet: without one, no run of this project starts."
-        return there if in_scope(row.project_id, row.period_end).exists() else told
+        return f"{whole} {_covered(row, row.project_id)}"
     if Budget.objects.filter(project=None, period_start=row.period_end).exists():
-        return there
+        return f"{whole} The whole tenant has a budget for the month after it."
     return (
         f"{whole} The whole tenant has no budget for the month after it yet: without one, only projects with "
         "a budget of their own start runs."
     )
+
+
+def _covered(row: Budget, project_id: UUID) -> str:
+    """Whose budgets there are for the month after that of a project's."""
+    owners = set(in_scope(project_id, row.period_end).values_list("project_id", flat=True))
+    if project_id in owners:
+        return "This project has a budget for the month after it."
+    if owners:
+        return "For the month after it there is one of the whole tenant alone: this project draws on that."
+    return "No budget covers the month after it yet: without one, no run of this project starts."

@@ -28,7 +28,7 @@ PERIODS = (
     ("last-month", "Last month"),
     ("7", "Last 7 days"),
     ("30", "Last 30 days"),
-    ("own", "From … to …"),
+    ("own", "Named days"),
 )
 BY = (("model", "Model or tool"), ("workflow", "Workflow"), ("release", "Release"), ("day", "Day"))
 BY_PROJECT = ("project", "Project")

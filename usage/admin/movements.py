@@ -12,7 +12,7 @@ from factory.amounts import number, usd
 from usage.models import Budget, LedgerEntry
 from usage.money import ZERO
 from usage.permissions import told_of
-from usage.states import Account, Movement
+from usage.states import ACCOUNT_WORDS, Account, Movement
 
 ENTRIES = 60
 MOST_OF_ONE = 4
@@ -66,7 +66,7 @@ def _line(entries: Sequence[LedgerEntry], project_id: UUID | None) -> Line:
     elsewhere = run is not None and not told_of(run.project_id, project_id)
     moved = {Account(each.account): each.amount for each in entries}
     left = next((each.balance for each in entries if each.account == Account.AVAILABLE), None)
-    told = ", ".join(f"{account} {_signed(amount)}" for account, amount in moved.items())
+    told = ", ".join(f"{ACCOUNT_WORDS[account]} {_signed(amount)}" for account, amount in moved.items())
     return Line(
         at=first.posted_at,
         words=words(Movement(first.movement), moved, entries),

@@ -1,7 +1,7 @@
-"""Lists of money: movements, reservations, usage and prices."""
+"""Lists of money: movements, reservations and usage."""
 
-import json
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -10,34 +10,44 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString
 
 from factory.admin.asking import CSV, FORMAT
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
-from factory.admin.scope import context_of
-from factory.admin.show import amount, seen, short, when
+from factory.admin.scope import context_of, places_of
+from factory.admin.show import amount, measured, seen, short, signed, when
 from factory.admin.site import site
+from factory.admin.things import names_of
+from factory.amounts import usd
 from factory.tenancy import reading
-from usage.admin.base import MoneyAdmin, run_link
+from usage.admin.base import MoneyAdmin, OfRuns, run_link
 from usage.admin.explorer import explorer, file_of
-from usage.models import LedgerEntry, PricingRevision, Reservation, UsageRecord
+from usage.models import LedgerEntry, Reservation, UsageRecord
 from usage.permissions import told_of
 from usage.selectors import visible_budgets
-from usage.states import Account, Movement, ReceiptKind, ReservationState, UsageState
+from usage.states import ACCOUNT_WORDS, Account, Movement, ReceiptKind, ReservationState, UsageState
 
 TIMES = ("priced_at__gte", "priced_at__lt")
 """By which the explorer leads to the calls behind its figures."""
 
 
 class ReadLedger(HouseList):
-    """A list of entries that carry in which project their reader reads; None in all of the tenant."""
+    """A list of entries that carry in which project their reader reads (None in all of the tenant), and the
+    names of the runs that the reader is told of."""
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
+        reader = context_of(request).project_id
+        named = names_of("run", list({row.reservation.run_id for row in rows if _told(row, reader)}))
         for row in rows:
-            row.reader = context_of(request).project_id
+            row.reader = reader
+            row.run_name = named.get(row.reservation.run_id, "") if row.reservation else ""
+
+
+def _told(row: LedgerEntry, reader: UUID | None) -> bool:
+    return row.reservation is not None and told_of(row.reservation.project_id, reader)
 
 
 @admin.register(LedgerEntry, site=site)
@@ -50,10 +60,10 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     large = True
     search_fields = ("transaction_id",)
     search_help_text = "The whole id of a transaction"
-    list_display = ("at", "of_budget", "movement", "account", "signed", "transaction")
-    fields = (*list_display, "of_run")
+    list_display = ("at", "of_budget", "movement", "where", "signed", "of_run", "transaction")
+    fields = list_display
     readonly_fields = fields
-    list_select_related = ("budget__project",)
+    list_select_related = ("budget__project", "reservation")
     list_filter = (
         one_of("movement", "movement", tuple(Movement)),
         one_of("account", "account", tuple(Account)),
@@ -72,7 +82,7 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
         return lookup == "budget__id__exact" or super().lookup_allowed(lookup, value, request)
 
     def headline(self, row: LedgerEntry) -> str:
-        return f"{Movement(row.movement).value}: {self.signed(row)} {row.account}"
+        return f"{Movement(row.movement).value}: {strip_tags(self.signed(row))} {self.where(row)}"
 
     @admin.display(description="time")
     def at(self, row: LedgerEntry) -> SafeString:
@@ -80,12 +90,16 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
 
     @admin.display(description="budget")
     def of_budget(self, row: LedgerEntry) -> str:
-        where = row.budget.project.name if row.budget.project else "whole tenant"
+        where = seen(row.budget.project.name) if row.budget.project else "the whole tenant"
         return f"{row.budget.period_start:%B %Y}, {where}"
 
+    @admin.display(description="account")
+    def where(self, row: LedgerEntry) -> str:
+        return ACCOUNT_WORDS[Account(row.account)]
+
     @admin.display(description="amount")
-    def signed(self, row: LedgerEntry) -> str:
-        return f"{row.amount:+.6f}"
+    def signed(self, row: LedgerEntry) -> SafeString:
+        return signed(row.amount)
 
     @admin.display(description="transaction")
     def transaction(self, row: LedgerEntry) -> SafeString:
@@ -96,9 +110,9 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
         """The run whose money moved, where the reader is told of it."""
         if row.reservation is None:
             return "–"
-        if not told_of(row.reservation.project_id, row.reader):
-            return "of another project"
-        return run_link(row.reservation.run_id)
+        return (
+            run_link(row.reservation.run_id, row.run_name) if _told(row, row.reader) else "of another project"
+        )
 
 
 @admin.register(Reservation, site=site)
@@ -106,21 +120,28 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
     """What runs hold of the budgets: reserved before dispatch, settled at their end."""
 
     view_operation = "ListReservations"
-    list_display = ("run", "status", "sum", "made", "until", "reason")
+    list_display = ("run", "status", "sum", "made", "until", "reason", "own")
     nothing_yet = "When a run starts, what it may cost is reserved in its budgets, and stands here."
     large = True
-    list_display_links = ("made",)
+    list_display_links = ("own",)
     list_filter = (one_of("state", "state", tuple(ReservationState)),)
     search_fields = ("run_id",)
     search_help_text = "The whole id of a run"
     ordering = ("-created_at", "-id")
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return OfRuns
+
     def headline(self, row: Reservation) -> str:
-        return f"{self.sum(row)} set aside for a run"
+        return f"{usd(None if row.amount is None else row.total)} set aside for a run"
 
     @admin.display(description="run")
-    def run(self, row: Reservation) -> SafeString:
-        return run_link(row.run_id)
+    def run(self, row: Any) -> SafeString:
+        return run_link(row.run_id, row.run_name)
+
+    @admin.display(description="")
+    def own(self, row: Reservation) -> str:
+        return "Open the reservation"
 
     @admin.display(description="amount")
     def sum(self, row: Reservation) -> SafeString:
@@ -175,6 +196,7 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
                 "title": "Usage explorer",
                 "opts": None,
                 "whole_tenant": ctx.project_id is None,
+                "is_offered_all": any(not each.project_name for each in places_of(request)),
                 **found,
             }
             return TemplateResponse(request, "usage/explorer.html", context).render()
@@ -182,6 +204,9 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
     @property
     def explorer_url(self) -> str:
         return reverse("admin:usage_explorer")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return OfRuns
 
     def headline(self, row: UsageRecord) -> str:
         return f"A call of {row.name} of {row.provider}"
@@ -201,40 +226,13 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
         )
 
     @admin.display(description="run")
-    def run(self, row: UsageRecord) -> SafeString:
-        return run_link(row.run_id)
+    def run(self, row: Any) -> SafeString:
+        return run_link(row.run_id, row.run_name)
 
     @admin.display(description="quantities")
     def quantity(self, row: UsageRecord) -> str:
-        return ", ".join(f"{n} {unit}" for unit, n in (row.quantities or {}).items()) or "not known"
+        return ", ".join(measured(n, unit) for unit, n in (row.quantities or {}).items()) or "not known"
 
     @admin.display(description="cost")
     def price(self, row: UsageRecord) -> SafeString:
         return amount(row.cost)
-
-
-@admin.register(PricingRevision, site=site)
-class PricingAdmin(MoneyAdmin[PricingRevision]):
-    """What units cost, from when. A revision never changes; a call is priced by the one in force then."""
-
-    view_operation = "ListPricingRevisions"
-    heading = "Prices"
-    nothing_yet = "The first prices come with the tenant; later ones are published over the API."
-    search_fields = ("published_by", "document_hash")
-    search_help_text = "Who published it, or a part of the hash"
-    list_display = ("number", "valid", "published_by", "hash")
-    ordering = ("-number",)
-    fields = ("number", "valid", "published_by", "document_hash", "text")
-    readonly_fields = fields
-
-    @admin.display(description="valid from")
-    def valid(self, row: PricingRevision) -> SafeString:
-        return when(row.valid_from)
-
-    @admin.display(description="hash")
-    def hash(self, row: PricingRevision) -> SafeString:
-        return short(row.document_hash)
-
-    @admin.display(description="document")
-    def text(self, row: PricingRevision) -> SafeString:
-        return format_html('<pre class="fc-mono">{}</pre>', json.dumps(row.document, indent=2))

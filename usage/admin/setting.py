@@ -152,6 +152,7 @@ def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Question:
                     for month, row in months.items()
                 ),
                 chosen=next(label(month) for month, row in months.items() if row is None),
+                taken=tuple(label(month) for month, row in months.items() if row),
             ),
             AMOUNT,
         ),
