@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from approvals import selectors
 from approvals.admin.answers import MEANS, SHORT, TONES, answer, changed_answers, rule_in_words
@@ -223,9 +224,10 @@ def _known() -> list[tuple[str, str]]:
 
 
 def _about(row: PolicyRevision, *, in_force: bool) -> str:
-    since = "in force since" if in_force else "of"
+    """In a line that a phone shows whole."""
+    since = "in force" if in_force else f"{row.published_at:%d %b %Y}"
     note = f": {seen(row.note)}" if row.note else ""
-    return f"{row.revision}, {since} {row.published_at:%d %b %Y}{note}"[:90]
+    return Truncator(f"{row.revision}, {since}{note}").chars(40)
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def choices(row: Release) -> tuple[list[Choice], UUID | None]:
 
 
 def _words(row: Release) -> str:
-    return f"{row.semver}, {row.state}, {row.created_at:%d %b %Y}, commit {row.commit[:8]}"
+    return f"{row.semver}, {row.state}, {row.created_at:%d %b %Y}, {row.commit[:8]}"
 
 
 def difference(ctx: Context, row: Release, other: Release) -> Difference:
