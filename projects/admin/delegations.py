@@ -119,7 +119,7 @@ class DelegationAdmin(HouseAdmin[Any]):
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
         if row is None or row.state != DelegationState.ACTIVE or not may_end(context_of(request), row):
             return []
-        return [Act("End it…", reverse("admin:projects_revoke_delegation", args=[row.pk]), danger=True)]
+        return [Act("End it", reverse("admin:projects_revoke_delegation", args=[row.pk]), danger=True)]
 
     def headline(self, row: Delegation) -> str:
         return f"Delegation: {row.role}, lent by {row.delegator} to {row.delegate}"
