@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
+from approvals.policy import floor
 from approvals.policy.evaluation import Verdict, evaluate
 from approvals.policy.patterns import ANYWHERE, matches
+from approvals.policy.telling import SHORT, THEN, duration, hours
 from approvals.selectors import Explanation
 from approvals.states import ActionClass, Effect, OnExpiry
 
@@ -21,11 +22,6 @@ MEANS = {
 }
 """What an action of a class does, for whoever has to choose one."""
 TONES = {Effect.ALLOW: "good", Effect.REQUIRE_APPROVAL: "wait", Effect.DENY: "bad"}
-SHORT = {
-    Effect.ALLOW: "happens without asking",
-    Effect.REQUIRE_APPROVAL: "a person decides first",
-    Effect.DENY: "is refused",
-}
 MOST_PLACES = 50
 """So many are named beside an answer; all of them are looked at."""
 NOWHERE = "no environment"
@@ -51,7 +47,7 @@ def answer(told: Explanation) -> Answer:
     }[verdict.effect]
     if verdict.effect is Effect.REQUIRE_APPROVAL and verdict.quorum > 1:
         headline = f"It would wait until {verdict.quorum} different people have approved"
-    return Answer(headline, TONES[verdict.effect], str(verdict.effect), tuple(_sentences(told)))
+    return Answer(headline, TONES[verdict.effect], SHORT[verdict.effect], tuple(_sentences(told)))
 
 
 def _sentences(told: Explanation) -> list[str]:
@@ -68,8 +64,8 @@ def _sentences(told: Explanation) -> list[str]:
         few = " Too few: a workspace admin can give somebody the role."
     return [
         f"{who} decides, never who asked for it: {people}.{few}",
-        f"It waits {_time(verdict.expires_in)}. {_silence(verdict)}",
-        f"A yes is good for {_time(verdict.valid_for)}, for exactly what was asked, once.",
+        f"It waits {duration(verdict.expires_in)}. {_silence(verdict)}",
+        f"A yes is good for {duration(verdict.valid_for)}, for exactly what was asked, once.",
     ]
 
 
@@ -144,26 +140,21 @@ def terms(verdict: Verdict) -> str:
     """Who decides, how long it waits, and how long a yes holds."""
     who = " or ".join(verdict.roles) or "nobody"
     people = f"{verdict.quorum} people, each {who}" if verdict.quorum > 1 else who
-    waits, holds = _time(verdict.expires_in), _time(verdict.valid_for)
+    waits, holds = duration(verdict.expires_in), duration(verdict.valid_for)
     then = "then asks once more" if verdict.on_expiry == OnExpiry.RE_REQUEST else "then fails"
     return f"{people}; waits {waits}, {then}; a yes holds {holds}"
-
-
-def _time(told: timedelta) -> str:
-    hours = told.total_seconds() / 3600
-    return f"{hours / 24:g} days" if hours >= 48 and hours % 24 == 0 else f"{hours:g} h"
 
 
 def rule_in_words(rule: Mapping[str, Any]) -> str:
     """What a rule says beside its effect; what it leaves out is the platform's."""
     told = []
     if "roles" in rule or "quorum" in rule:
-        who = " or ".join(rule.get("roles", ())) or "of the roles that the platform names"
+        who = " or ".join(rule.get("roles") or floor.roles(ActionClass(rule["actionClass"])))
         told.append(f"{rule['quorum']} people, each {who}" if rule.get("quorum", 1) > 1 else f"{who} decides")
     if "expiryHours" in rule:
-        told.append(f"a request waits {rule['expiryHours']} h")
+        told.append(f"a request waits {hours(rule['expiryHours'])}")
     if "onExpiry" in rule:
-        told.append("then it is asked once more" if rule["onExpiry"] == "re-request" else "then it fails")
+        told.append(THEN[OnExpiry(rule["onExpiry"])])
     if "validHours" in rule:
-        told.append(f"a yes holds {rule['validHours']} h")
+        told.append(f"a yes holds {hours(rule['validHours'])}")
     return "; ".join(told) or "as the platform says"

@@ -1,13 +1,14 @@
 """What the decision page shows: one function a part, all of it read in one transaction."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from approvals.admin import words
 from approvals.admin.proposals import Shown, shown
 from approvals.admin.since import Since, compare
 from approvals.errors import ProposalCorrupted
+from approvals.policy.telling import duration
 from approvals.selectors import (
     ApprovalView,
     Candidate,
@@ -53,7 +54,7 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "now": at,
         "use": view.use(at),
         "left": span((view.expires_at - at).total_seconds()),
-        "whole": span((view.expires_at - view.requested_at).total_seconds()),
+        "whole": _whole(view.expires_at - view.requested_at),
         "overdue": at >= view.expires_at,
         "open": open_,
         "stops": stops,
@@ -141,6 +142,11 @@ def _may_break_glass(ctx: Context, view: ApprovalView, at: datetime, refused: Fo
     open_ = view.is_pending and at < view.expires_at
     needed = view.quorum > 1 or refused is not None
     return open_ and needed and refusal_for(ctx, view, break_glass=True) is None
+
+
+def _whole(told: timedelta) -> str:
+    """The time for an answer as the policy says it; a pause of the project has made it longer."""
+    return span(told.total_seconds()) if told % timedelta(hours=1) else duration(told)
 
 
 def _percent_left(view: ApprovalView, at: datetime) -> int:

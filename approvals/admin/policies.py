@@ -7,11 +7,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from approvals import selectors
-from approvals.admin.answers import MEANS, SHORT, TONES, answer, changed_answers, rule_in_words
+from approvals.admin.answers import MEANS, TONES, answer, changed_answers, rule_in_words
 from approvals.commands import publish_policy_revision
 from approvals.commands.policy import may_publish
 from approvals.models import PolicyRevision
@@ -19,11 +20,13 @@ from approvals.policy import document as documents
 from approvals.policy.comparing import compare
 from approvals.policy.loosening import loosened
 from approvals.policy.patterns import ANYWHERE
+from approvals.policy.telling import SHORT
 from approvals.states import ActionClass, Effect
 from factory.admin.asking import not_understood
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act
 from factory.admin.diffs import Diff, for_page
+from factory.admin.lists.pages import HouseList
 from factory.admin.parts import able
 from factory.admin.scope import context_of
 from factory.admin.show import seen, short, when
@@ -52,18 +55,39 @@ KNOWN = 200
 """So many of the newest revisions can be chosen from; older ones by a link."""
 
 
+class StandingList(HouseList):
+    """A page of revisions, each with the one that followed it: the newest alone is in force."""
+
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
+        numbers = [row.number + 1 for row in rows]
+        after = selectors.policy_revisions().filter(number__in=numbers).defer("document")
+        known = {one.number: one.revision for one in after}
+        for row in rows:
+            row.followed_by = known.get(row.number + 1, "")
+
+
 @admin.register(PolicyRevision, site=site)
 class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     """What is allowed, what needs a person, and who that is. A revision never changes."""
 
     view_operation = "ListPolicyRevisions"
     own_page = "approvals/policy.html"
-    list_display = ("revision", "note", "published_by", "at", "hash")
+    list_display = ("revision", "standing", "note", "published_by", "at", "hash")
     heading = "Policy"
     nothing_yet = "Publish a new revision makes the first one. Until then nothing is allowed."
     search_fields = ("note", "published_by")
     search_help_text = "Words of the note, or who published"
     ordering = ("-number",)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return StandingList
+
+    @admin.display(description="standing")
+    def standing(self, row: Any) -> SafeString:
+        if row.followed_by:
+            return format_html('<span class="fc-soft">followed by {}</span>', row.followed_by)
+        return SafeString('<span class="fc-badge good"><span aria-hidden="true">✓</span>in force</span>')
 
     @admin.display(description="published")
     def at(self, row: PolicyRevision) -> SafeString:
@@ -93,7 +117,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
 
     def told_of(self, request: HttpRequest, row: PolicyRevision) -> dict[str, Any]:
         return {
-            "title": f"Policy {row.revision}",
+            "title": f"Policy revision {row.revision}",
             "rules": [
                 (number, rule, rule_in_words(rule), TONES[effect], SHORT[effect])
                 for number, rule in enumerate(row.document["rules"], start=1)
@@ -121,7 +145,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
             raise Http404(missing.detail) from missing  # there is none at all
         context = {"known": known, "before": pair[0], "after": pair[1]}
         context |= _differences(pair[0].document, pair[1].document)
-        return self._shown(request, "approvals/compare.html", f"From {before} to {after}", context)
+        return self._shown(request, "approvals/compare.html", f"Policy: from {before} to {after}", context)
 
     def explain_view(self, request: HttpRequest) -> Any:
         """What would happen to an action, why, and who could decide about it right now."""
@@ -154,7 +178,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
                 context |= {"told": told, "answer": answer(told), "means": MEANS[ActionClass(sent["class"])]}
             except DomainError as refusal:
                 context["refusal"], status = refusal, refusal.http_status
-        return self._shown(request, "approvals/explain.html", "What would happen?", context, status)
+        return self._shown(request, "approvals/explain.html", "Policy: what would happen?", context, status)
 
     def publish_view(self, request: HttpRequest) -> Any:
         """Write the next revision: checked, compared with the one in force, then published."""
@@ -185,7 +209,9 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
             "note": sent.get("note", ""),
         }
         status = refusal.http_status if refusal else 200
-        return self._shown(request, "approvals/publish.html", "Publish a new revision", context, status)
+        return self._shown(
+            request, "approvals/publish.html", "Publish a new policy revision", context, status
+        )
 
     def _published(self, request: HttpRequest, word: str) -> HttpResponse:
         with reading(context_of(request)):

@@ -19,14 +19,26 @@ from approvals.states import WaiverState
 from factory import clock
 from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
+from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import badge, seen, span, timed
+from factory.admin.show import badge, seen, span, timed, when
 from factory.admin.site import site
 from factory.context import Context
 from factory.identity.permissions import may
 from factory.tenancy import reading
+from projects.selectors import environments
 
 SHOWN_USES = 50
+
+
+class PlacedList(HouseList):
+    """A page of waivers, each with the names of its environments."""
+
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
+        known = {one.id: one.slug for one in environments(context_of(request).project_id)} if rows else {}
+        for row in rows:
+            row.places = [known[key] for key in row.environment_ids if key in known]
 
 
 @admin.register(Waiver, site=site)
@@ -46,6 +58,9 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Waiver]:
         return with_uses(waivers(context_of(request)))
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return PlacedList
+
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.revoke_view)
         own = [path("<uuid:waiver_id>/revoke/", view, name="approvals_revoke_waiver")]
@@ -55,7 +70,7 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
         ctx, view = context_of(request), view_of_waiver(row)
         rows = requests().filter(waiver_id=row.pk).order_by("-requested_at", "-id")
         return {
-            "title": "Approved in advance",
+            "title": f"Waiver: {seen(view.template_name)} with {seen(view.release_name)}",
             "waiver": view,
             "now": clock.now(),
             "used": list(rows[:SHOWN_USES]),
@@ -91,10 +106,11 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
             return []
         return [Act("Ask for one, from a run template", reverse("admin:runs_runtemplate_changelist"))]
 
-    @admin.display(description="template")
-    def what(self, row: Waiver) -> SafeString:
+    @admin.display(description="template and environments")
+    def what(self, row: Any) -> SafeString:
         url = reverse("admin:approvals_waiver_change", args=[row.id])
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, row.template_name)
+        words = f"{seen(row.template_name)} on {', '.join(row.places)}"
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, words)
 
     @admin.display(description="release")
     def with_release(self, row: Waiver) -> str:
@@ -126,12 +142,14 @@ def _still(others: Sequence[WaiverView]) -> str:
     """What its end leaves."""
     if not others:
         return "People are asked again."
-    each = [
-        f"the one given by {', '.join(one.deciders)} for {', '.join(one.environments)} "
-        f"until {one.expires_at:%Y-%m-%d %H:%M} UTC ({one.id})"
+    each = "; ".join(
+        f"given by {', '.join(one.deciders)} for {', '.join(one.environments)} "
+        f"until {one.expires_at:%d %b %Y %H:%M:%S} UTC"
         for one in others
-    ]
-    return f"What others still serve is approved without asking: {'; '.join(each)}."
+    )
+    if len(others) == 1:
+        return f"Another waiver stays in force, {each}: what it covers is still approved without asking."
+    return f"Other waivers stay in force: {each}. What they cover is still approved without asking."
 
 
 def _question(view: WaiverView, others: Sequence[WaiverView], back: str) -> Question:
@@ -144,7 +162,7 @@ def _question(view: WaiverView, others: Sequence[WaiverView], back: str) -> Ques
         facts=[
             ("Release", view.release_name),
             ("Environments", ", ".join(view.environments)),
-            ("Until", f"{view.expires_at:%Y-%m-%d %H:%M} UTC"),
+            ("Until", when(view.expires_at)),
             ("Writes so far", view.uses),
         ],
         consequences=[

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from approvals import kinds
 from approvals.admin.proposals import Shown
+from approvals.policy.telling import duration
 from approvals.selectors import ApprovalView, Right
 from approvals.states import GATED, ApprovalState, OnExpiry, SubjectType
 from approvals.subjects import Story
@@ -96,9 +97,9 @@ def consequence(view: ApprovalView) -> dict[str, str]:
             "approve": "The run goes on: your answer is the whole of this step.",
             "reject": "The run fails (policy-denied) and cannot be resumed, only run again.",
         }
-    hours = round(view.valid_for.total_seconds() / 3600)
     return {
-        "approve": f"The run goes on. The agent may do exactly this, once, within {hours} h.",
+        "approve": "The run goes on. The agent may do exactly this, once, within "
+        f"{duration(view.valid_for)}.",
         "reject": "Nothing is done. The run fails (policy-denied) and cannot be resumed, only run again.",
         "request_changes": "The agent reads your reason and proposes again.",
     }

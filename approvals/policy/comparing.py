@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from approvals.policy.patterns import ANYWHERE, where
+from approvals.policy.telling import SHORT, THEN, hours
+from approvals.states import Effect, OnExpiry
 
 ABSENT = "not said"
 
@@ -59,17 +61,17 @@ def _told(rules: list[Mapping[str, Any]]) -> str | None:
 
 def in_words(rule: Mapping[str, Any]) -> str:
     """What a rule asks, without what it is about."""
-    words = [str(rule["effect"])]
+    words = [SHORT[Effect(rule["effect"])]]
     if "quorum" in rule:
         words.append(f"{rule['quorum']} people")
     if "roles" in rule:
         words.append(" or ".join(rule["roles"]))
     if "expiryHours" in rule:
-        words.append(f"waits {rule['expiryHours']} h")
+        words.append(f"waits {hours(rule['expiryHours'])}")
     if "validHours" in rule:
-        words.append(f"valid {rule['validHours']} h")
+        words.append(f"valid {hours(rule['validHours'])}")
     if "onExpiry" in rule:
-        words.append(f"then {rule['onExpiry']}")
+        words.append(THEN[OnExpiry(rule["onExpiry"])])
     return ", ".join(words)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from approvals.policy.evaluation import Verdict, evaluate
 from approvals.policy.patterns import ANYWHERE, matches
+from approvals.policy.telling import BEFORE, SHORT, duration
 from approvals.states import ActionClass, Effect, OnExpiry
 
 ELSEWHERE = "any other environment"
@@ -44,9 +45,9 @@ def _money(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
     old, new = before.get("spend", {}), after.get("spend", {})
     least, most = old.get("thresholdUsd"), new.get("thresholdUsd")
     if least is not None and most is None:
-        yield f"The money of a run is nobody's decision any more: before, above {least} USD it was."
+        yield f"Nobody decides on a run's money any more; before, a person did above {least} USD."
     elif least is not None and most > least:
-        yield f"The money of a run is a person's decision above {most} USD only, before above {least} USD."
+        yield f"A person decides on a run's money only above {most} USD; before, above {least} USD."
     if old.get("onLimit", "fail") == "fail" and new.get("onLimit") == "ask":
         yield "A run that has used all it may cost asks for more; before, it failed."
 
@@ -80,7 +81,7 @@ def _rules(before: Mapping[str, Any], after: Mapping[str, Any], places: Sequence
 
 def _weaker(old: Verdict, new: Verdict) -> Iterator[str]:
     if new.effect.strictness < old.effect.strictness:
-        yield f"{new.effect}, before {old.effect}"
+        yield f"{SHORT[new.effect]}; before, {BEFORE[old.effect]}"
     if not old.effect == new.effect == Effect.REQUIRE_APPROVAL:
         return
     if set(new.roles) - set(old.roles):
@@ -92,7 +93,7 @@ def _weaker(old: Verdict, new: Verdict) -> Iterator[str]:
         ("an approval is valid for", new.valid_for, old.valid_for),
     ):
         if later > sooner:
-            yield f"{words} {later.total_seconds() / 3600:g} h, before {sooner.total_seconds() / 3600:g} h"
+            yield f"{words} {duration(later)}, before {duration(sooner)}"
     if old.on_expiry == OnExpiry.FAIL and new.on_expiry == OnExpiry.RE_REQUEST:
         yield "what nobody answers is asked once more, before it failed"
 

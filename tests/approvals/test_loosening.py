@@ -45,12 +45,12 @@ def test_what_is_as_strict_or_stricter_says_nothing() -> None:
 def test_every_way_to_be_looser_is_told() -> None:
     without_threshold = loosened(STRICT, changed(spend={"onLimit": "ask"}))
     assert without_threshold == [
-        "The money of a run is nobody's decision any more: before, above 100 USD it was.",
+        "Nobody decides on a run's money any more; before, a person did above 100 USD.",
         "A run that has used all it may cost asks for more; before, it failed.",
     ]
     higher = changed(spend={"thresholdUsd": 200}, defaults={"maxCostUsd": 50, "maxMinutes": 60})
     assert loosened(STRICT, higher) == [
-        "The money of a run is a person's decision above 200 USD only, before above 100 USD.",
+        "A person decides on a run's money only above 200 USD; before, above 100 USD.",
         "A run that names no limits gets 50 USD (maxCostUsd), before 5.",
     ]
     assert loosened(STRICT, changed(modelProfiles=["big"])) == [
@@ -59,28 +59,28 @@ def test_every_way_to_be_looser_is_told() -> None:
     ]
     _, external, production = STRICT["rules"]
     assert loosened(STRICT, changed(rules=[external, production]), ["staging"]) == [
-        "sandbox everywhere: allow, before deny."
+        "sandbox everywhere: happens without asking; before, it was refused."
     ]
     assert loosened(STRICT, changed(rules=[*STRICT["rules"][:1], production]), ["live-eu", "staging"]) == [
-        "external in live-eu, any other live-*: require-approval, before deny."
+        "external in live-eu, any other live-*: a person decides first; before, it was refused."
     ]
     of_one = {"actionClass": "external", "environment": "live-eu", "effect": "deny"}
     assert loosened(STRICT, changed(rules=[STRICT["rules"][0], of_one, production]), ["live-eu"]) == [
-        "external in any other live-*: require-approval, before deny."
+        "external in any other live-*: a person decides first; before, it was refused."
     ], "That the one there is stays closed says nothing about the next"
     for narrower in ("live-z*", "live-?", "*-zz*", "zz*", "live-a*"):
         both = [{"actionClass": "external", "effect": "deny", "environment": p} for p in ("live-*", narrower)]
         before, after = ([STRICT["rules"][0], *rules, production] for rules in (both, both[1:]))
         told = loosened(changed(rules=before), changed(rules=after), [])
-        assert told == ["external in live-*: require-approval, before deny."], narrower
+        assert told == ["external in live-*: a person decides first; before, it was refused."], narrower
     assert loosened(STRICT, changed(rules=[*STRICT["rules"][:1], production]), ["staging"]) == [
-        "external in live-*: require-approval, before deny."
+        "external in live-*: a person decides first; before, it was refused."
     ]
     wide = {"actionClass": "production", "effect": "require-approval", "onExpiry": "re-request"}
     assert loosened(STRICT, changed(rules=[*STRICT["rules"][:2], wide]), ["staging"]) == [
         "production everywhere: decided by Reviewer or WorkspaceAdmin, before by WorkspaceAdmin.",
         "production everywhere: one person decides, before a quorum of 2.",
-        "production everywhere: a request waits 72 h, before 4 h.",
+        "production everywhere: a request waits 3 days, before 4 h.",
         "production everywhere: an approval is valid for 24 h, before 1 h.",
         "production everywhere: what nobody answers is asked once more, before it failed.",
     ]
@@ -93,4 +93,4 @@ def test_the_answer_to_a_publication_carries_what_is_looser(tenant_id: str) -> N
     word = publish_policy_revision(w.tenant_admin, document=bare)
     with reading(w.system()):
         [warning] = policy_named(word).warnings
-    assert warning.startswith("Against r1: The money of a run is nobody's decision any more")
+    assert warning.startswith("Against r1: Nobody decides on a run's money any more")

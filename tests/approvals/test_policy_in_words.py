@@ -93,7 +93,7 @@ def test_differences_are_told_by_class_and_environment() -> None:
     assert compare(DEFAULT, after) == [
         Difference("modelProfiles", "code-agent", ""),
         Difference("spend.thresholdUsd", "100", "5"),
-        Difference("production in live-*", "not said", "require-approval, 2 people"),
+        Difference("production in live-*", "not said", "a person decides first, 2 people"),
     ]
     assert [(one.before, one.after) for one in compare(after, DEFAULT)] == [
         (one.after, one.before) for one in compare(DEFAULT, after)
@@ -158,7 +158,7 @@ def test_the_terminal_publishes_shows_and_compares(a: Asking, tmp_path: Path) ->
     assert told["revision"] == "r2"
     assert documents.read(at_the_terminal(a, "observer", "show")) == STRICT
     assert documents.read(at_the_terminal(a, "observer", "show", "r1")) == DEFAULT
-    assert "sandbox everywhere\n  - not said\n  + deny" in at_the_terminal(
+    assert "sandbox everywhere\n  - not said\n  + is refused" in at_the_terminal(
         a, "observer", "compare", "r1", "r2"
     )
     assert "They say the same." in at_the_terminal(a, "observer", "compare", "r2", "r2")
@@ -204,7 +204,7 @@ def test_a_revision_is_shown_rule_by_rule(shared: Asking) -> None:
     )
     text = page.content.decode()
     assert page.status_code == 200
-    assert text.count('<span class="fc-badge wait">require-approval</span>') == len(DEFAULT["rules"])
+    assert text.count('<span class="fc-badge wait">a person decides first</span>') == len(DEFAULT["rules"])
     assert "What would happen?" in text
     assert "Publish a new revision" not in text
 
@@ -243,9 +243,9 @@ def test_two_revisions_stand_side_by_side_with_the_answers_that_change(revised: 
     with within_budget("console policy comparison"):
         page = client.get(reverse("admin:approvals_policy_compare"))
     text = " ".join(page.content.decode().split())
-    assert "From r1 to r2" in text
+    assert "Policy: from r1 to r2" in text
     assert text.index("What is looser, or lost") < text.index("Answers that change")
-    assert "The money of a run is a person&#x27;s decision above 250 USD only" in text
+    assert "A person decides on a run&#x27;s money only above 250 USD; before, above 100 USD." in text
     for about, before, after in (
         ("sandbox<br><span class=\"fc-soft\">in staging", "happens without asking", "is refused"),
         ("production<br><span class=\"fc-soft\">in production", "Reviewer or WorkspaceAdmin; waits 3 days",
@@ -257,7 +257,7 @@ def test_two_revisions_stand_side_by_side_with_the_answers_that_change(revised: 
     assert "&lt;script&gt;note" in text
     assert "<script>note" not in text
     back = visit(revised, "observer", "compare", before="r2", after="r1").content.decode()
-    assert "sandbox in staging: allow, before deny" in back
+    assert "sandbox in staging: happens without asking; before, it was refused" in back
     same = visit(revised, "observer", "compare", before="r2", after="r2").content.decode()
     assert "the same revision twice" in same
 
@@ -273,7 +273,7 @@ def test_the_console_checks_compares_and_then_publishes(a: Asking) -> None:
     assert done.status_code == 302
     assert numbers(a) == [1, 2]
     page = client.get(done.headers["Location"]).content.decode()
-    assert "Policy r2" in page
+    assert "Policy revision r2" in page
     assert "no sandbox" in page
     compared = visit(a, "observer", "compare", before="r1", after="r2").content.decode()
     assert "1 difference in the document" in compared

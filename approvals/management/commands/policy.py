@@ -12,8 +12,9 @@ from approvals.commands import publish_policy_revision
 from approvals.policy import document as documents
 from approvals.policy.comparing import compare
 from approvals.policy.loosening import loosened
+from approvals.policy.telling import THEN, duration
 from approvals.states import ActionClass, Effect
-from factory.admin.show import seen, span
+from factory.admin.show import seen
 from factory.context import Context
 from factory.errors import DomainError
 from factory.identity.permissions import authorize
@@ -95,8 +96,8 @@ class Command(BaseCommand):
         self.stdout.write(f"because of {verdict.rule}, policy {told.policy.revision}")
         if verdict.effect != Effect.REQUIRE_APPROVAL:
             return
-        waits = span(verdict.expires_in.total_seconds())
-        self.stdout.write(f"decided by {verdict.approver_rule}; waits {waits}, then {verdict.on_expiry}")
+        waits = duration(verdict.expires_in)
+        self.stdout.write(f"decided by {verdict.approver_rule}; waits {waits}, {THEN[verdict.on_expiry]}")
         for who in told.candidates:
             why = "may decide" if who.may_decide else who.why_not
             self.stdout.write(seen(f"  {who.subject} ({', '.join(who.roles)}): {why}"))

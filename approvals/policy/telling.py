@@ -1,0 +1,29 @@
+"""What rules say, in the words that pages, warnings and the terminal share."""
+
+from datetime import timedelta
+
+from approvals.states import Effect, OnExpiry
+
+SHORT = {
+    Effect.ALLOW: "happens without asking",
+    Effect.REQUIRE_APPROVAL: "a person decides first",
+    Effect.DENY: "is refused",
+}
+BEFORE = {
+    Effect.ALLOW: "it happened without asking",
+    Effect.REQUIRE_APPROVAL: "a person decided first",
+    Effect.DENY: "it was refused",
+}
+THEN = {OnExpiry.FAIL: "then it fails", OnExpiry.RE_REQUEST: "then it is asked once more"}
+"""What becomes of a request that nobody answers."""
+
+
+def duration(told: timedelta) -> str:
+    """How long a request waits, or an approval holds: whole days from two on, else hours."""
+    hours = told.total_seconds() / 3600
+    return f"{hours / 24:g} days" if hours >= 48 and hours % 24 == 0 else f"{hours:g} h"
+
+
+def hours(count: float) -> str:
+    """The same of so many hours, as documents write them."""
+    return duration(timedelta(hours=count))
