@@ -131,7 +131,9 @@ def parted(name: str, after: str = ".") -> SafeString:
 
 
 def whole(text: object) -> SafeString:
-    """A line of text in which the dots of a shortened id are never parted from it."""
+    """A line of text in which the dots of a shortened id are never parted from it; HTML stays as it is."""
+    if isinstance(text, SafeString):
+        return text
     parts = SHORTENED_ID.split(str(text))
     kept = ('<span class="fc-nowrap">{}</span>' if at % 2 else "{}" for at in range(len(parts)))
     return format_html_join(

@@ -121,7 +121,7 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
     def acts(self, request: HttpRequest, row: RevokedToken | None) -> list[Act]:
         if row is not None or not may(context_of(request), "RevokeToken"):
             return []
-        return [Act("Revoke a token or a credential", reverse("admin:projects_revoke_token"))]
+        return [Act("Revoke a token or a credential…", reverse("admin:projects_revoke_token"))]
 
     def new_view(self, request: HttpRequest) -> HttpResponse:
         ctx, sent = context_of(request), request.POST
