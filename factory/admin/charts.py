@@ -269,7 +269,7 @@ def pace(
     x, y = places[-1]
     end = Dot(x, y, "busy", "today")
     labels = (
-        Label(100, roof - 6, f"budget {limit:,.0f}", "end", "strong"),
+        Label(100, roof - 6, f"budget {limit:,.{0 if limit == round(limit) else 2}f}", "end", "strong"),
         Label(62, FLOOR - 0.62 * (FLOOR - roof) - 10, "even pace", "end", "quote"),
     )
     up = _marks(values, [f"{value:,.10g}" for value in values])

@@ -7,15 +7,17 @@ from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.html import format_html
 
 from approvals.selectors import current_policy
 from factory.admin.confirming import Choice, Question, ask
 from factory.admin.scope import as_uuid, context_of
+from factory.admin.show import short
 from factory.context import Context
 from factory.errors import Conflict, DomainError
 from factory.identity.permissions import may
 from factory.tenancy import reading
-from registry.selectors import pinnable
+from registry.selectors import pinnable, release
 from runs.commands import submit
 from runs.models import Run
 from runs.selectors import find_run
@@ -65,8 +67,8 @@ def _question(ctx: Context, run: Run, key: str) -> Question:
     own = [pair for pair in found if pair[0].id == run.release_id]
     ordered = own + [pair for pair in found if pair[0].id != run.release_id]
     options = tuple(
-        (str(release.id), _told(release.asset, release.version, release.hash, aliases, bool(n == 0 and own)))
-        for n, (release, aliases) in enumerate(ordered)
+        (str(view.id), _told(view.asset, view.version, view.hash, aliases, same=bool(n == 0 and own)))
+        for n, (view, aliases) in enumerate(ordered)
     )
     if not options:
         options = ((str(run.release_id), "The same release, which is not published any more"),)
@@ -83,18 +85,19 @@ def _question(ctx: Context, run: Run, key: str) -> Question:
     )
 
 
-def _told(asset: str, version: str, digest: str, aliases: tuple[str, ...], same: bool) -> str:
+def _told(asset: str, version: str, digest: str, aliases: tuple[str, ...], *, same: bool) -> str:
     names = f", named by {', '.join(aliases)}" if aliases else ""
     return f"{asset}@{version} (…{digest[-8:]}){names}{', as before' if same else ''}"
 
 
 def _pins(ctx: Context, run: Run) -> list[tuple[str, object]]:
-    limits = run.limits
+    limits, before = run.limits, release(run.release_id)
     return [
+        ("Release of this run", _told(before.asset, before.version, before.hash, (), same=False)),
         ("Policy", f"{current_policy(ctx).revision} (this run had {run.policy_revision})"),
         ("Model profile", run.model_profile_id),
         ("Environment", run.environment.slug if run.environment else "none"),
-        ("Input", f"the same, {run.input_hash[:14]}…"),
+        ("Input", format_html("the same, {}", short(run.input_hash))),
         ("Limits", f"{limits.get('maxCostUsd')} USD, {limits.get('maxMinutes')} min"),
         ("Requested by", ctx.actor.subject),
     ]

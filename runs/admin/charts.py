@@ -109,8 +109,8 @@ def attempt_duration(look: Look) -> Chart | None:
         ),
         seen.names, seen.marks, axis,
         (
-            [span(each.half) if each else "" for each in slots],
-            [span(each.most) if each else "" for each in slots],
+            [_long(each.half) if each else "" for each in slots],
+            [_long(each.most) if each else "" for each in slots],
         ),
     )  # fmt: skip
     return Chart(
@@ -122,13 +122,22 @@ def attempt_duration(look: Look) -> Chart | None:
         table=Table(
             ("Hour" if seen.span == "hours" else "Day", "Attempts", "p50", "p95"),
             tuple(
-                (seen.names[each.slot - 1], str(each.count), span(each.half), span(each.most))
+                (seen.names[each.slot - 1], str(each.count), _long(each.half), _long(each.most))
                 for each in found
             ),
         ),
         empty="No attempt has ended in this time. Each is measured from its dispatch to its outcome; those "
         "that waited for a person are left out.",
     )
+
+
+def _long(seconds: float) -> str:
+    """A duration; of one that is no whole second, that it is less."""
+    return span(seconds) if seconds >= 1 else "under 1 s"
+
+
+def _at_most(seconds: float) -> str:
+    return f"at most {span(seconds)}" if seconds >= 1 else "under 1 s"
 
 
 def _slowest(found: Sequence[Took], names: Sequence[str], at: str) -> str:
@@ -138,6 +147,6 @@ def _slowest(found: Sequence[Took], names: Sequence[str], at: str) -> str:
     last, worst = found[-1], max(found, key=lambda each: each.most)
     whole = f"the newest {NEWEST:,}" if many >= NEWEST else f"{many:,}"
     return (
-        f"Of {whole} attempts without a question to people: lately half took at most {span(last.half)}. "
-        f"The slowest were {at} {names[worst.slot - 1]}: 95 of 100 within {span(worst.most)}."
+        f"Of {whole} attempts without a question to people: lately half took {_at_most(last.half)}. "
+        f"The slowest were {at} {names[worst.slot - 1]}: 95 of 100 took {_at_most(worst.most)}."
     )

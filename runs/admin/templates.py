@@ -1,7 +1,7 @@
 """Pages of run templates: what each fixes, a new one, a run from one, its waivers, and its end."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -24,7 +24,8 @@ from factory.errors import DomainError, FieldError, InvalidInput
 from factory.identity.permissions import may
 from factory.tenancy import reading
 from projects.selectors import environments
-from registry.selectors import pinnable
+from registry.selectors import ReleaseView, pinnable, workflow
+from runs.admin.wanted import Wanted, wanted
 from runs.commands import create_run_template, request_waiver, retire_run_template, submit
 from runs.models import RunTemplate
 from runs.selectors import newest_of_template, template, templates
@@ -180,15 +181,16 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
             row = template(context_of(request), template_id)
         except DomainError as missing:
             raise Http404 from missing
+        found = pinnable(row.workflow_id)
         releases = [
             (
                 str(view.id),
                 f"{view.asset}@{view.version}" + (f", named by {', '.join(names)}" if names else ""),
             )
-            for view, names in pinnable(row.workflow_id)
+            for view, names in found
         ]
         slugs = [(str(place.id), place.slug) for place in environments(row.project_id)]
-        return {"row": row, "releases": releases, "environments": slugs}
+        return {"row": row, "releases": releases, "environments": slugs, "wanted": _wanted(row, found)}
 
     def _form(
         self, request: HttpRequest, page: str, title: str, context: Callable[[], dict[str, Any]], make: Made
@@ -230,6 +232,18 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
     @admin.display(description="made")
     def made(self, row: RunTemplate) -> SafeString:
         return when(row.created_at)
+
+
+def _wanted(row: RunTemplate, found: Sequence[tuple[ReleaseView, tuple[str, ...]]]) -> list[Wanted]:
+    """What the workflow asks of an input in the release that `latest` names, and what the template does."""
+    latest = next((view for view, names in found if "latest" in names), found[0][0] if found else None)
+    asked = []
+    if latest is not None:
+        whose = f"The workflow, in {seen(latest.asset)}@{latest.version},"
+        asked.append(wanted(whose, workflow(latest.id, row.workflow_id)["inputSchema"]))
+    if row.input_schema is not None:
+        asked.append(wanted("The template", row.input_schema))
+    return asked
 
 
 def _content(sent: Any) -> dict[str, Any]:

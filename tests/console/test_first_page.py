@@ -104,6 +104,7 @@ def test_charts_state_their_finding_and_offer_it_as_a_table(house: House) -> Non
     counted = [row[1:] for row in charts["outcomes"].table.rows]
     assert [sum(map(int, column)) for column in zip(*counted, strict=True)] == [1, 1, 0]
     assert "Of 2 attempts without a question to people" in charts["durations"].finding
+    assert "lately half took under 1 s." in charts["durations"].finding
     assert "Two are pending; none is late." in charts["ages"].finding
     assert "2.50 USD spent" in charts["spend"].finding
     assert html.count("Show as a table") == 4

@@ -55,6 +55,10 @@ def test_from_a_template_to_a_write_that_nobody_was_asked_about(house: House) ->
     house.decide(approval_id)
 
     requester = signed_in(w.requester)
+    form_page = text(requester.get(reverse("admin:runs_from_template", args=[kind])))
+    assert "asks for repository (text). It also takes go (true or false)." in form_page
+    assert "&quot;additionalProperties&quot;: false" in form_page
+    assert text(operator.get(reverse("admin:runs_new_template"))).count("(may be left empty)") == 2
     run_form = {"input": '{"repository": "x"}', "environmentId": str(w.environment), "key": "one"}
     run_id = made(requester, "runs_from_template", kind, **run_form)
     assert made(requester, "runs_from_template", kind, **run_form) == run_id, "sent twice, it is one run"

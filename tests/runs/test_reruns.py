@@ -62,6 +62,10 @@ def test_the_page_shows_what_is_pinned_and_six_clicks_make_one_run(house: House)
     text = client.get(url).content.decode()
     for said in ("sample@1.0.0", "sample@1.1.0", "named by latest", "as before", "code-agent"):
         assert said in text
+    with reading(house.system):
+        digest = Run.objects.get(pk=old).input_hash
+    assert f"…{digest[-8:]}</code>" in text, "as on the page of the run"
+    assert "Release of this run" in text
     [key] = re.findall(r'name="key" value="([^"]+)"', text)
     sent = {"key": key, "release_id": str(release)}
     places = {client.post(url, sent).headers["Location"] for _ in range(6)}
