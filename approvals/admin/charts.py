@@ -35,7 +35,7 @@ def _found(found: Ages) -> str:
     decided, pending = sum(found.decided), sum(found.pending)
     said = []
     if decided and found.half is not None:
-        half = span(found.half.total_seconds())
+        half = span(max(1, found.half.total_seconds()))
         said.append(
             f"One request was decided, within {half}."
             if decided == 1

@@ -14,7 +14,7 @@ from factory.admin.base import HouseAdmin
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import badge, cut, outline, seen, short, span, when
+from factory.admin.show import badge, cut, outline, seen, short, span, when, whole
 from factory.admin.site import site
 from factory.identity.permissions import may
 from runs.admin.cards import TOLD
@@ -116,12 +116,12 @@ class AttentionAdmin(HouseAdmin[Step]):
 
 def with_short_ids(reason: str, most: int) -> SafeString:
     """A reason for reading: of an id only its end, as everywhere, and all of it in the title."""
-    whole = seen(reason)
-    told = ID.sub(lambda found: f"…{found[0][-8:]}", whole)
-    if told == whole:
+    all_of_it = seen(reason)
+    told = ID.sub(lambda found: f"…{found[0][-8:]}", all_of_it)
+    if told == all_of_it:
         return cut(reason, most)
     kept = told if len(told) <= most else told[:most].rpartition(" ")[0] + "…"
-    return format_html('<span title="{}">{}</span>', whole, kept)
+    return format_html('<span title="{}">{}</span>', all_of_it, whole(kept))
 
 
 class DoubtedList(HouseList):

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from factory import clock
-from factory.admin.show import span
+from factory.admin.show import brief, span
 from factory.context import Context
 from registry.selectors import release
 from runs.admin.again import may_run_again
@@ -39,7 +39,7 @@ def run_page(ctx: Context, run: Run, tab: str) -> dict[str, Any]:
         "limit": limit,
         "raised": limit if limit > estimate(run) else None,
         "cost_percent": _percent(facts.usage.cost, limit),
-        "took": span(((run.finished_at or at) - run.created_at).total_seconds()),
+        "took": brief(((run.finished_at or at) - run.created_at).total_seconds()),
         "clock": run_clock(facts, at),
         "waits": waits(ctx, facts, at),
         "works": at_work(facts, at),
@@ -87,7 +87,7 @@ def run_clock(facts: Facts, at: datetime) -> RunClock:
         worked = most - (run.deadline_at - (run.waiting_since or at)).total_seconds()
     share = min(100, max(0, round(100 * worked / most)))
     waits_now = run.state == RunState.WAITING
-    return RunClock(span(worked), span(most), share, span(waited) if waited else "", waits_now)
+    return RunClock(span(worked), span(most), share, brief(waited) if waited else "", waits_now)
 
 
 def _spent(facts: Facts, state: str, at: datetime) -> float:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from approvals.selectors import ApprovalView
-from factory.admin.show import span
+from factory.admin.show import brief
 from runs.admin.drawing import Graph, Told, draw_graph
 from runs.admin.facts import WAITS_FOR_A_WORKER, Facts, Try
 from runs.admin.lanes import THINNEST, Span, Timeline, draw_timeline
@@ -65,7 +65,7 @@ def _remark(facts: Facts, step: Step, tries: list[Try], at: datetime) -> str:
     if facts.waits_for_a_worker(step) and tries[-1].leases:
         newest = tries[-1].leases[-1]
         begun = newest.closed_at or newest.offered_at
-    return span((until - begun).total_seconds())
+    return brief((until - begun).total_seconds())
 
 
 def timeline(facts: Facts, at: datetime) -> Timeline:

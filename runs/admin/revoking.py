@@ -19,7 +19,7 @@ def revoke_view(site: AdminSite, request: HttpRequest, row: Worker, held: int) -
         lead="Every token that it has is refused at once, and it is given nothing new.",
         button="Revoke it",
         back=back,
-        facts=[("Leases that it has now", held)],
+        facts=[("Attempts that it holds or is offered", held)],
         consequences=(
             "Its leases are not taken by force: they end, and its attempts settle after the grace.",
             "An attempt that may have had an effect then waits for an Operator.",
