@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
@@ -16,7 +17,7 @@ from factory.admin.cards import ITSELF
 from factory.admin.evidence import EvidenceAdmin, way
 from factory.admin.lists.filters import one_of
 from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import parted, short, span, when
+from factory.admin.show import parted, seen, short, span, when
 from factory.admin.site import site
 from factory.admin.things import thing
 from factory.commanding import Command
@@ -156,7 +157,6 @@ OF = {
     "aliases": ("alias", ""),
     "approvals": ("approval", "approvalId"),
     "delegations": ("delegation", "delegationId"),
-    "policies": ("policy", ""),
     "projects": ("project", "projectId"),
     "releases": ("release", "releaseId"),
     "reservations": ("reservation", "reservationId"),
@@ -172,6 +172,9 @@ def _about(row: OutboxEvent) -> SafeString:
     """What it is about, as the journal says it: of what happens in a run, the run."""
     if row.run_id:
         return thing("run", row.run_id)
+    if revision := row.payload.get("revision"):
+        where = reverse("admin:approvals_policyrevision_changelist")
+        return format_html('<a class="fc-link" href="{}">policy {}</a>', where, seen(revision))
     kind, member = OF.get(row.topic.split(".")[1], ("", ""))
     return thing(kind, row.payload.get(member) or row.stream_id) if kind else short(row.stream_id)
 

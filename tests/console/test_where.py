@@ -129,6 +129,8 @@ def test_an_alias_is_found_from_its_event_and_from_the_audit_log() -> None:
     moved.stream_id = key
     page = EventAdmin(OutboxEvent, site)
     assert reverse("admin:registry_alias_change", args=[key]) in page.about_(moved)
+    told = OutboxEvent(topic="governance.policies.v1.policy-revision-published", payload={"revision": "r2"})
+    assert ">policy r2</a>" in page.about_(told)
     listed = reverse("admin:registry_alias_changelist")
     assert f'href="{listed}?q=sample+stable">alias sample stable</a>' in named("alias:sample/stable")
 
