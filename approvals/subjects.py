@@ -43,8 +43,7 @@ class Story:
     """What a reviewer should know about a subject: where it is, its figures, and what happened so far.
 
     `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject;
-    `opens` is what the link to its page is called. `stops` says why no answer would be taken as things
-    stand: what `still_current` would refuse with.
+    `opens` is what the link to its page is called.
     """
 
     title: str
@@ -56,7 +55,6 @@ class Story:
     asker: str = ""
     cancel_url: str = ""
     opens: str = "Open the run"
-    stops: str = ""
 
 
 class Subject(Protocol):
@@ -98,3 +96,11 @@ def story_of(ctx: Context, view: "ApprovalView") -> Story | None:
     tell = getattr(_subjects.get(view.subject_type), "story", None)
     told: Story | None = tell(ctx, view) if tell else None
     return told
+
+
+def stops_of(ctx: Context, view: "ApprovalView") -> str:
+    """Why no answer would be taken as things stand, of one that is open: what `still_current` would refuse
+    with, read without locks, if its app tells it (a method `stops` like `still_current`)."""
+    tell = getattr(_subjects.get(view.subject_type), "stops", None)
+    refusal: DomainError | None = tell(ctx, view) if tell and view.is_pending else None
+    return refusal.detail if refusal else ""

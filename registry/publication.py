@@ -89,6 +89,9 @@ class Publication:
     def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
         return _outdated(find_release(view.subject_id), view)
 
+    def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
+        return _outdated(find_release(view.subject_id), view)
+
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         release = find_release(view.subject_id)
         if release.state != ReleaseState.IN_REVIEW or release.approval_id != view.id:
@@ -100,9 +103,7 @@ class Publication:
             record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
 
     def story(self, ctx: Context, view: ApprovalView) -> Story:
-        release = find_release(view.subject_id)
-        outdated = _outdated(release, view) if view.is_pending else None
-        return story_of_release(release, outdated.detail if outdated else "")
+        return story_of_release(find_release(view.subject_id))
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
         """The review goes on, under the fresh request."""

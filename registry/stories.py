@@ -42,7 +42,7 @@ def moment(row: Release, entry: JournalEntry) -> Moment:
     return Moment(entry.occurred_at, what, became, tone, f"by {entry.actor}", quote)
 
 
-def story_of_release(row: Release, stops: str = "") -> Story:
+def story_of_release(row: Release) -> Story:
     """What a reviewer should know beside the proposal, and the way to what is different in it."""
     rows = Release.objects.filter(asset_id=row.asset_id, state__in=HOLDS_VERSION - {ReleaseState.IN_REVIEW})
     before = rows.exclude(pk=row.pk).order_by("-created_at", "-id").first()
@@ -50,7 +50,6 @@ def story_of_release(row: Release, stops: str = "") -> Story:
         title=f"The release so far: {row.asset.name}@{row.semver}",
         url=reverse("admin:registry_release_change", args=[row.pk]),
         opens="See its parts, and what is different",
-        stops=stops,
         facts=(
             ("State", str(row.state)),
             ("The one before", f"{before.semver}, {before.state}" if before else "none: it is the first"),

@@ -43,12 +43,11 @@ class StepAction:
         lock_step(_run(ctx, run_id), subject_id)
 
     def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        run = _run(ctx, view.run_id)
-        if not run.is_working:
-            return RunNotWorking(f"The run is {run.state}: nobody needs an answer any more.")
-        if not loadable(run.release_id):
-            return ReleaseRevoked("The release was taken back: nothing may be done with it any more.")
-        return None
+        return _outdated(_run(ctx, view.run_id))
+
+    def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
+        run = Run.objects.filter(pk=view.run_id).first()
+        return _outdated(run) if run is not None else None
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         """Approved or sent back: the attempt goes on. Rejected or expired: the run fails, policy-denied."""
@@ -83,6 +82,14 @@ class StepAction:
     def story(self, ctx: Context, view: ApprovalView) -> Story | None:
         """The run so far, for the page on which somebody decides."""
         return asker_of(story_of_run(view.run_id), view.step_id) if view.run_id else None
+
+
+def _outdated(run: Run) -> DomainError | None:
+    if not run.is_working:
+        return RunNotWorking(f"The run is {run.state}: nobody needs an answer any more.")
+    if not loadable(run.release_id):
+        return ReleaseRevoked("The release was taken back: nothing may be done with it any more.")
+    return None
 
 
 def _run(ctx: Context, run_id: UUID | None) -> Run:

@@ -35,12 +35,11 @@ class RunSpend:
         lock_run(ctx, subject_id)
 
     def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        run = lock_run(ctx, view.subject_id)
-        if run.state != RunState.ACCEPTED and not run.is_working:
-            return RunNotWorking(f"The run is {run.state}: its money is not in question any more.")
-        if not loadable(run.release_id):
-            return ReleaseRevoked("The release was taken back: nothing may be done with it any more.")
-        return None
+        return _outdated(lock_run(ctx, view.subject_id))
+
+    def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
+        run = Run.objects.filter(pk=view.subject_id).first()
+        return _outdated(run) if run is not None else None
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         """Of an Accepted run, approved: the budget is reserved and the run begins, or is denied; else it
@@ -89,6 +88,14 @@ def _at_the_limit(ctx: Context, run: Run, view: ApprovalView) -> None:
     if run.is_working:
         stop_waiting(ctx, run, "ApprovalGranted", now())
         end_if_spent(ctx, run)
+
+
+def _outdated(run: Run) -> DomainError | None:
+    if run.state != RunState.ACCEPTED and not run.is_working:
+        return RunNotWorking(f"The run is {run.state}: its money is not in question any more.")
+    if not loadable(run.release_id):
+        return ReleaseRevoked("The release was taken back: nothing may be done with it any more.")
+    return None
 
 
 register(SubjectType.SPEND, RunSpend())

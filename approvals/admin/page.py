@@ -26,7 +26,7 @@ from approvals.selectors import (
     votes_judged,
     who_may_decide,
 )
-from approvals.subjects import Moment, Story, story_of
+from approvals.subjects import Moment, Story, stops_of, story_of
 from factory import clock
 from factory.admin.show import span
 from factory.context import Context
@@ -48,7 +48,7 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
     candidates = _candidates(view)
     story = story_of(ctx, view)
     open_ = view.is_pending and at < view.expires_at
-    stops = story.stops if story and open_ else ""
+    stops = stops_of(ctx, view) if open_ else ""
     return {
         "view": view,
         "now": at,

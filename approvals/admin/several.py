@@ -17,6 +17,7 @@ from approvals.admin.page import right_before, voted_already
 from approvals.commands import MOST_AT_ONCE, Item, Outcome, decide_each
 from approvals.models import MAX_REASON, ApprovalRequest
 from approvals.selectors import ApprovalView, approval_view, votes_judged
+from approvals.subjects import stops_of
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.several import Fate, chosen, fates_of, keep_chosen, keep_fates
 from factory.context import Context
@@ -149,7 +150,8 @@ def _why_not(ctx: Context, view: ApprovalView, decision: str) -> str:
     right, refused = right_before(ctx, view)
     if right is None:
         return refused.detail if refused else ""
-    return voted_already(right, votes_judged(view)) if decision == "approve" else ""
+    voted = voted_already(right, votes_judged(view)) if decision == "approve" else ""
+    return voted or stops_of(ctx, view)
 
 
 def _item(text: str, decision: str, reason: str) -> Item:

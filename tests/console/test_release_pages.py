@@ -140,6 +140,22 @@ def test_says_which_part_keeps_a_release_from_being_loaded(house: House) -> None
     assert (agents.is_broken, agents.parts[0].parts[0].state) == (True, "Missing")
 
 
+def test_a_question_of_a_run_whose_release_was_taken_back_says_that_no_answer_is_taken(house: House) -> None:
+    house.run("gated")
+    worker = house.hand()
+    asked = worker.ask(worker.take(), park=True).approval_id
+    where = reverse("admin:approvals_approvalrequest_change", args=[asked])
+    assert "Approve exactly this" in read(house.world.reviewer, where)
+    revoke(house, "drain", release_id=house.release)
+    text = read(house.world.reviewer, where)
+    assert "The release was taken back: nothing may be done with it any more." in text
+    assert "Approve exactly this" not in text
+    client = signed_in(house.world.reviewer)
+    chosen = {"action": "approve_selected", "_selected_action": [str(asked)], "index": "0"}
+    several = client.post(reverse("admin:approvals_approvalrequest_changelist"), chosen, follow=True)
+    assert "<strong>Left out.</strong> The release was taken back" in several.content.decode()
+
+
 def _nobody_can_answer(house: House, release_id: UUID) -> None:
     """A publication that would be refused says so where it is decided, in the words of the release's page."""
     with reading(house.system):
