@@ -38,6 +38,7 @@ from approvals.selectors import (
     who_may_decide,
 )
 from approvals.states import ApprovalState, SubjectType
+from approvals.subjects import stops_of
 from factory.admin.base import OwnPageAdmin
 from factory.admin.drafts import forget_words, keep_words, kept_words
 from factory.admin.scope import context_of
@@ -155,6 +156,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             "opts": self.opts,
             "view": view,
             "refused": refusal_for(ctx, view, break_glass=True),
+            "stops": stops_of(ctx, view),
             "kept_reason": kept_words(request, _subject_of(view)).get("reason", ""),
             "passed_over": [c for c in who_may_decide(view.id) if c.may_decide],
         }

@@ -72,7 +72,7 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "acting_for": right.acting_for if right else "",
         "by_what": words.by_what(right) if right else "",
         "own": bool({ctx.actor.subject, ctx.actor.person} & {view.requested_by, view.requester_person}),
-        "may_break_glass": _may_break_glass(ctx, view, at, refused),
+        "may_break_glass": not stops and _may_break_glass(ctx, view, at, refused),
         "silence": words.silence(view, stops),
         "story": story,
         "moments": _folded(story),
