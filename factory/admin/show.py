@@ -211,7 +211,9 @@ def clock(at: datetime | None) -> SafeString:
 
 
 def brief(seconds: float) -> str:
-    """A duration as `span` says it; below ten seconds with a tenth."""
+    """A duration as `span` says it; below ten seconds with a tenth, and never as none at all."""
+    if 0 < abs(seconds) < 0.05:
+        return "under 0.1 s"
     return f"{seconds:.1f} s" if abs(seconds) < 10 else span(seconds)
 
 

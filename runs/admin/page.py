@@ -87,7 +87,7 @@ def run_clock(facts: Facts, at: datetime) -> RunClock:
         worked = most - (run.deadline_at - (run.waiting_since or at)).total_seconds()
     share = min(100, max(0, round(100 * worked / most)))
     waits_now = run.state == RunState.WAITING
-    return RunClock(span(worked), span(most), share, brief(waited) if waited else "", waits_now)
+    return RunClock(brief(worked), span(most), share, brief(waited) if waited else "", waits_now)
 
 
 def _spent(facts: Facts, state: str, at: datetime) -> float:

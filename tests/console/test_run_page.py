@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from django.urls import reverse
 
+from factory.admin.show import brief
 from factory.webhooks.commands import create_webhook
 from factory.webhooks.signing import new_secret
 from runs.admin.drawing import HEIGHT, WIDTH, Told, draw_graph
@@ -293,6 +294,11 @@ def test_the_axis_has_round_times_and_every_sign_is_explained() -> None:
     [row] = drawn.rows
     assert [(bar.left, bar.width) for bar in row.bars] == [(0.0, 5.0), (5.0, 95.0), (5.0, 95.0)]
     assert row.bars[0].words == "attempt 1: Running, 09:31:02 to 09:34:02"
+
+
+def test_what_was_short_is_not_told_as_nothing() -> None:
+    told = [brief(seconds) for seconds in (0, 0.004, 0.31, 9.94, 12.7)]
+    assert told == ["0.0 s", "under 0.1 s", "0.3 s", "9.9 s", "12 s"]
 
 
 def test_a_short_run_has_times_too_and_no_bar_passes_the_end_of_its_axis() -> None:
