@@ -13,7 +13,7 @@ from approvals.selectors import mine
 from approvals.states import GATED, ActionClass, ApprovalState
 from factory.admin.asking import not_understood, one_asked
 from factory.admin.lists.filters import one_of
-from factory.admin.lists.pages import OWN
+from factory.admin.lists.pages import OF_A_PAGE
 from factory.admin.scope import context_of, places_of
 
 Rows = QuerySet[ApprovalRequest]
@@ -53,7 +53,7 @@ def views_of(request: HttpRequest) -> list[tuple[str, str, bool]]:
     for name, (title, _) in WORDS.items():
         query = request.GET.copy()
         query[Whose.parameter_name] = name
-        for place in (*OWN, "p", "e"):
+        for place in (*OF_A_PAGE, "p", "e"):
             query.pop(place, None)
         links.append((title, f"{request.path}?{query.urlencode()}", name == chosen_view(request)))
     return links

@@ -23,7 +23,7 @@ from factory.admin.detail import told
 from factory.admin.drafts import forget_words, keep_words
 from factory.admin.lists.files import file_of
 from factory.admin.lists.pages import LOOK, LOOKS, OLDEST, ORDER, HouseList
-from factory.admin.lists.searching import MOST_CHARACTERS, search
+from factory.admin.lists.searching import MOST_CHARACTERS, NEWEST, search
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.show import badge, seen
 from factory.commanding import AlreadyDone
@@ -124,8 +124,15 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             not_understood(request, f"The search has more than {MOST_CHARACTERS} characters.", instead)
         fields = tuple(self.get_search_fields(request))
         recent = tuple(self.recent_words)
+
+        def say() -> None:
+            told = f"Words were looked for among the newest {NEWEST:,} of the whole list alone."
+            not_understood(request, told, "Among those that were chosen it takes too long.")
+
         newest = [rows.order_by(*self.ordering) for rows in (queryset, self.get_queryset(request))]
-        return search(queryset, fields, search_term, large=self.large, recent=recent, newest=newest), False
+        return search(
+            queryset, fields, search_term, large=self.large, recent=recent, newest=newest, otherwise=say
+        ), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         asked = {name: values for name, values in request.GET.lists() if any(values)}
@@ -149,7 +156,9 @@ class HouseAdmin(ModelAdmin, Generic[M]):
         """What is missing in a form that acts on several rows, in words."""
         if request.method != "POST" or "index" not in request.POST or not self.has_view_permission(request):
             return ""
-        if not request.POST.getlist(ACTION_CHECKBOX_NAME) or any(request.POST.getlist("select_across")):
+        if request.POST.get("select_across") == "1":
+            return "Rows are chosen by their boxes, those of one page at once."
+        if not request.POST.getlist(ACTION_CHECKBOX_NAME):
             return "No row was chosen. Choose some by their boxes, then go on."
         return "" if any(request.POST.getlist("action")) else "It was not chosen what to do with the rows."
 

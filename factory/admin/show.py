@@ -190,7 +190,7 @@ def at_slashes(text: object) -> SafeString:
     """A name that is broken behind its slashes alone, unless a part of it is too long for any column."""
     parts = seen(text).split("/")
     ends = [f"{part}/" for part in parts[:-1]] + parts[-1:]
-    whole = ((SafeString(' class="fc-piece"') if len(end) <= 40 else "", end) for end in ends)
+    whole = ((SafeString(' class="fc-unbroken"') if len(end) <= 40 else "", end) for end in ends)
     return format_html_join(SafeString("<wbr>"), "<span{}>{}</span>", whole)
 
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from approvals.admin.filters import WORDS
 from factory.admin.base import HouseAdmin
-from factory.admin.lists import files, looking, pages
+from factory.admin.lists import files, looking, pages, searching
 from factory.admin.site import site
 from factory.models import AuditEntry
 from factory.tenancy import reading
@@ -25,6 +25,7 @@ SOUGHT = f"{AUDIT}?action=SubmitRun"
 SLOWLY = ["pg_sleep(0.02) IS NOT NULL"]
 KEY = ("occurred_at", "id")
 MADE = 6
+UNFINISHED = "Not looked through to the end: it takes too long. Filter the list otherwise."
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +114,19 @@ def test_it_looks_so_far_says_so_and_finds_each_row_once_when_asked_to_go_on(
         assert "that is all" not in text(page)
     assert [page for page in before if not keys(page)], "a stretch without any is told as one"
     assert "looked through" not in text(last)
-    if not keys(last):
-        assert "Nothing more matches" in text(last)
-        assert f'href="{AUDIT}?' in text(last)
+    assert "Nothing here yet" not in text(last)
+
+
+@pytest.mark.usefixtures("no_index")
+def test_the_end_of_a_look_says_whether_anything_was_found_on_the_way(auditor: Client) -> None:
+    last = walk(auditor, SOUGHT)[-1]
+    assert not keys(last), "the oldest entries are of no run"
+    assert "Nothing more matches" in text(last)
+    assert "the end of the list" in text(last)
+    assert f'href="{AUDIT}?action=SubmitRun">Go to the first page' in text(last)
+    never = walk(auditor, f"{AUDIT}?action=CancelRun")
+    assert len(never) > 2
+    assert "Nothing matches</h2>" in text(never[-1])
 
 
 @pytest.mark.usefixtures("never_at_first")
@@ -290,12 +301,52 @@ def test_a_fault_that_is_no_lack_of_time_is_none_of_a_look(house: House) -> None
     assert not begun
 
 
+def test_a_file_of_exactly_so_many_rows_as_it_may_have_is_whole(
+    house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at, rows in ((f"{SOUGHT}&format=csv", MADE), (f"{AUDIT}?format=csv", all_of(house))):
+        monkeypatch.setattr(files, "MOST_ROWS", rows)
+        assert len(sheet(auditor.get(at))) == 1 + rows
+        monkeypatch.setattr(files, "MOST_ROWS", rows - 1)
+        assert sheet(auditor.get(at))[-1] == [f"Cut after {rows - 1} rows. Filter the list to get the rest."]
+
+
+@pytest.mark.usefixtures("never_at_first")
+def test_a_file_that_the_database_cuts_short_says_so_in_its_last_line(
+    house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with reading(house.system):
+        third = AuditEntry.objects.filter(project_id=house.world.project).order_by("-occurred_at", "-id")[2]
+
+    def slow_from_there(page: Any, request: HttpRequest, rows: QuerySet[Any], term: str) -> tuple[Any, bool]:
+        where = "(factory_auditentry.id > %s OR pg_sleep(1) IS NOT NULL)"
+        return rows.extra(where=[where], params=[str(third.pk)]), False
+
+    monkeypatch.setattr(HouseAdmin, "get_search_results", slow_from_there)
+    monkeypatch.setattr(site._registry[AuditEntry], "list_per_page", 1)
+    monkeypatch.setattr(looking, "AT_ONCE", 2)
+    monkeypatch.setattr(looking, "STRETCH_MS", 100)
+    _, *rows, last = sheet(auditor.get(f"{AUDIT}?format=csv"))
+    assert (len(rows), last) == (2, [UNFINISHED])
+
+
+def test_words_that_are_sought_in_the_whole_list_instead_are_told_to_be(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reviewer, inbox = signed_in(house.world.reviewer), "/admin/approvals/approvalrequest/?whose=closed&q=any"
+    told = "Words were looked for among the newest 2,000 of the whole list alone."
+    assert told not in text(reviewer.get(inbox))
+    monkeypatch.setattr(searching, "in_time", lambda *_: None)
+    assert told in text(reviewer.get(inbox))
+    assert reviewer.get(f"{inbox}&format=csv").status_code == 400
+
+
 @pytest.mark.usefixtures("never_at_first")
 def test_a_file_in_which_nothing_is_found_for_long_ends_with_a_line_that_says_so(
     house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(looking, "AT_ONCE", 1)
     monkeypatch.setattr(files, "PATIENCE", 0.0)
-    monkeypatch.setattr(files, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(files, "MOST_SECONDS", 0.001)
     [_, last] = sheet(auditor.get(f"{AUDIT}?action=CancelRun&format=csv"))
-    assert last == ["Not looked through to the end: it takes too long. Filter the list otherwise."]
+    assert last == [UNFINISHED]

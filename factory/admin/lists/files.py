@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.admin.utils import display_for_field, display_for_value, label_for_field, lookup_field
 from django.core.exceptions import ObjectDoesNotExist
+from django.db import OperationalError
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.safestring import SafeString
 
@@ -16,6 +17,7 @@ from factory import clock
 from factory.admin.lists.pages import AFTER, HouseList
 from factory.admin.scope import context_of
 from factory.admin.show import seen
+from factory.rest.problems import QUERY_CANCELED, sqlstate
 from factory.tenancy import reading
 
 MOST_ROWS = 100_000
@@ -59,13 +61,18 @@ def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
     yield "\ufeff" + writer.writerow([label for _, label in columns])
     place, told, look = cl.values(cl.params.get(AFTER)), 0, cl.look()
     found_at = monotonic()
-    while monotonic() - found_at < MOST_SECONDS:
-        limit = min(ROWS_AT_ONCE if told else ROWS_AT_FIRST, MOST_ROWS - told)
-        with reading(ctx):
-            rows, last = look.page(place, limit or 1, patience=PATIENCE)
-            cl.carry(request, rows)
-            lines = [writer.writerow([_cell(cl, name, row) for name, _ in columns]) for row in rows]
-        if rows and not limit:
+    while monotonic() - found_at <= MOST_SECONDS:
+        limit = min(ROWS_AT_ONCE if told else ROWS_AT_FIRST, MOST_ROWS - told) or 1
+        try:
+            with reading(ctx):
+                rows, last = look.page(place, limit, patience=PATIENCE)
+                cl.carry(request, rows)
+                lines = [writer.writerow([_cell(cl, name, row) for name, _ in columns]) for row in rows]
+        except OperationalError as fault:
+            if sqlstate(fault) != QUERY_CANCELED:
+                raise
+            break
+        if rows and told == MOST_ROWS:
             yield writer.writerow([f"Cut after {MOST_ROWS} rows. Filter the list to get the rest."])
             return
         yield "".join(lines)

@@ -16,6 +16,8 @@ from factory.keyset import place_of, values_of
 
 AFTER, BEFORE, ORDER, LOOK = "after", "before", "order", "look"
 OWN = (AFTER, BEFORE, ORDER, LOOK, FORMAT)
+OF_A_PAGE = (AFTER, BEFORE, LOOK, FORMAT)
+"""What another filter, view or order of the list begins without."""
 OLDEST = "oldest"
 FURTHER, ON = "further", "on"
 """Somebody has asked to look further: from where nothing has been found yet, or something has."""
@@ -44,7 +46,7 @@ class HouseList(ChangeList):
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
         """Another filter begins at the first page again."""
-        return str(super().get_query_string(new_params, [*(remove or ()), AFTER, BEFORE, LOOK, FORMAT]))
+        return str(super().get_query_string(new_params, [*(remove or ()), *OF_A_PAGE]))
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
         names = [*self.model_admin.get_ordering(request)]
@@ -128,6 +130,15 @@ class HouseList(ChangeList):
     def _link(self, name: str, row: Model) -> str:
         looks = {LOOK: ON} if self.params.get(LOOK) in LOOKS else {}
         return str(super().get_query_string({name: self.place(row), **looks}, [AFTER, BEFORE, FORMAT]))
+
+    @property
+    def found_nothing_before(self) -> bool:
+        """Whether it was looked as far as here, and nothing was found on the way."""
+        return bool(self.params.get(LOOK) == FURTHER)
+
+    @property
+    def goes_back(self) -> bool:
+        return BEFORE in self.params
 
     @property
     def first_url(self) -> str:

@@ -1,7 +1,7 @@
 """What a search may ask: for a million rows only what an index answers, for a few also parts of words."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial, reduce
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from operator import or_
 from typing import Any
 from uuid import UUID
@@ -25,11 +25,13 @@ def search(
     large: bool,
     recent: tuple[str, ...] = (),
     newest: Sequence[QuerySet[Any]] = (),
+    otherwise: Callable[[], None] = lambda: None,
 ) -> QuerySet[Any]:
     """The rows of which a field is the term, or, unless the list is large, has its words in it.
 
     Of a large one, the `NEWEST` are also looked through for words in the fields that `recent` names: those of
-    the first of `newest`, or, where what else was chosen makes them hard to find, of the next.
+    the first of `newest`, or, where what else was chosen makes them hard to find, of the second, which
+    `otherwise` says.
     """
     term = term.strip()[:MOST_CHARACTERS]
     if not term or "\x00" in term:
@@ -38,7 +40,7 @@ def search(
     if large or key is not None:
         asked = _is(rows.model, fields, term, key)
         if recent and key is None:
-            asked |= Q(pk__in=_among_newest(newest, recent, term))
+            asked |= Q(pk__in=_among_newest(newest, recent, term, otherwise))
         return rows.filter(asked)
     found = rows
     for word in term.split()[:10]:
@@ -46,12 +48,15 @@ def search(
     return found
 
 
-def _among_newest(newest: Sequence[QuerySet[Any]], fields: tuple[str, ...], term: str) -> list[Any]:
-    for rows in newest[:-1]:
-        found = in_time(AT_FIRST_MS, partial(_newest, rows, fields, term))
-        if found is not None:
-            return found
-    return _newest(newest[-1], fields, term)
+def _among_newest(
+    newest: Sequence[QuerySet[Any]], fields: tuple[str, ...], term: str, otherwise: Callable[[], None]
+) -> list[Any]:
+    chosen, every = newest
+    found = in_time(AT_FIRST_MS, lambda: _newest(chosen, fields, term))
+    if found is None:
+        otherwise()
+        return _newest(every, fields, term)
+    return found
 
 
 def _newest(rows: QuerySet[Any], fields: tuple[str, ...], term: str) -> list[Any]:
