@@ -98,7 +98,7 @@ def outbox_lag(look: Look) -> Figure | None:
         note += " 1 event is set aside." if aside == 1 else f" {number(aside)} events are set aside."
     value = f"{lag:.1f} s" if lag < 60 else span(lag)
     return Figure(
-        "Outbox lag", value if found.count else "None", note, url=reverse("admin:factory_consumers"),
+        "Outbox lag", value if found.count else "Nothing waits", note, url=reverse("admin:factory_consumers"),
         tone="bad" if late else "plain", alarm="Events are told late." if late else "",
     )  # fmt: skip
 

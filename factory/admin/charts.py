@@ -6,6 +6,8 @@ from math import ceil, log10
 
 HEIGHT, TOP, BOTTOM = 190, 18, 24
 FLOOR = HEIGHT - BOTTOM
+DOT, RING = 3.5, 6.0
+"""The radius of a dot, and of one that lies behind another."""
 ROW, BAR = 34, 11
 """A row of pairs of bars, and the thickness of one of its bars."""
 
@@ -51,6 +53,7 @@ class Dot:
     y: float
     kind: str
     words: str
+    radius: float = DOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +192,13 @@ def curves(
     words: Sequence[Sequence[str]],
 ) -> Plot:  # fmt: skip
     """Lines over slots, broken where nothing was measured. `values` are the marks at the left with their
-    words, `words` what each point of each series says."""
+    words, `words` what each point of each series says. The first series lies on the others: where their
+    points are the same, theirs are seen as rings around its own."""
     slot, most = 100 / max(len(names), 1), values[-1][0]
     drawn: list[Curve] = []
     dots: list[Dot] = []
-    for one, told in zip(series, words, strict=True):
+    for rank in reversed(range(len(series))):
+        one, told, ahead = series[rank], words[rank], series[:rank]
         places = [
             None
             if value is None
@@ -202,8 +207,13 @@ def curves(
         ]
         drawn += [Curve(_points(piece), one.kind) for piece in _pieces(places) if len(piece) > 1]
         dots += [
-            Dot(place[0], place[1], one.kind, f"{name}: {one.word} {word}")
-            for place, name, word in zip(places, names, told, strict=True)
+            Dot(
+                *place,
+                one.kind,
+                f"{name}: {one.word} {word}",
+                RING if any(each.values[n] == one.values[n] for each in ahead) else DOT,
+            )
+            for n, (place, name, word) in enumerate(zip(places, names, told, strict=True))
             if place is not None
         ]
     across = tuple(Label(_at((n + 0.5) * slot), HEIGHT - 6, mark) for n, mark in enumerate(marks) if mark)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from factory.admin.charts import Column, Part, Series, curves, stacked
-from factory.admin.first import Chart, Look, Table, chart, in_words
+from factory.admin.first import Chart, Look, Table, Window, chart, in_words
 from factory.admin.show import span
 from factory.identity.permissions import may
 from runs.selectors.figures import NEWEST, Ended, Took, ended, took
@@ -31,7 +31,7 @@ def runs_by_outcome(look: Look) -> Chart | None:
     return Chart(
         key="outcomes",
         title=f"Runs by outcome, {seen.words}",
-        finding=_found(found, seen.names, "at" if seen.span == "hours" else "on"),
+        finding=_found(found, seen.names, _within(seen)),
         plot=stacked(columns) if found else None,
         legend=(("good", "Completed"), ("bad", "Failed (number above the bar)"), ("plain", "Cancelled")),
         table=Table(
@@ -51,7 +51,12 @@ def _part(many: int, state: str, kind: str) -> Part:
     return Part(kind, state, many, named=state == RunState.FAILED)
 
 
-def _found(found: Sequence[Ended], names: Sequence[str], at: str) -> str:
+def _within(window: Window) -> str:
+    """A slot is called by its begin, and what is told of it may have been at any time in it."""
+    return "in the hour from" if window.span == "hours" else "on"
+
+
+def _found(found: Sequence[Ended], names: Sequence[str], within: str) -> str:
     if not found:
         return ""
     by_state: Counter[str] = Counter()
@@ -61,21 +66,21 @@ def _found(found: Sequence[Ended], names: Sequence[str], at: str) -> str:
     failed = [each for each in found if each.state == RunState.FAILED]
     if not failed:
         return f"{told} None failed."
-    return f"{told} {_failures(failed, names, at)}"
+    return f"{told} {_failures(failed, names, within)}"
 
 
-def _failures(failed: Sequence[Ended], names: Sequence[str], at: str) -> str:
+def _failures(failed: Sequence[Ended], names: Sequence[str], within: str) -> str:
     """Where most of them are, and of which class, if they have one in common."""
     slots: Counter[int] = Counter()
     for each in failed:
         slots[each.slot] += each.count
     slot, most = max(slots.items(), key=lambda each: (each[1], each[0]))
     classes = {each.failure_class for each in failed if each.slot == slot}
-    of = f"of the class {next(iter(classes))}" if len(classes) == 1 else "of several classes"
+    of = f"of the class {next(iter(classes))}" if len(classes) == 1 else "of several failure classes"
     if most == sum(slots.values()):
         many = "It failed" if most == 1 else f"All {in_words(most).lower()} failed"
-        return f"{many} {at} {names[slot - 1]}, {of}."
-    return f"Most failures, {in_words(most).lower()}, were {at} {names[slot - 1]}, {of}."
+        return f"{many} {within} {names[slot - 1]}, {of}."
+    return f"Most failures, {in_words(most).lower()}, were {within} {names[slot - 1]}, {of}."
 
 
 UNITS = (
@@ -116,7 +121,7 @@ def attempt_duration(look: Look) -> Chart | None:
     return Chart(
         key="durations",
         title=f"Attempt duration, {seen.words}",
-        finding=_slowest(found, seen.names, "at" if seen.span == "hours" else "on"),
+        finding=_slowest(found, seen.names, _within(seen)),
         plot=plot if found else None,
         legend=(("busy", "half took no longer (p50)"), ("wait", "95 of 100 took no longer (p95)")),
         table=Table(
@@ -140,7 +145,7 @@ def _at_most(seconds: float) -> str:
     return f"at most {span(seconds)}" if seconds >= 1 else "under 1 s"
 
 
-def _slowest(found: Sequence[Took], names: Sequence[str], at: str) -> str:
+def _slowest(found: Sequence[Took], names: Sequence[str], within: str) -> str:
     if not found:
         return ""
     many = sum(each.count for each in found)
@@ -148,5 +153,5 @@ def _slowest(found: Sequence[Took], names: Sequence[str], at: str) -> str:
     whole = f"the newest {NEWEST:,}" if many >= NEWEST else f"{many:,}"
     return (
         f"Of {whole} attempts without a question to people: lately half took {_at_most(last.half)}. "
-        f"The slowest were {at} {names[worst.slot - 1]}: 95 of 100 took {_at_most(worst.most)}."
+        f"The slowest were {within} {names[worst.slot - 1]}: 95 of 100 took {_at_most(worst.most)}."
     )

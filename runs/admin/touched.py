@@ -31,18 +31,18 @@ def open_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[
         )
         for run in (listed if may(ctx, "ReadRun") else ())
     ]
-    says = _held(reached) if total else ""
+    says = _held(reached, total) if total else ""
     return [Touched("Open runs that rest on it", total, says, shown, elsewhere)]
 
 
-def _held(reached: Collection[UUID]) -> str:
+def _held(reached: Collection[UUID], runs: int) -> str:
     """How many attempts workers hold now, of all open runs and not only of those that are counted."""
     rows = Lease.objects.filter(
         state=LeaseState.HELD, run__release_id__in=list(reached), run__state__in=sorted(RUN_OPEN)
     )
     held = len(rows.order_by().values_list("pk", flat=True)[: MOST + 1])
     if not held:
-        return "No worker holds any of it."
+        return f"No worker holds any of {'it' if runs == 1 else 'them'}."
     least = "At least " if held > MOST else ""
     return f"{least}{held} of their attempts are in a worker's hands now."
 

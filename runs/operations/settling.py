@@ -122,7 +122,8 @@ def violation_of(attempt: Attempt) -> str:
     for receipt in effects:
         key = (receipt.approval_id, receipt.proposal_hash)
         if key not in taken:
-            return f"The effect {receipt.receipt_id} happened without an authorization, or a used one."
+            happened = f"The effect {receipt.receipt_id} happened without an authorization"
+            return f"{happened}, or with one that was already used."
         taken.discard(key)
     return ""
 

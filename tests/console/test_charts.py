@@ -2,7 +2,20 @@
 
 import pytest
 
-from factory.admin.charts import FLOOR, TOP, Column, Part, Series, curves, pace, pairs, stacked, steps
+from factory.admin.charts import (
+    DOT,
+    FLOOR,
+    RING,
+    TOP,
+    Column,
+    Part,
+    Series,
+    curves,
+    pace,
+    pairs,
+    stacked,
+    steps,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +52,17 @@ def test_a_line_breaks_where_nothing_was_measured() -> None:
     assert len(made.dots) == 3
     assert made.dots[-1].y == TOP
     assert made.dots[0].words == "a: half 1 s"
+
+
+def test_where_two_lines_are_the_same_both_are_seen() -> None:
+    half, most = Series("busy", "half", (1.0, 2.0)), Series("wait", "most", (1.0, 4.0))
+    made = curves(
+        [half, most], ["a", "b"], ["a", "b"], [(0, "0"), (4, "4 s")], [["1 s", "2 s"], ["1 s", "4 s"]]
+    )
+    assert [(dot.kind, dot.radius) for dot in made.dots] == [
+        ("wait", RING), ("wait", DOT), ("busy", DOT), ("busy", DOT),
+    ]  # fmt: skip
+    assert [curve.kind for curve in made.curves] == ["wait", "busy"], "what is drawn last lies on top"
 
 
 def test_rows_of_pairs_are_as_long_as_their_numbers() -> None:

@@ -98,13 +98,15 @@ def test_charts_state_their_finding_and_offer_it_as_a_table(house: House) -> Non
     charts = {each.key: each for each in page.charts}
     assert list(charts) == ["outcomes", "durations", "ages", "spend"]
     assert charts["outcomes"].finding == (
-        f"1 Completed, 1 Failed. It failed at {failed_at(house):%H}:00 UTC, of the class permanent."
+        f"1 Completed, 1 Failed. It failed in the hour from {failed_at(house):%H}:00 UTC, "
+        "of the class permanent."
     )
     assert charts["outcomes"].table is not None
     counted = [row[1:] for row in charts["outcomes"].table.rows]
     assert [sum(map(int, column)) for column in zip(*counted, strict=True)] == [1, 1, 0]
     assert "Of 2 attempts without a question to people" in charts["durations"].finding
     assert "lately half took under 1 s." in charts["durations"].finding
+    assert "The slowest were in the hour from " in charts["durations"].finding
     assert "Two are pending; none is late." in charts["ages"].finding
     assert "2.50 USD spent" in charts["spend"].finding
     assert html.count("Show as a table") == 4

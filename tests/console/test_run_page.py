@@ -327,6 +327,7 @@ def test_time_in_which_nobody_works_at_a_run_is_drawn_as_waiting(house: House) -
     over = client.get(page_of(run_id)).content.decode()
     for said in (
         "Its one step has succeeded.",
+        "Was set aside",
         "It asked nobody.",
         "Run of single <code",
         'Steps and attempts <span class="fc-soft">1',
