@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from registry.models import Release
+from registry.selectors import releases
 from registry.states import ReleaseState
 
 DEPRECATED_FROM = frozenset({ReleaseState.PUBLISHED})
@@ -28,12 +29,18 @@ def stops_ending(row: Release, word: str, states: Collection[str]) -> str:
     return f"{name_of(row)} is {row.state}. Only what is {allowed} can be {word}d."
 
 
-def stops_leading(names: Sequence[str], *, others: bool = True) -> str:
-    """Why it may not be deprecated while these aliases name it; `others`: whether they could name another."""
+def other_of(row: Release) -> Release | None:
+    """The newest other Published release of its asset, which its aliases could name."""
+    others = releases().filter(asset_id=row.asset_id, state=ReleaseState.PUBLISHED).exclude(pk=row.pk)
+    return others.order_by("-published_at", "-id").first()
+
+
+def stops_leading(names: Sequence[str], other: Release | None) -> str:
+    """Why it may not be deprecated while these aliases name it; `other` is one that they could name."""
     if not names:
         return ""
     told = f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} it. An alias never leads to a "
-    if others:
+    if other is not None:
         return f"{told}Deprecated release: let it name another Published one first."
     return (
         f"{told}Deprecated release, and no other one of this asset is Published. Publish another one first; "

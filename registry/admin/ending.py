@@ -20,7 +20,7 @@ from registry.commands import deprecate_release, revoke_release
 from registry.models import Release
 from registry.selectors import aliases_of, releases, resting_on
 from registry.states import ReleaseState
-from registry.stops import DEPRECATED_FROM, REVOKED_FROM, name_of, stops_ending, stops_leading
+from registry.stops import DEPRECATED_FROM, REVOKED_FROM, name_of, other_of, stops_ending, stops_leading
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ WITH_DEPRECATION = "They end with block and with cancel. With drain they go on."
 def question(ctx: Context, end: End, row: Release) -> Question:
     """The page before the end of a release, with what it would touch; read in the reader's transaction."""
     name, named = name_of(row), aliases_of(row.id) if end is DEPRECATE else []
-    other = _other(row) if named else None
+    other = other_of(row) if named else None
     reached = resting_on(row.id) if end is REVOKE else [row.id]
     return Question(
         title=f"{end.label} {name}",
@@ -96,7 +96,7 @@ def question(ctx: Context, end: End, row: Release) -> Question:
         button=f"{end.label} it",
         back=url_of(row.id),
         heading="Releases",
-        stops=stops_ending(row, end.word, end.states) or stops_leading(named, others=other is not None),
+        stops=stops_ending(row, end.word, end.states) or stops_leading(named, other),
         instead=_elsewhere(row, other) if named else None,
         fields=[Choice("in_flight", "What becomes of the open runs", IN_FLIGHT)],
         template="registry/end.html",
@@ -109,12 +109,6 @@ def question(ctx: Context, end: End, row: Release) -> Question:
             ],
         },
     )
-
-
-def _other(row: Release) -> Release | None:
-    """The newest other Published release of its asset, which its aliases could name."""
-    others = releases().filter(asset_id=row.asset_id, state=ReleaseState.PUBLISHED).exclude(pk=row.pk)
-    return others.order_by("-published_at", "-id").first()
 
 
 def _elsewhere(row: Release, other: Release | None) -> tuple[str, str]:

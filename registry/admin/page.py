@@ -115,7 +115,8 @@ def sentence(row: Release, tree: Tree | None, named: Sequence[str]) -> str:
     """What this release is, and what it is good for now, in one or two short sentences."""
     if tree is None:
         return f"A candidate for version {row.semver} of {row.asset.name}; its commit has not been read."
-    what = f"{tree.summary}; its workflows reach as far as {tree.reach}."
+    far = f"; its workflows reach as far as {tree.reach}" if tree.reach else ""
+    what = f"{tree.summary}{far}."
     return f"{what[:1].upper()}{what[1:]} {_standing(row, tree, named)}"
 
 

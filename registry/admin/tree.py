@@ -132,9 +132,9 @@ def _group(of: Material, name: str, items: Sequence[Any], draw: Callable[[Any], 
 
 
 def furthest(definition: Mapping[str, Any]) -> str:
-    """How far the steps of its workflows reach at most."""
+    """How far the steps of its workflows reach at most; empty where it has none."""
     reached = [node["sideEffectClass"] for flow in definition["workflows"] for node in flow["nodes"]]
-    return max(reached, key=REACHES.index, default="read")
+    return max(reached, key=REACHES.index, default="")
 
 
 def _summary(definition: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from registry.models import Release
 from registry.operations import lock_release
 from registry.selectors import aliases_of
 from registry.states import InFlight, ReleaseState
-from registry.stops import DEPRECATED_FROM, REVOKED_FROM, stops_ending, stops_leading
+from registry.stops import DEPRECATED_FROM, REVOKED_FROM, other_of, stops_ending, stops_leading
 
 
 @command("DeprecateRelease")
@@ -32,7 +32,7 @@ def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason:
     release = _locked_in(ctx, release_id, "deprecate", DEPRECATED_FROM)
     named = aliases_of(release.id)
     if named:
-        raise AliasInUse(stops_leading(named), extra={"aliases": named})
+        raise AliasInUse(stops_leading(named, other_of(release)), extra={"aliases": named})
     release.deprecate(at=now(), in_flight=in_flight, reason=reason)
     told = AssetReleaseDeprecated(
         release_id=release.id,

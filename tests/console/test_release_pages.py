@@ -1,10 +1,12 @@
 """The pages of releases and assets: what a release is, what it differs in, and what its end would touch."""
 
 from dataclasses import replace
+from html import unescape
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.template.loader import render_to_string
 from django.urls import reverse
 
 from approvals.selectors import approval
@@ -14,8 +16,10 @@ from factory.context import Context
 from factory.errors import FieldError
 from factory.tenancy import reading
 from registry.admin import naming, pointing, tree
+from registry.admin.page import sentence
 from registry.admin.tree import drawn, material_of
-from registry.commands import move_alias, record_resolution_failure, submit_release
+from registry.commands import deprecate_release, move_alias, record_resolution_failure, submit_release
+from registry.errors import AliasInUse
 from registry.models import Asset, Release
 from registry.selectors import release, resting_on
 from runs.admin import touched as touched_runs
@@ -138,6 +142,17 @@ def test_says_which_part_keeps_a_release_from_being_loaded(house: House) -> None
     assert "The content of a.md, e.py, its manifest, s.py is not in the store." in lost.broken
     [agents] = [group for group in lost.groups if group.name == "Agents"]
     assert (agents.is_broken, agents.parts[0].parts[0].state) == (True, "Missing")
+
+
+def test_a_release_without_workflows_is_not_told_to_reach_anywhere(house: House) -> None:
+    with reading(house.system):
+        row = Release.objects.select_related("asset", "closure").get(pk=house.release)
+        material = material_of(row)
+        none = drawn(replace(material, definition={**material.definition, "workflows": []}))
+    assert none.reach == ""
+    assert sentence(row, none, []).startswith("1 agent and 3 skills. New runs can pin it;")
+    made_of = " ".join(render_to_string("registry/parts/tree.html", {"tree": none}).split())
+    assert '<span class="fc-soft">each part by its hash</span>' in made_of
 
 
 def test_a_question_of_a_run_whose_release_was_taken_back_says_that_no_answer_is_taken(house: House) -> None:
@@ -331,6 +346,11 @@ def test_before_an_end_it_says_what_that_would_touch_and_then_does_it(house: Hou
     only = read(w.operator, end_of("deprecate", base))
     assert "no other one of this asset is Published. Publish another one first; or revoke this one" in only
     assert "let it name another Published one" not in only
+    with pytest.raises(AliasInUse, match="no other one of this asset is Published") as refused:
+        deprecate_release(w.operator, release_id=base, in_flight="drain", reason="old")
+    assert refused.value.detail in unescape(only), "the page and the command say the same"
+    with pytest.raises(AliasInUse, match="let it name another Published one first"):
+        deprecate_release(w.operator, release_id=newest, in_flight="drain", reason="old")
     assert ">To the releases of base</a>" in only
     assert "<textarea" not in text
     elsewhere = replace(w.operator, project_id=uuid4())
