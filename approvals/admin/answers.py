@@ -141,8 +141,7 @@ def terms(verdict: Verdict) -> str:
     who = " or ".join(verdict.roles) or "nobody"
     people = f"{verdict.quorum} people, each {who}" if verdict.quorum > 1 else who
     waits, holds = duration(verdict.expires_in), duration(verdict.valid_for)
-    then = "then asks once more" if verdict.on_expiry == OnExpiry.RE_REQUEST else "then fails"
-    return f"{people}; waits {waits}, {then}; a yes holds {holds}"
+    return f"{people}; waits {waits}, {THEN[verdict.on_expiry]}; a yes holds {holds}"
 
 
 def rule_in_words(rule: Mapping[str, Any]) -> str:

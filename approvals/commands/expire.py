@@ -36,7 +36,7 @@ def expire_approval(ctx: Context, *, approval_id: UUID, version: int) -> None:
         raise VersionMismatch(f"It was found at version {version}, and is at {row.version} now.")
     at = clock.now()
     if at < row.expires_at:
-        raise NotDueYet(f"It can be answered until {row.expires_at.isoformat()}.")
+        raise NotDueYet(f"It can be answered until {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
     again = row.on_expiry == OnExpiry.RE_REQUEST and row.renews is None
     again = again and subject.still_current(ctx, approval_view(row)) is None
     row.expire(at=at)

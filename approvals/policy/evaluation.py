@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from approvals.policy import floor
-from approvals.policy.patterns import ANYWHERE, matches, where
+from approvals.policy.patterns import ANYWHERE, matches
 from approvals.states import ActionClass, Effect, OnExpiry
 
 FLOOR_RULE = "the platform floor"
@@ -26,7 +26,7 @@ class Verdict:
 
     @property
     def approver_rule(self) -> str:
-        """The rule in words, as it is frozen into a request and shown to people."""
+        """The rule as it is frozen into a request; `telling.in_words` says it to people."""
         who = " or ".join(self.roles) or "nobody: the rules and the node name no role in common,"
         many = "" if self.quorum == 1 else f"{self.quorum} people, each "
         return f"{many}{who} of the project, never who asked for it ({self.rule})"
@@ -94,7 +94,6 @@ def _strictest_end(rules: Sequence[Mapping[str, Any]]) -> OnExpiry:
 
 
 def _named(rules: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
-    words = [
-        f"rule {n}: {rule['actionClass']} {where(rule.get('environment', ANYWHERE))}" for n, rule in rules
-    ]
+    """Frozen into requests and read by programs; `telling.in_words` says it to people."""
+    words = [f"rule {n}: {rule['actionClass']} in {rule.get('environment', ANYWHERE)}" for n, rule in rules]
     return "; ".join(words) or FLOOR_RULE

@@ -1,7 +1,9 @@
 """What rules say, in the words that pages, warnings and the terminal share."""
 
+import re
 from datetime import timedelta
 
+from approvals.policy.patterns import ANYWHERE, where
 from approvals.states import Effect, OnExpiry
 
 SHORT = {
@@ -16,6 +18,13 @@ BEFORE = {
 }
 THEN = {OnExpiry.FAIL: "then it fails", OnExpiry.RE_REQUEST: "then it is asked once more"}
 """What becomes of a request that nobody answers."""
+_ANYWHERE = re.compile(rf"(?<=rule )(\d+: [a-z-]+) in {re.escape(ANYWHERE)}(?=[;)]|$)")
+"""A rule for every environment, as verdicts and the records of requests name it."""
+
+
+def in_words(told: str) -> str:
+    """A text that names rules as records do, for people; records and the API keep it as it is."""
+    return _ANYWHERE.sub(rf"\1 {where(ANYWHERE)}", told)
 
 
 def duration(told: timedelta) -> str:

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from approvals.admin.answers import terms
 from approvals.errors import PolicyInvalid
 from approvals.policy import document as documents
 from approvals.policy import floor
 from approvals.policy.evaluation import FLOOR_RULE, evaluate
 from approvals.policy.patterns import matches, overlap
-from approvals.states import GATED, ActionClass, Effect
+from approvals.policy.telling import THEN, in_words
+from approvals.states import GATED, ActionClass, Effect, OnExpiry
 
 DEFAULT = documents.platform_default()
 
@@ -235,3 +237,20 @@ def test_the_house_can_shorten_every_expiry():
 def test_the_platforms_own_document_is_acceptable():
     documents.check(DEFAULT)
     assert "code-agent" in DEFAULT["modelProfiles"]
+
+
+def test_records_name_rules_as_they_are_and_people_read_them_in_words() -> None:
+    frozen = "rule 1: sandbox in *; rule 2: shared-write in *-eu; rule 4: production in prod-*"
+    assert in_words(frozen) == (
+        "rule 1: sandbox everywhere; rule 2: shared-write in *-eu; rule 4: production in prod-*"
+    )
+    assert in_words("decided by Reviewer (rule 3: production in *)").endswith(
+        "(rule 3: production everywhere)"
+    )
+    assert in_words("Nothing in * of theirs.") == "Nothing in * of theirs."
+
+
+def test_what_follows_silence_is_told_in_the_same_words_everywhere() -> None:
+    for end in OnExpiry:
+        asks = with_rules(rule("production", "require-approval", onExpiry=str(end)))
+        assert f", {THEN[end]};" in terms(evaluate(asks, ActionClass.PRODUCTION, "prod"))

@@ -317,7 +317,7 @@ def test_explains(asker):
         "actionClass": "production",
         "environment": "staging",
         "effect": "require-approval",
-        "rule": "rule 3: production everywhere",
+        "rule": "rule 3: production in *",
         "approverRoles": ["Reviewer", "WorkspaceAdmin"],
         "quorum": 1,
         "onExpiry": "fail",

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from approvals import selectors
 from approvals.commands import decide_approval
+from approvals.policy.telling import in_words
 from approvals.selectors import ApprovalView
 from approvals.states import Decision
 from factory.admin.show import pretty, seen
@@ -57,7 +58,7 @@ class Command(BaseCommand):
                 break_glass=options["break_glass"],
             )
         except DomainError as refusal:
-            raise CommandError(f"{refusal.title}. {refusal.detail}") from refusal
+            raise CommandError(f"{refusal.title}. {in_words(refusal.detail)}") from refusal
         self._tell(view, as_json=options["json"])
 
     def _show(self, ctx: Context, options: dict[str, Any]) -> None:
@@ -78,7 +79,7 @@ class Command(BaseCommand):
         else:
             self._read_out(view, content, may_decide=no is None)
         if no is not None and view.is_pending:
-            raise CommandError(f"You may not decide: {no.detail}")
+            raise CommandError(f"You may not decide: {in_words(no.detail)}")
 
     def _read_out(self, view: ApprovalView, content: dict[str, Any] | None, *, may_decide: bool) -> None:
         self.stdout.write(f"{view.action_class}: {seen(view.summary)} ({view.state})")

@@ -12,7 +12,7 @@ from approvals.commands import publish_policy_revision
 from approvals.policy import document as documents
 from approvals.policy.comparing import compare
 from approvals.policy.loosening import loosened
-from approvals.policy.telling import THEN, duration
+from approvals.policy.telling import THEN, duration, in_words
 from approvals.states import ActionClass, Effect
 from factory.admin.show import seen
 from factory.context import Context
@@ -93,13 +93,14 @@ class Command(BaseCommand):
             )
         verdict, where = told.verdict, told.environment or "no environment"
         self.stdout.write(f"{told.action_class} in {where}: {verdict.effect}")
-        self.stdout.write(f"because of {verdict.rule}, policy {told.policy.revision}")
+        self.stdout.write(f"because of {in_words(verdict.rule)}, policy {told.policy.revision}")
         if verdict.effect != Effect.REQUIRE_APPROVAL:
             return
         waits = duration(verdict.expires_in)
-        self.stdout.write(f"decided by {verdict.approver_rule}; waits {waits}, {THEN[verdict.on_expiry]}")
+        by = in_words(verdict.approver_rule)
+        self.stdout.write(f"decided by {by}; waits {waits}, {THEN[verdict.on_expiry]}")
         for who in told.candidates:
-            why = "may decide" if who.may_decide else who.why_not
+            why = "may decide" if who.may_decide else in_words(who.why_not)
             self.stdout.write(seen(f"  {who.subject} ({', '.join(who.roles)}): {why}"))
         if not any(who.may_decide for who in told.candidates):
             self.stdout.write("Nobody could decide now: the request would wait until it expires.")
