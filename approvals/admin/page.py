@@ -12,7 +12,6 @@ from approvals.policy.telling import duration
 from approvals.selectors import (
     ApprovalView,
     Candidate,
-    Judged,
     Right,
     approvals_of_step,
     approvals_of_subject,
@@ -23,6 +22,7 @@ from approvals.selectors import (
     proposal,
     refusal_for,
     right_to_decide,
+    voted_already,
     votes_judged,
     who_may_decide,
 )
@@ -48,7 +48,8 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
     candidates = _candidates(view)
     story = story_of(ctx, view)
     open_ = view.is_pending and at < view.expires_at
-    stops = stops_of(ctx, view) if open_ else ""
+    stops = stops_of(ctx, view)
+    stops_now = stops if open_ else ""
     return {
         "view": view,
         "now": at,
@@ -57,7 +58,7 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "whole": _whole(view.expires_at - view.requested_at),
         "overdue": at >= view.expires_at,
         "open": open_,
-        "stops": stops,
+        "stops": stops_now,
         "percent_left": _percent_left(view, at),
         "soon": _percent_left(view, at) <= 100 * SOON,
         "refused": refused,
@@ -74,6 +75,8 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "own": bool({ctx.actor.subject, ctx.actor.person} & {view.requested_by, view.requester_person}),
         "may_break_glass": not stops and _may_break_glass(ctx, view, at, refused),
         "silence": words.silence(view, stops),
+        "again": view.may_be_renewed and not stops,
+        "lead": words.lead(view, None, may_decide=False, stops=stops_now) if stops_now else "",
         "story": story,
         "moments": _folded(story),
         "over": words.outcome(view, cancelled_by(view)),
@@ -125,16 +128,6 @@ def right_before(ctx: Context, view: ApprovalView) -> tuple[Right | None, Forbid
         return right_to_decide(ctx, view), None
     except Forbidden as no:
         return None, no
-
-
-def voted_already(right: Right, votes: list[Judged]) -> str:
-    """Why the reader's yes would count for nothing: it is there already, or that of who shares the role."""
-    for one in votes:
-        if one.counts and right.people & {one.vote.person, one.vote.acting_for} - {""}:
-            if one.vote.voter == right.subject:
-                return "You have approved."
-            return f"{one.vote.voter} has approved, and you share the role: the two of you count once."
-    return ""
 
 
 def _may_break_glass(ctx: Context, view: ApprovalView, at: datetime, refused: Forbidden | None) -> bool:
@@ -198,4 +191,4 @@ def _folded(story: Story | None) -> tuple[Sequence[Moment], Sequence[Moment], Se
     return told[:2], told[2:cut], told[cut:]
 
 
-__all__ = ["decision_page", "moved_on", "right_before", "standing", "voted_already"]
+__all__ = ["decision_page", "moved_on", "right_before", "standing"]

@@ -13,10 +13,10 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
-from approvals.admin.page import right_before, voted_already
+from approvals.admin.page import right_before
 from approvals.commands import MOST_AT_ONCE, Item, Outcome, decide_each
 from approvals.models import MAX_REASON, ApprovalRequest
-from approvals.selectors import ApprovalView, approval_view, votes_judged
+from approvals.selectors import ApprovalView, approval_view, voted_already, votes_judged
 from approvals.subjects import stops_of
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.several import Fate, chosen, fates_of, keep_chosen, keep_fates

@@ -8,7 +8,7 @@ from approvals import kinds
 from approvals.admin.proposals import Shown
 from approvals.policy.telling import duration
 from approvals.selectors import ApprovalView, Right
-from approvals.states import GATED, ApprovalState, OnExpiry, SubjectType
+from approvals.states import GATED, ApprovalState, SubjectType
 from approvals.subjects import Story
 from factory.admin.show import seen
 
@@ -117,7 +117,7 @@ def unused(view: ApprovalView, siblings: Iterable[ApprovalView], at: datetime) -
 
 def silence(view: ApprovalView, stops: str = "") -> str:
     """What happens when nobody answers in time; what could not be answered is not asked again."""
-    if view.on_expiry == OnExpiry.RE_REQUEST and view.renews is None and not stops:
+    if view.may_be_renewed and not stops:
         return "Silence is never a yes: then the same is asked once more, and a second silence ends it."
     then = {
         SubjectType.PUBLICATION: "the release goes back to Draft and nothing is published.",

@@ -12,6 +12,7 @@ from approvals.selectors.eligibility import (
     refusal_for,
     right_of,
     right_to_decide,
+    voted_already,
     votes_judged,
     who_may_decide,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "view_of_waiver",
     "viewing_waivers",
     "visible",
+    "voted_already",
     "votes_judged",
     "votes_of",
     "waiver_view",

@@ -190,6 +190,16 @@ def votes_judged(view: ApprovalView) -> list[Judged]:
     return [Judged(vote, vote.id in counted) for vote in votes]
 
 
+def voted_already(right: Right, votes: Iterable[Judged]) -> str:
+    """Why the reader's yes would count for nothing: it is there already, or that of who shares the role."""
+    for one in votes:
+        if one.counts and right.people & {one.vote.person, one.vote.acting_for} - {""}:
+            if one.vote.voter == right.subject:
+                return "You have approved."
+            return f"{one.vote.voter} has approved, and you share the role: the two of you count once."
+    return ""
+
+
 def _standing_vote(
     row: ApprovalView | ApprovalRequest, vote: Vote, involved: Collection[str]
 ) -> Right | None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from approvals.models import ApprovalRequest, Authorization, PolicyRevision
-from approvals.states import ApprovalState, SubjectType
+from approvals.states import ApprovalState, OnExpiry, SubjectType
 from factory import clock
 from projects.selectors import paused
 
@@ -130,6 +130,11 @@ class ApprovalView:
     @property
     def is_pending(self) -> bool:
         return self.state == ApprovalState.PENDING
+
+    @property
+    def may_be_renewed(self) -> bool:
+        """Whether the same is asked once more when nobody answers in time, if it still stands then."""
+        return self.on_expiry == OnExpiry.RE_REQUEST and self.renews is None
 
     @property
     def sent_back(self) -> bool:

@@ -28,6 +28,7 @@ from usage.selectors import UsageView, reservation_of
 def run_page(ctx: Context, run: Run, tab: str) -> dict[str, Any]:
     """The values of the run's page for this person, with the part behind it that they chose."""
     facts, at = read(run), clock.now()
+    waited = waits(ctx, facts, at)
     limit, drawn = limit_of(run), graph(facts, at)
     return {
         "run": run,
@@ -41,9 +42,9 @@ def run_page(ctx: Context, run: Run, tab: str) -> dict[str, Any]:
         "cost_percent": _percent(facts.usage.cost, limit),
         "took": brief(((run.finished_at or at) - run.created_at).total_seconds()),
         "clock": run_clock(facts, at),
-        "waits": waits(ctx, facts, at),
+        "waits": waited,
         "works": at_work(facts, at),
-        "next": what_next(facts),
+        "next": "" if any(one.stuck for one in waited) else what_next(facts),
         "sentence": sentence(facts, facts.usage),
         "graph": drawn,
         "tally": tally(drawn),

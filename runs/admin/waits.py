@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.urls import reverse
 
-from approvals.selectors import ApprovalView
+from approvals.selectors import ApprovalView, Right, right_to_decide, voted_already, votes_judged
+from approvals.subjects import stops_of
 from factory.admin.show import span
 from factory.context import Context
+from factory.errors import Forbidden
 from runs.admin.facts import WAITS_FOR_A_WORKER, Facts
 from runs.models import Lease, Step
 from runs.operations.timing import grace
@@ -20,13 +23,17 @@ MOST_AT_WORK = 6
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Something that the run waits for: what, in words, and where it is put right."""
+    """Something that the run waits for: what, in words, and where it is put right.
+
+    `stuck`: nothing that anybody does there lets the run go on, so that it is only to be read.
+    """
 
     state: str
     title: str
     detail: str
     url: str = ""
     action: str = ""
+    stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,8 @@ def waits(ctx: Context, facts: Facts, at: datetime) -> list[Waits]:
     run = facts.run
     if run.state not in RUN_ACTIVE:
         return []
-    found = [_question(ctx, facts, view, at) for view in facts.approvals if view.is_pending]
+    answers = Answers(ctx)
+    found = [_question(answers, facts, view, at) for view in facts.approvals if view.is_pending]
     found += [_doubt(step) for step in facts.steps if step.attention == Attention.UNCERTAIN]
     if run.state == RunState.CANCELLING:
         found += [_interruption(lease, at) for lease in facts.leases if lease.is_current]
@@ -115,28 +123,70 @@ def _idle(facts: Facts, at: datetime) -> list[Waits]:
     return [_idle_steps(steps, *told) for told, steps in alike.items()]
 
 
-def _question(ctx: Context, facts: Facts, view: ApprovalView, at: datetime) -> Waits:
-    left = (view.expires_at - at).total_seconds()
+class Answers:
+    """Who may answer the questions of one run, as the approvals judge it; alike questions are judged once.
+
+    A fan-out may ask a hundred of them, of the same people by the same rule.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._rights: dict[tuple[object, ...], Right | None] = {}
+        self._stops: dict[tuple[str, UUID | None], str] = {}
+
+    def stops(self, view: ApprovalView) -> str:
+        """Why no answer would be taken: that lies with the run, whichever of its questions it is."""
+        key = (view.subject_type, view.run_id)
+        if key not in self._stops:
+            self._stops[key] = stops_of(self._ctx, view)
+        return self._stops[key]
+
+    def voted(self, view: ApprovalView) -> str:
+        """Why the reader's yes would count for nothing more, of one that they may decide on."""
+        right = self.right(view)
+        return voted_already(right, votes_judged(view)) if right and view.votes else ""
+
+    def right(self, view: ApprovalView) -> Right | None:
+        """What the reader may decide by; all that it rests on is in the key."""
+        asked = (view.requested_by, view.requester_person, view.author_person)
+        key = (view.project_id, view.approver_roles, *asked)
+        if key not in self._rights:
+            try:
+                self._rights[key] = right_to_decide(self._ctx, view)
+            except Forbidden:
+                self._rights[key] = None
+        return self._rights[key]
+
+
+def _question(answers: Answers, facts: Facts, view: ApprovalView, at: datetime) -> Waits:
+    left, stops = (view.expires_at - at).total_seconds(), answers.stops(view)
     asked = view.summary if view.summary.endswith("?") else f"{view.summary}."
-    ends = "it is asked once more" if view.on_expiry == "re-request" and not view.renews else "the run fails"
+    ends = "it is asked once more" if view.may_be_renewed and not stops else "the run fails"
     of = next((step.node_key for step in facts.steps if step.id == view.step_id), "")
+    title, why = _who_decides(answers, view, f" on {of}" if of else "", over=left <= 0)
+    first = [one for one in (why, asked) if one]
     return Waits(
         "Pending",
-        f"{_who_decides(ctx, view)} on {of}" if of else _who_decides(ctx, view),
-        f"{asked} Asked {span((at - view.requested_at).total_seconds())} ago; "
-        + (f"in {span(left)} it expires and {ends}." if left > 0 else "its time is over."),
+        title,
+        f"{' '.join(first)} Asked {span((at - view.requested_at).total_seconds())} ago; "
+        + (f"in {span(left)} it expires and {ends}." if left > 0 else f"its time is over: {ends}."),
         reverse("admin:approvals_approvalrequest_change", args=[view.id]),
-        "Open the decision",
+        "Read the question" if stops or left <= 0 else "Open the decision",
+        stuck=bool(stops) or left <= 0,
     )
 
 
-def _who_decides(ctx: Context, view: ApprovalView) -> str:
-    """The reader too, as far as their roles say; the page of the decision asks the directory as well."""
-    actor = ctx.actor
-    involved = {view.requested_by, view.requester_person, view.author_person}
-    if actor.roles & set(view.approver_roles) and not involved & {actor.subject, actor.person}:
-        return "You decide, or another who may,"
-    return "A reviewer decides"
+def _who_decides(answers: Answers, view: ApprovalView, on: str, *, over: bool) -> tuple[str, str]:
+    """Who answers it, and what the reader should know first: the judgement of the page of the decision."""
+    if over:
+        return f"Nobody decided{on} in time", ""
+    if stops := answers.stops(view):
+        return f"No answer{on} would be taken as things stand", stops
+    if voted := answers.voted(view):
+        return f"Another person decides{on}", voted
+    if answers.right(view) is not None:
+        return f"You decide, or another who may,{on}", ""
+    return f"A reviewer decides{on}", ""
 
 
 def _doubt(step: Step) -> Waits:

@@ -6,10 +6,12 @@ import pytest
 from django.urls import reverse
 
 from approvals import selectors
+from approvals.errors import ApprovalOver
 from approvals.selectors import ApprovalView
+from factory.context import Context
 from factory.tenancy import reading
 from tests.console.test_pages import signed_in
-from tests.support.approvals import Asking, Stage, asking, staged
+from tests.support.approvals import Asking, Stage, asking, let_expire, staged
 from tests.support.client import Client
 from tests.support.evidence import audits, counts
 from tests.support.world import second_world
@@ -231,3 +233,55 @@ def test_a_later_round_says_what_changed(asked: Asking) -> None:
     assert "State the cost, please" in text
     assert "differs from proposal 1" in text
     assert "Proposal 2 of this step" in text
+
+
+def live_parts(who: Context, view: ApprovalView) -> str:
+    """What the open page asks for every few seconds."""
+    return " ".join(signed_in(who).get(page_of(view), {"part": "standing"}).content.decode().split())
+
+
+def test_what_no_answer_is_taken_for_any_more_closes_the_form_of_an_open_page(
+    asked: Asking, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = asked.ask()
+    before = live_parts(asked.world.reviewer, view)
+    assert "data-closed" not in before
+    assert "You may." in before
+    outdated = ApprovalOver(f"The release was taken back. {EVIL}")
+    monkeypatch.setattr(stage, "stops", lambda ctx, view: outdated, raising=False)
+    after = live_parts(asked.world.reviewer, view)
+    for said in (
+        "<div data-closed>",
+        "What you have typed is kept below.",
+        "Nobody, as things stand.",
+        "As things stand nothing will, whatever anybody answers.",
+    ):
+        assert said in after, said
+    assert "You may." not in after
+    assert "The release was taken back." in after
+    assert EVIL not in after
+
+
+def test_a_request_that_is_asked_once_more_says_so_when_its_time_is_over(
+    asked: Asking, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = asked.ask(policy=asked.ruled(quorum=2, onExpiry="re-request"))
+    send(signed_in(asked.world.reviewer), view, "approve")
+    let_expire(view.id)
+    text = live_parts(asked.world.reviewer2, view)
+    assert "nobody decides on this request any more. The same is asked once more." in text
+    assert "It is over" not in text
+    monkeypatch.setattr(stage, "stops", lambda ctx, view: ApprovalOver("It was taken back."), raising=False)
+    text = live_parts(asked.world.reviewer2, view)
+    assert "nobody decides on this request any more." in text
+    assert "asked once more" not in text
+
+
+@pytest.mark.requirement("POL-04")
+def test_a_rule_for_every_environment_is_told_in_words_and_kept_as_it_is(asked: Asking) -> None:
+    view = asked.ask()
+    assert view.approver_rule.endswith("(rule 1: shared-write in *)"), "frozen as programs read it"
+    for who in (asked.world.reviewer, asked.world.observer):
+        text = signed_in(who).get(page_of(view)).content.decode()
+        assert "(rule 1: shared-write everywhere)" in text
+        assert "shared-write in *" not in text

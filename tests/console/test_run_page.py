@@ -7,14 +7,19 @@ from uuid import UUID
 import pytest
 from django.urls import reverse
 
+from approvals.selectors import ApprovalView, Right, right_to_decide
 from factory.admin.show import brief
+from factory.context import Context
 from factory.webhooks.commands import create_webhook
 from factory.webhooks.signing import new_secret
+from runs.admin import waits
 from runs.admin.drawing import HEIGHT, WIDTH, Told, draw_graph
 from runs.admin.lanes import Span, draw_timeline
 from runs.commands import cancel_run
 from tests.console.test_pages import signed_in
+from tests.support.acts import revoke
 from tests.support.api import Api
+from tests.support.approvals import let_expire
 from tests.support.evidence import audits
 from tests.support.running import House, effect, receipt
 from tests.support.world import second_world
@@ -344,6 +349,63 @@ def test_who_may_decide_reads_that_they_may(house: House) -> None:
     )
     assert "You decide, or another who may, on publish" in reviewer
     assert "A reviewer decides on publish" in requester
+
+
+def _seen_by(who: Context, run_id: UUID) -> str:
+    return " ".join(signed_in(who).get(page_of(run_id)).content.decode().split())
+
+
+def test_a_question_that_takes_no_answer_says_so_with_a_plain_link(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    asked = worker.ask(worker.take(), park=True).approval_id
+    where = reverse("admin:approvals_approvalrequest_change", args=[asked])
+    assert f'<a class="fc-button primary" href="{where}">Open the decision</a>' in _seen_by(
+        house.world.reviewer, run_id
+    )
+    revoke(house, "drain", release_id=house.release)
+    for who in (house.world.reviewer, house.world.requester):
+        text = _seen_by(who, run_id)
+        assert "No answer on publish would be taken as things stand" in text
+        assert "The release was taken back: nothing may be done with it any more." in text
+        assert f'<a class="fc-link" href="{where}">Read the question</a>' in text
+        assert "You decide" not in text
+        assert "Next: the run is Completed" not in text
+
+
+def test_a_question_whose_time_is_over_is_nobody_s_to_decide(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    let_expire(worker.ask(worker.take(), park=True).approval_id)
+    text = _seen_by(house.world.reviewer, run_id)
+    assert "Nobody decided on publish in time" in text
+    assert "its time is over: the run fails." in text
+    assert "You decide" not in text
+    assert ">Read the question</a>" in text
+
+
+def test_who_has_approved_already_reads_that_another_person_decides(house: House) -> None:
+    run_id, worker = house.run("narrow"), house.hand()
+    house.decide(worker.ask(worker.take(), park=True).approval_id, by=house.world.workspace_admin)
+    text = _seen_by(house.world.workspace_admin, run_id)
+    assert "Another person decides on publish" in text
+    assert "You have approved." in text
+    assert "You decide, or another who may, on publish" in _seen_by(house.world.tenant_admin, run_id)
+    assert "A reviewer decides" not in text
+
+
+def test_questions_alike_are_judged_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id, worker = house.run("gates"), house.hand()
+    for work in worker.poll():
+        worker.acquire(work)
+        worker.ask(work, park=True)
+    judged: list[object] = []
+
+    def judge(ctx: Context, view: ApprovalView) -> Right:
+        judged.append(view)
+        return right_to_decide(ctx, view)
+
+    monkeypatch.setattr(waits, "right_to_decide", judge)
+    assert _seen_by(house.world.reviewer, run_id).count("You decide, or another who may,") == 2
+    assert len(judged) == 1
 
 
 def test_a_run_that_is_stopping_is_not_offered_to_be_cancelled_again(house: House) -> None:
