@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from runs.answers import ApprovalAnswer, Assignment
 from tests.browser.conftest import Visit
+from tests.support.acts import revoke
 from tests.support.proposals import REPORT, change
 from tests.support.running import Hand, House, effect
 
@@ -191,3 +192,25 @@ def test_on_a_phone_a_long_diff_is_folded_and_the_decision_is_one_touch_away(
     reviewer.press("Approve exactly this")
     reviewer.reads("Approved. The agent may do exactly this, once.")
     assert house.state(run_id) == "Running"
+
+
+def test_an_open_page_closes_when_no_answer_would_be_taken_and_keeps_what_is_typed(
+    house: House, visit: Visit
+) -> None:
+    run_id, _, _, asked = asking(house)
+    reviewer = visit().sign_in(house.world.reviewer, opening=page_of(asked))
+    reviewer.page.get_by_label("Reason").fill("Read half of it")
+    reviewer.page.set_viewport_size({"width": 390, "height": 800})
+    shortcut = reviewer.page.get_by_role("link", name="Go to the decision")
+    expect(shortcut).to_be_visible()
+    revoke(house, "drain", release_id=house.release)
+    reviewer.reads("What you have typed is kept below.")
+    reviewer.reads("Nobody, as things stand.")
+    expect(shortcut).to_be_hidden()
+    expect(reviewer.page.get_by_label("Reason")).to_have_value("Read half of it")
+    expect(reviewer.page.get_by_role("button", name="Approve exactly this")).to_be_hidden()
+    expect(reviewer.page.get_by_role("button", name="Reject")).to_be_hidden()
+    reviewer.open(f"/admin/runs/run/{run_id}/change/")
+    reviewer.reads("No answer on publish would be taken as things stand")
+    reviewer.follow("Read the question")
+    reviewer.page.wait_for_url(f"**{page_of(asked)}")
