@@ -42,7 +42,7 @@ from approvals.subjects import stops_of
 from factory.admin.base import OwnPageAdmin
 from factory.admin.drafts import forget_words, keep_words, kept_words
 from factory.admin.scope import context_of
-from factory.admin.show import badge, outline, seen, short, span, timed
+from factory.admin.show import badge, filed, outline, seen, short, span, timed
 from factory.admin.site import site
 from factory.context import Context
 from factory.errors import DomainError, NotFound
@@ -231,8 +231,10 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     @admin.display(description="project and environment")
     def where(self, row: ApprovalRequest) -> SafeString:
         project = row.project.name if row.project else "the whole tenant"
-        place = row.environment.slug if row.environment else "no environment"
-        return format_html("{}<small>{}</small>", seen(project), place)
+        told = "{}<small>{}</small>"
+        if row.environment is None:
+            return filed(project, format_html(told, seen(project), "no environment"))
+        return format_html(told, seen(project), row.environment.slug)
 
     @admin.display(description="run")
     def run(self, row: ApprovalRequest) -> SafeString:
@@ -241,7 +243,8 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         if row.subject_type == SubjectType.WAIVER:
             return SafeString("waiver")
         url = reverse("admin:runs_run_change", args=[row.run_id])
-        return format_html('<a class="fc-link" href="{}">run {}</a>', url, short(row.run_id))
+        called = format_html("run {}", short(row.run_id))
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, filed(row.run_id, called))
 
     @admin.display(description="age")
     def age(self, row: Any) -> SafeString:

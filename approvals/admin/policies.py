@@ -74,6 +74,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     view_operation = "ListPolicyRevisions"
     own_page = "approvals/policy.html"
     list_display = ("revision", "standing", "note", "published_by", "at", "hash")
+    file_columns = ("revision", "note", "published_by", "at", "hash", "standing")
     heading = "Policy"
     nothing_yet = "Publish a new revision makes the first one. Until then nothing is allowed."
     search_fields = ("note", "published_by")

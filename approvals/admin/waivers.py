@@ -48,6 +48,7 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
     view_operation = "ListWaivers"
     own_page = "approvals/waiver.html"
     list_display = ("what", "with_release", "status", "ends", "uses", "requested_by", "decided_by")
+    file_columns = ("template", *list_display[1:], "environments")
     list_display_links = None
     list_filter = ("state",)
     nothing_yet = "A waiver is asked for on the page of a run template, and decided in the inbox."
@@ -109,8 +110,16 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
     @admin.display(description="template and environments")
     def what(self, row: Any) -> SafeString:
         url = reverse("admin:approvals_waiver_change", args=[row.id])
-        words = f"{seen(row.template_name)} on {', '.join(row.places)}"
+        words = f"{seen(row.template_name)} on {self.environments(row)}"
         return format_html('<a class="fc-link" href="{}">{}</a>', url, words)
+
+    @admin.display(description="template")
+    def template(self, row: Waiver) -> str:
+        return seen(row.template_name)
+
+    @admin.display(description="environments")
+    def environments(self, row: Any) -> str:
+        return ", ".join(row.places)
 
     @admin.display(description="release")
     def with_release(self, row: Waiver) -> str:

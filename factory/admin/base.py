@@ -43,12 +43,15 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     an index answers, and in `recent_words` of its newest rows. `nothing_yet` says what would stand in the
     list, and how it gets there, below `nothing_title`; `everything` is the query that narrows nothing. A
     row's page tells `fields`, or what its list tells; `shows_stored` adds every column, for evidence alone.
+    A list's file has the columns of the list, or `file_columns`, so that what programs read keeps its shape
+    where a page joins columns; `file_headings` are theirs where they are called otherwise than on the page.
     """
 
     view_operation: ClassVar[str]
     nothing_yet: ClassVar[str]
     heading: ClassVar[str] = ""
     file_headings: ClassVar[dict[str, str]] = {}
+    file_columns: ClassVar[tuple[str, ...]] = ()
     large: ClassVar[bool] = False
     recent_words: ClassVar[tuple[str, ...]] = ()
     everything: ClassVar[str] = "?"

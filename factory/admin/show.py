@@ -170,12 +170,14 @@ def amount(value: Decimal | None) -> SafeString:
 
 
 def signed(value: Decimal) -> SafeString:
-    """A movement as `usd` says it, with its sign; where that rounds it, all of it is in the title."""
+    """A movement as `usd` says it, with its sign; where that rounds it, all of it is in the title. A list's
+    file has it as a plain number."""
     sign = "+" if value > 0 else "−" if value < 0 else ""
     told = f"{sign}{usd(abs(value))}"
-    if value == value.quantize(CENT):
-        return format_html("{}", told)
-    return format_html('<span title="{}{} USD">{}</span>', sign, f"{abs(value).normalize():f}", told)
+    if value != value.quantize(CENT):
+        exact = f"{abs(value).normalize():f}"
+        told = format_html('<span title="{}{} USD">{}</span>', sign, exact, told)
+    return filed(f"{value:+.6f}", told)
 
 
 def measured(quantity: object, unit: str) -> str:
@@ -192,6 +194,11 @@ def at_slashes(text: object) -> SafeString:
     ends = [f"{part}/" for part in parts[:-1]] + parts[-1:]
     whole = ((SafeString(' class="fc-unbroken"') if len(end) <= 40 else "", end) for end in ends)
     return format_html_join(SafeString("<wbr>"), "<span{}>{}</span>", whole)
+
+
+def filed(value: object, words: object) -> SafeString:
+    """Words for the eye, of what a list's file holds as programs read it: an id, a plain number."""
+    return format_html('<data value="{}">{}</data>', seen(value), words)
 
 
 def timed(at: datetime, words: object) -> SafeString:

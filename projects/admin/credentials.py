@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from factory.admin.base import HouseAdmin
 from factory.admin.confirming import Act, Choice, Question, act_on
 from factory.admin.scope import context_of
-from factory.admin.show import seen, short, when
+from factory.admin.show import filed, seen, short, when
 from factory.admin.site import site
 from factory.identity.permissions import may
 from factory.models import RevokedToken
@@ -159,5 +159,5 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
     @admin.display(description="what is refused")
     def which(self, row: RevokedToken) -> SafeString:
         if row.jti:
-            return format_html("the token with the id (jti) {}", short(row.jti))
+            return filed(row.jti, format_html("the token with the id (jti) {}", short(row.jti)))
         return format_html("every token of {} from before", seen(row.subject))

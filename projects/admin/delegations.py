@@ -49,6 +49,7 @@ class DelegationAdmin(HouseAdmin[Any]):
 
     view_operation = "ListDelegations"
     list_display = ("role", "lender", "borrower", "place", "status", "ends", "why", "end_it")
+    file_columns = ("role", "delegator", "delegate", *list_display[3:])
     list_select_related = ("project",)
     list_filter = ("state", "role")
     nothing_yet = "Nobody has lent a role. Whoever holds one lends it with the form above, for an absence."

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
 from factory.admin.lists.pages import HouseList
-from factory.admin.show import badge, short, when
+from factory.admin.show import badge, filed, short, when
 from factory.admin.site import site
 from registry.admin.page import url_of
 from registry.models import Alias, AliasMove, EvaluationRecord, Release
@@ -28,8 +28,12 @@ class MeasuredList(HouseList):
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
-        found = releases().filter(closure_id__in={row.closure_id for row in rows})
-        known = {one.closure_id: one for one in found.defer("closure__definition").order_by("created_at")}
+        every = releases().filter(closure_id__in={row.closure_id for row in rows})
+        newest = every.order_by("closure_id", "-created_at", "-id").distinct("closure_id")
+        named = (
+            newest.select_related(None).select_related("asset").only("closure_id", "semver", "asset__name")
+        )
+        known = {one.closure_id: one for one in named}
         for row in rows:
             row.measured = known.get(row.closure_id)
 
@@ -40,6 +44,7 @@ class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
 
     view_operation = "ListReleases"
     list_display = ("what", "suite_version", "said", "scored", "release", "of", "producer", "at")
+    file_columns = ("suite", "suite_version", "said", "scored", "of", "producer", "at", "release")
     heading = "Evaluations"
     nothing_yet = "Before a release is reviewed, its suite is run and what it measured is recorded here."
     list_filter = ("verdict", "suite")
@@ -89,6 +94,7 @@ class AliasAdmin(HouseAdmin[Alias]):
     heading = "Aliases"
     nothing_yet = "The alias latest comes with the first published release of an asset."
     list_display = ("of", "names", "moves")
+    file_columns = ("asset_name", "name", *list_display[1:])
     search_fields = ("asset__name", "name", "release__semver")
     search_help_text = "Words of an asset, an alias or a version"
     list_select_related = ("asset", "release__asset")
@@ -99,6 +105,10 @@ class AliasAdmin(HouseAdmin[Alias]):
     @admin.display(description="asset and alias")
     def of(self, row: Alias) -> str:
         return f"{row.asset.name} {row.name}"
+
+    @admin.display(description="asset")
+    def asset_name(self, row: Alias) -> str:
+        return row.asset.name
 
     @admin.display(description="moves")
     def moves(self, row: Alias) -> SafeString:
@@ -112,7 +122,8 @@ class AliasAdmin(HouseAdmin[Alias]):
         if row.release.state == ReleaseState.PUBLISHED:
             return linked(row.release)
         nowhere = '{} {} <small class="fc-soft">leads nowhere until moved</small>'
-        return format_html(nowhere, linked(row.release), badge(row.release.state))
+        told = format_html(nowhere, linked(row.release), badge(row.release.state))
+        return filed(row.release, told)
 
 
 @admin.register(AliasMove, site=site)

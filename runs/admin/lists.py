@@ -120,7 +120,8 @@ def with_short_ids(reason: str, most: int) -> SafeString:
     told = ID.sub(lambda found: f"…{found[0][-8:]}", all_of_it)
     if told == all_of_it:
         return cut(reason, most)
-    kept = told if len(told) <= most else told[:most].rpartition(" ")[0] + "…"
+    head = told[:most]
+    kept = told if len(told) <= most else (head.rpartition(" ")[0] or head) + "…"
     return format_html('<span title="{}">{}</span>', all_of_it, whole(kept))
 
 

@@ -18,13 +18,21 @@ KINDS = {
     "null": "null",
 }
 
+PLAIN = {
+    "$comment", "$defs", "$id", "$schema", "additionalProperties", "default", "deprecated", "description",
+    "examples", "properties", "readOnly", "required", "title", "type", "writeOnly",
+}  # fmt: skip
+"""What a schema may say without requiring more than it names: with any other word, it may."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Whose schema it is, what it requires by name, what it takes besides, and the schema."""
+    """Whose schema it is, what it requires by name, whether that is all that it could require, what it takes
+    besides, and the schema."""
 
     whose: str
     required: str
+    is_all: bool
     optional: str
     schema: Mapping[str, Any]
 
@@ -36,7 +44,19 @@ def wanted(whose: str, schema: Mapping[str, Any]) -> Wanted:
     named = schema.get("required")
     required = [str(name) for name in named] if isinstance(named, list) else []
     optional = [name for name in fields if name not in required]
-    return Wanted(whose, ", ".join(_fields(required, fields)), ", ".join(_fields(optional, fields)), schema)
+    return Wanted(
+        whose,
+        ", ".join(_fields(required, fields)),
+        _is_plain(schema),
+        ", ".join(_fields(optional, fields)),
+        schema,
+    )
+
+
+def _is_plain(schema: Mapping[str, Any]) -> bool:
+    """Whether any object that has the required fields could do, as far as fields go."""
+    told = schema.get("type", "object")
+    return schema.keys() <= PLAIN and "object" in (told if isinstance(told, list) else [told])
 
 
 def _fields(names: list[str], fields: Mapping[str, Any]) -> Iterator[str]:

@@ -236,7 +236,14 @@ def test_money_of_the_tenant_is_seen_but_not_the_runs_of_others(house: House) ->
     entries = signed_in(world.observer).get(reverse("admin:usage_ledgerentry_changelist"))
     for said in ("−5.00 USD", "+5.00 USD", "reserved", "left", "single …"):
         assert said in words(entries).replace("… ", "…"), said
-    assert "5.000000" not in entries.content.decode()
+    assert "5.000000" not in words(entries)
+    for account, said in (("available", "Left"), ("committed", "Reserved")):
+        assert f'<option value="{account}">{said}</option>' in entries.content.decode(), "as the column says"
+    only = signed_in(world.observer).get(
+        reverse("admin:usage_ledgerentry_changelist"), {"account": "available"}
+    )
+    assert "−5.00 USD" in words(only)
+    assert "+5.00 USD" not in words(only)
     for url in (row, reverse("admin:usage_ledgerentry_changelist")):
         shown = signed_in(neighbour).get(url)
         assert shown.status_code == 200
@@ -423,6 +430,25 @@ def test_what_calls_used_and_cost_is_told_in_words(house: House) -> None:
 def test_only_who_may_look_at_the_whole_tenant_is_told_to_choose_it(house: House) -> None:
     assert "choose the whole tenant above" not in explored(house.world.requester)[1]
     assert "choose the whole tenant above" in explored(house.world.tenant_admin)[1]
+
+
+def test_the_whole_of_another_tenant_is_no_place_to_look_at_the_projects_of_this_one(house: House) -> None:
+    other, subject = second_world(f"{house.tenant}-far"), f"of-two@{house.tenant}.test"
+    add_member(
+        house.world.workspace_admin,
+        project_id=house.world.project,
+        member=NewMember(subject, ("Observer",)),
+    )
+    wide = NewMember(subject, ("WorkspaceAdmin",))
+    add_member(replace(other.tenant_admin, project_id=None), project_id=None, member=wide)
+    client = signed_in(context_of(subject, house.tenant, house.world.project))
+    said = {}
+    for tenant_id, project_id in ((house.tenant, house.world.project), (other.tenant, other.project)):
+        assert client.post("/admin/place/", {"place": f"{tenant_id}/{project_id}"}).status_code == 302
+        said[tenant_id] = "choose the whole tenant above" in words(
+            client.get(reverse("admin:usage_explorer"))
+        )
+    assert said == {house.tenant: False, other.tenant: True}
 
 
 def test_the_explorer_asks_a_known_number_of_questions(house: House) -> None:

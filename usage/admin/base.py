@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
 from factory.admin.lists.pages import HouseList
-from factory.admin.show import seen, short
+from factory.admin.show import filed, seen, short
 from factory.admin.things import names_of
 from usage.permissions import sees_money
 
@@ -29,13 +29,10 @@ def run_url(run_id: Any) -> str:
 
 
 def run_link(run_id: Any, name: str = "") -> SafeString:
-    """The way to a run by what it is called, where that is known: its workflow, and the end of its id."""
-    return format_html(
-        '<a class="fc-link" href="{}">{}{}</a>',
-        run_url(run_id),
-        f"{seen(name)} " if name else "",
-        short(run_id),
-    )
+    """The way to a run by what it is called, where that is known: its workflow, and the end of its id. A
+    list's file has its id alone."""
+    called = format_html("{} {}", seen(name), short(run_id)) if name else short(run_id)
+    return format_html('<a class="fc-link" href="{}">{}</a>', run_url(run_id), filed(run_id, called))
 
 
 class OfRuns(HouseList):

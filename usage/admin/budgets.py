@@ -49,7 +49,8 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
     order_words = ("Latest month first", "Earliest month first")
     search_fields = ("project__name", "created_by")
     search_help_text = "Words of a project's name, or who made it"
-    list_display = ("month", "in_use", "left", "total", "used", "reserved", "open_hold", "ends")
+    list_display = ("called", "in_use", "left", "total", "used", "reserved", "open_hold", "ends")
+    file_columns = ("month", "scope", *list_display[1:])
     file_headings: ClassVar[dict[str, str]] = {"ends": "month ends"}
     list_select_related = ("project",)
     ordering = ("-period_start", "-id")
@@ -96,8 +97,16 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
         return {"title": title, "opts": None, **budget_page(request, row)}
 
     @admin.display(description="budget")
+    def called(self, row: Budget) -> str:
+        return f"{self.month(row)}, {self.scope(row)}"
+
+    @admin.display(description="month")
     def month(self, row: Budget) -> str:
-        return f"{row.period_start:%B %Y}, {of_what(row)}"
+        return f"{row.period_start:%B %Y}"
+
+    @admin.display(description="of")
+    def scope(self, row: Budget) -> str:
+        return of_what(row)
 
     @admin.display(description="in use")
     def in_use(self, row: Budget) -> SafeString:

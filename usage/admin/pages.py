@@ -17,10 +17,11 @@ from factory.admin.asking import CSV, FORMAT
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of, places_of
-from factory.admin.show import amount, measured, seen, short, signed, when
+from factory.admin.show import amount, filed, measured, seen, short, signed, when
 from factory.admin.site import site
 from factory.admin.things import names_of
 from factory.amounts import usd
+from factory.context import Context
 from factory.tenancy import reading
 from usage.admin.base import MoneyAdmin, OfRuns, run_link
 from usage.admin.explorer import explorer, file_of
@@ -61,12 +62,13 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     search_fields = ("transaction_id",)
     search_help_text = "The whole id of a transaction"
     list_display = ("at", "of_budget", "movement", "where", "signed", "of_run", "transaction")
+    file_columns = ("at", "of_budget", "movement", "where", "signed", "transaction", "of_run")
     fields = list_display
     readonly_fields = fields
     list_select_related = ("budget__project", "reservation")
     list_filter = (
         one_of("movement", "movement", tuple(Movement)),
-        one_of("account", "account", tuple(Account)),
+        one_of("account", "account", tuple(Account), words=ACCOUNT_WORDS),
     )
     ordering = ("-posted_at", "-id")
 
@@ -82,7 +84,7 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
         return lookup == "budget__id__exact" or super().lookup_allowed(lookup, value, request)
 
     def headline(self, row: LedgerEntry) -> str:
-        return f"{Movement(row.movement).value}: {strip_tags(self.signed(row))} {self.where(row)}"
+        return f"{Movement(row.movement).value}: {strip_tags(self.signed(row))} {strip_tags(self.where(row))}"
 
     @admin.display(description="time")
     def at(self, row: LedgerEntry) -> SafeString:
@@ -94,8 +96,8 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
         return f"{row.budget.period_start:%B %Y}, {where}"
 
     @admin.display(description="account")
-    def where(self, row: LedgerEntry) -> str:
-        return ACCOUNT_WORDS[Account(row.account)]
+    def where(self, row: LedgerEntry) -> SafeString:
+        return filed(row.account, ACCOUNT_WORDS[Account(row.account)])
 
     @admin.display(description="amount")
     def signed(self, row: LedgerEntry) -> SafeString:
@@ -113,6 +115,12 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
         return (
             run_link(row.reservation.run_id, row.run_name) if _told(row, row.reader) else "of another project"
         )
+
+
+def _is_offered_all(request: HttpRequest, ctx: Context) -> bool:
+    """Whether the switcher offers the whole of this tenant; one of another would show other figures."""
+    here = (place for place in places_of(request) if place.tenant_id == ctx.tenant_id)
+    return any(not place.project_name for place in here)
 
 
 @admin.register(Reservation, site=site)
@@ -196,7 +204,7 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
                 "title": "Usage explorer",
                 "opts": None,
                 "whole_tenant": ctx.project_id is None,
-                "is_offered_all": any(not each.project_name for each in places_of(request)),
+                "is_offered_all": _is_offered_all(request, ctx),
                 **found,
             }
             return TemplateResponse(request, "usage/explorer.html", context).render()
@@ -230,8 +238,13 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
         return run_link(row.run_id, row.run_name)
 
     @admin.display(description="quantities")
-    def quantity(self, row: UsageRecord) -> str:
-        return ", ".join(measured(n, unit) for unit, n in (row.quantities or {}).items()) or "not known"
+    def quantity(self, row: UsageRecord) -> SafeString | str:
+        """In words; a file of the list has the numbers and the units as the receipt names them."""
+        used = (row.quantities or {}).items()
+        if not used:
+            return "not known"
+        named = ", ".join(f"{number} {unit}" for unit, number in used)
+        return filed(named, ", ".join(measured(number, unit) for unit, number in used))
 
     @admin.display(description="cost")
     def price(self, row: UsageRecord) -> SafeString:

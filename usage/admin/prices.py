@@ -37,6 +37,7 @@ class PricingAdmin(MoneyAdmin[PricingRevision]):
     search_fields = ("published_by", "document_hash")
     search_help_text = "Who published it, or a part of the hash"
     list_display = ("label", "valid", "published_by", "hash")
+    file_columns = ("number", "valid", "published_by", "hash")
     ordering = ("-number",)
     fields = ("label", "valid", "published_by", "document_hash", "prices", "text")
     readonly_fields = fields

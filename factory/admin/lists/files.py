@@ -57,7 +57,8 @@ class _Line:
 
 def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
     writer, ctx = csv.writer(_Line()), context_of(request)
-    columns = [(name, label) for name in cl.list_display if (label := _heading(cl, name))]
+    named = cl.model_admin.file_columns or cl.list_display
+    columns = [(name, label) for name in named if (label := _heading(cl, name))]
     yield "\ufeff" + writer.writerow([label for _, label in columns])
     place, told, look = cl.values(cl.params.get(AFTER)), 0, cl.look()
     found_at = monotonic()
@@ -128,11 +129,14 @@ def safe(text: str) -> str:
 
 SHORTENED = ("code", "span")
 """What `show.short` and `show.cut` write: the whole of it is in the title."""
+FOR_FILES = {"time": "datetime", "data": "value"} | dict.fromkeys(SHORTENED, "title")
+"""Elements that tell the eye something else than a file, by the attribute that has what the file tells."""
 VOID = {"br", "img", "input", "wbr", "hr"}
 
 
 class _Words(HTMLParser):
-    """The words of a cell; of what is shortened for the eye, all of it, and nothing that is soon not true."""
+    """The words of a cell; of what is shortened for the eye, all of it; of what is told in words, what
+    programs read (`show.filed`); and nothing that is soon not true."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +150,7 @@ class _Words(HTMLParser):
             self.goes_on = tag == "wbr"  # where a word may break, and is still one word
             return  # it is never closed
         held = dict(attrs)
-        whole = held.get("datetime") if tag == "time" else held.get("title") if tag in SHORTENED else None
+        whole = held.get(FOR_FILES.get(tag, ""))
         if whole and not self.hidden:
             self.words.append(whole)
         hides = bool(whole) or held.get("aria-hidden") == "true" or "data-passing" in held

@@ -14,12 +14,17 @@ Values = Iterable[str] | Callable[[HttpRequest], Iterable[str]]
 
 
 def one_of(
-    field: str, title: str, values: Values, implies: Mapping[str, Any] | None = None
+    field: str,
+    title: str,
+    values: Values,
+    implies: Mapping[str, Any] | None = None,
+    words: Mapping[Any, str] | None = None,
 ) -> type[admin.SimpleListFilter]:
     """A choice among values that the code, or a small table, knows.
 
     `implies` is what every row with any of them is besides, by a rule of the table: the database then sees
-    at once that another filter contradicts this one, and does not read all rows to find none.
+    at once that another filter contradicts this one, and does not read all rows to find none. `words` are
+    what people call the values, where a page calls them otherwise than the API.
     """
 
     class OneOf(admin.SimpleListFilter):
@@ -29,7 +34,7 @@ def one_of(
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
             found = values(request) if callable(values) else values
-            return [(str(value), str(value)) for value in found]
+            return [(str(value), (words or {}).get(value, str(value))) for value in found]
 
         def has_output(self) -> bool:
             return bool(self.lookup_choices) or self.value() is not None
