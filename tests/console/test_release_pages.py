@@ -6,7 +6,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
 from django.template.loader import render_to_string
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.selectors import approval
@@ -262,8 +264,13 @@ def test_an_alias_is_followed_through_time(house: House) -> None:
     for said in (">sample stable</a>", ">sample next</a>", f'href="{page_of(newest)}">sample@1.1.0</a>'):
         assert said in listed, said
     assert listed.count("leads nowhere until moved") == 2
-    measured = read(house.world.observer, reverse("admin:registry_evaluationrecord_changelist"))
+    with CaptureQueriesContext(connection) as asked:
+        measured = read(house.world.observer, reverse("admin:registry_evaluationrecord_changelist"))
+    [releases_read] = [each["sql"] for each in asked if 'FROM "registry_release"' in each["sql"]]
+    assert "DISTINCT ON" in releases_read, "one of each closure"
+    assert "registry_closure" not in releases_read
     assert "on sample@1.1.0</a>" in measured
+    assert measured.count(">sample@1.1.0</a>") == 1, "an evaluation tells of the release that it is of"
     assert f'href="{page_of(newest)}">sample@1.1.0</a>' in measured
 
 

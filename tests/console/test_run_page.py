@@ -15,6 +15,7 @@ from factory.webhooks.signing import new_secret
 from runs.admin import waits
 from runs.admin.drawing import HEIGHT, WIDTH, Told, draw_graph
 from runs.admin.lanes import Span, draw_timeline
+from runs.admin.lists import with_short_ids
 from runs.commands import cancel_run
 from tests.console.test_pages import signed_in
 from tests.support.acts import revoke
@@ -466,3 +467,11 @@ def test_steps_that_wait_for_the_same_are_told_as_one(house: House) -> None:
     text = signed_in(house.world.operator).get(page_of(run_id)).content.decode()
     assert "module[0], module[1], module[2] and 2 more wait for a worker" in text
     assert "Next: end." in text
+
+
+def test_a_long_reason_without_a_blank_is_cut_and_not_left_out() -> None:
+    key = UUID(int=2**127 + 7)
+    told = with_short_ids(f"{key}/" + "a" * 200, 40)
+    assert f">…{str(key)[-8:]}</span>/aaa" in told
+    assert "aaa…</span>" in told
+    assert f'title="{key}/aaa' in told

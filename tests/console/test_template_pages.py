@@ -58,6 +58,13 @@ def test_from_a_template_to_a_write_that_nobody_was_asked_about(house: House) ->
     form_page = text(requester.get(reverse("admin:runs_from_template", args=[kind])))
     assert "asks for repository (text). It also takes go (true or false)." in form_page
     assert "&quot;additionalProperties&quot;: false" in form_page
+    either = '{"type": "object", "anyOf": [{"required": ["repository"]}, {"required": ["go"]}]}'
+    odd = made(
+        operator, "runs_new_template", **new | {"name": "either", "inputSchema": either}, maxMinutes="30"
+    )
+    told = text(requester.get(reverse("admin:runs_from_template", args=[odd])))
+    assert "The template requires no field by name alone: its schema says what an input needs." in told
+    assert "requires no field: {} may do" not in told
     assert text(operator.get(reverse("admin:runs_new_template"))).count("(may be left empty)") == 2
     run_form = {"input": '{"repository": "x"}', "environmentId": str(w.environment), "key": "one"}
     run_id = made(requester, "runs_from_template", kind, **run_form)
