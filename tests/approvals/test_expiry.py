@@ -90,7 +90,8 @@ def test_due_ones_that_cannot_be_moved_delay_nothing(asker, stage, soon, monkeyp
 
 def test_refuses_before_its_time(asker):
     view = asker.ask()
-    with pytest.raises(NotDueYet):
+    until = f"{view.expires_at:%d %b %Y %H:%M:%S} UTC"
+    with pytest.raises(NotDueYet, match=f"It can be answered until {until}"):
         expire_approval(asker.house, approval_id=view.id, version=view.version)
     assert asker.view(view.id) == view
 
