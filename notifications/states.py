@@ -22,6 +22,9 @@ class Kind(TextChoices):
 CHOOSABLE: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.DECIDED, Kind.BREAK_GLASS, Kind.TOO_FEW)
 """What a person may do without, one by one. A test they ask for themselves."""
 
+FOR_OPERATORS: Final = frozenset({Kind.TOO_FEW})
+"""What nobody but an Operator is ever told of."""
+
 ABOUT: Final = {
     Kind.REQUESTED: "A request waits for you: you may decide it",
     Kind.EXPIRING: "A request that you may decide has a quarter of its time left",

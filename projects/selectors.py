@@ -315,6 +315,13 @@ def holds(subject: str, project_id: UUID | None, role: str) -> bool:
     return any(role in one.roles for one in memberships_of(subject, project_id))
 
 
+def holds_anywhere(subject: str, role: str) -> bool:
+    """Whether somebody has a role in the whole tenant or in any of its projects by a membership of their
+    own."""
+    own = Membership.objects.filter(subject=subject, state=MembershipState.ACTIVE, roles__contains=[role])
+    return bool(own.exists())
+
+
 def holds_everywhere(subject: str, role: str) -> bool:
     """Whether somebody has a role in the whole tenant, or else in each of its projects, by memberships of
     their own: what holds in all projects is for who may decide in all of them."""

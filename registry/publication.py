@@ -103,7 +103,7 @@ class Publication:
             record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
 
     def story(self, ctx: Context, view: ApprovalView) -> Story:
-        return story_of_release(find_release(view.subject_id))
+        return story_of_release(find_release(view.subject_id), view)
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
         """The review goes on, under the fresh request."""

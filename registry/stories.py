@@ -1,9 +1,12 @@
 """What has happened to a release, in words: for its own page, and for who decides about its publication."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.urls import reverse
 
+from approvals.selectors import ApprovalView
+from approvals.states import ApprovalState
 from approvals.subjects import Moment, Story
 from factory.models import JournalEntry
 from registry.models import Release
@@ -42,7 +45,15 @@ def moment(row: Release, entry: JournalEntry) -> Moment:
     return Moment(entry.occurred_at, what, became, tone, f"by {entry.actor}", quote)
 
 
-def story_of_release(row: Release) -> Story:
+def _of_request(row: Release, entry: JournalEntry, view: ApprovalView) -> Moment:
+    """One of them beside the request that brought it about: the decision and what it did have one time."""
+    told = moment(row, entry)
+    approved = entry.cause == "ApprovalGranted" and view.state == ApprovalState.APPROVED
+    ended = approved or entry.detail.get("approvalId") == str(view.id)
+    return replace(told, at=view.closed_at) if ended and view.closed_at else told
+
+
+def story_of_release(row: Release, view: ApprovalView) -> Story:
     """What a reviewer should know beside the proposal, and the way to what is different in it."""
     rows = Release.objects.filter(asset_id=row.asset_id, state__in=HOLDS_VERSION - {ReleaseState.IN_REVIEW})
     before = rows.exclude(pk=row.pk).order_by("-created_at", "-id").first()
@@ -55,5 +66,5 @@ def story_of_release(row: Release) -> Story:
             ("The one before", f"{before.semver}, {before.state}" if before else "none: it is the first"),
             ("Commit", row.commit),
         ),
-        moments=tuple(moment(row, entry) for entry in reversed(entries_of(row.pk)[:MOST_MOMENTS])),
+        moments=tuple(_of_request(row, entry, view) for entry in reversed(entries_of(row.pk)[:MOST_MOMENTS])),
     )

@@ -8,7 +8,7 @@ from approvals.policy import floor
 from approvals.policy.evaluation import Verdict, evaluate
 from approvals.policy.patterns import ANYWHERE, matches
 from approvals.policy.telling import SHORT, THEN, duration, hours
-from approvals.selectors import Explanation
+from approvals.selectors import Candidate, Explanation
 from approvals.states import ActionClass, Effect, OnExpiry
 
 MEANS = {
@@ -57,16 +57,34 @@ def _sentences(told: Explanation) -> list[str]:
     if verdict.effect is Effect.DENY:
         return ["No role can allow it under this revision. A workspace admin can publish another one."]
     may = [one for one in told.candidates if one.may_decide]
-    people = f"{len(may)} {'person' if len(may) == 1 else 'people'} could now"
+    people = f"{len(may)} {'person' if len(may) == 1 else 'people'} could now{_apart(may)}"
     who = " or ".join(verdict.roles) or "Nobody: the rules name no role in common"
     few = ""
-    if len(may) < verdict.quorum:
+    if separate(may) < verdict.quorum:
         few = " Too few: a workspace admin can give somebody the role."
     return [
         f"{who} decides, never who asked for it: {people}.{few}",
         f"It waits {duration(verdict.expires_in)}. {_silence(verdict)}",
         f"A yes is good for {duration(verdict.valid_for)}, for exactly what was asked, once.",
     ]
+
+
+def separate(may: Sequence[Candidate]) -> int:
+    """How many of them count: who decides by a lent role and who has lent it are one."""
+    groups: list[set[str]] = []
+    for one in may:
+        same = {one.person, one.acting_for} - {""}
+        near = [group for group in groups if group & same]
+        groups = [group for group in groups if not group & same] + [same.union(*near)]
+    return len(groups)
+
+
+def _apart(may: Sequence[Candidate]) -> str:
+    """Where not all of them count separately, how many do."""
+    count = separate(may)
+    if count == len(may):
+        return ""
+    return f", {count} of whom count{'s' if count == 1 else ''} separately"
 
 
 def _silence(verdict: Verdict) -> str:

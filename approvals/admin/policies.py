@@ -44,6 +44,7 @@ able(
 )  # fmt: skip
 able(
     55, "Publish the tenant's policy", by="PublishPolicyRevision",
+    provided="where they are that in each project",
     note="Whoever is that in the whole tenant, or in each of its projects; never by a lent role.",
 )  # fmt: skip
 

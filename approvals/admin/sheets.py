@@ -1,6 +1,5 @@
 """Members of a manifest that are lists or facts, read as tables and pairs before the JSON that was hashed."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +7,11 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.show import seen
+from factory.admin.show import HASH, seen
 
 MOST_ROWS = 200
 MOST_COLUMNS = 8
 LONGEST = 300
-HASH = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 NOTHING = "–"
 
 

@@ -174,8 +174,10 @@ def _question(view: WaiverView, others: Sequence[WaiverView], back: str) -> Ques
             ("Until", when(view.expires_at)),
             ("Writes so far", view.uses),
         ],
-        consequences=[
-            "Its request leaves the inbox." if waiting else "What was written under it is not undone.",
+        consequences=["Its request leaves the inbox."]
+        if waiting
+        else [
+            "What was written under it is not undone.",
             "A write that it has allowed and that was not begun yet is asked about again.",
         ],
     )

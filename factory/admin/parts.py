@@ -65,6 +65,12 @@ class Ability:
     note: str = ""
     needed: bool = False
     """Whether no run gets anywhere in a project where nobody can do it."""
+    provided: str = ""
+    """On what a role or grant of one project alone opens it; that of the whole tenant needs nothing else."""
+    widely: str = ""
+    """What it is where the role or grant is held in the whole tenant, if that is more."""
+    only_widely: bool = False
+    """Whether nothing that is held in one project alone opens it."""
 
 
 _abilities: list[tuple[int, Ability]] = []
@@ -79,11 +85,15 @@ def able(
     grants: Iterable[str] = (),
     note: str = "",
     needed: bool = False,
+    provided: str = "",
+    widely: str = "",
+    only_widely: bool = False,
 ) -> None:
     """Declare an ability: `by` names the operation whose roles in the permission table open it, `roles` are
     those of a command that judges them itself."""
     known = (table[by].roles or frozenset()) if by else frozenset()
-    ability = Ability(words, known | frozenset(map(str, roles)), frozenset(map(str, grants)), note, needed)
+    opened = known | frozenset(map(str, roles)), frozenset(map(str, grants))
+    ability = Ability(words, *opened, note, needed, provided, widely, only_widely)
     _abilities.append((order, ability))
     _abilities.sort(key=lambda each: each[0])
 

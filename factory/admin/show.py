@@ -121,6 +121,23 @@ def short(value: object) -> SafeString:
     return format_html('<code title="{}">…{}</code>', text, text[-8:])
 
 
+def opening(value: object) -> SafeString:
+    """The beginning of a commit, by which people know it, with all of it in the title."""
+    text = str(value or "")
+    if len(text) <= 12:
+        return format_html("<code>{}</code>", text)
+    return format_html('<code title="{}">{}…</code>', text, text[:8])
+
+
+HASH = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
+
+
+def coded(value: object) -> SafeString:
+    """A value beside its name: a hash or a commit whole and in the face of code, words as they are seen."""
+    text = str(value or "")
+    return format_html("<code>{}</code>" if HASH.fullmatch(text) else "{}", seen(text))
+
+
 def parted(name: str, after: str = ".") -> SafeString:
     """A long name without spaces, which may break after these characters, and nowhere inside its words."""
     parts = re.split(f"(?<=[{re.escape(after)}])", seen(name))

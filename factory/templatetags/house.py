@@ -17,8 +17,8 @@ from factory.amounts import number, usd
 
 register = template.Library()
 FILTERS = (
-    "at_slashes", "badge", "brief", "clock", "mark", "measured", "outline", "parted", "pretty", "seen",
-    "short", "span", "tone", "when", "whole",
+    "at_slashes", "badge", "brief", "clock", "coded", "mark", "measured", "opening", "outline", "parted",
+    "pretty", "seen", "short", "span", "tone", "when", "whole",
 )  # fmt: skip
 for name in FILTERS:
     register.filter(name, getattr(show, name))

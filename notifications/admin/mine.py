@@ -27,7 +27,9 @@ from notifications.commands import (
 from notifications.models import Notification
 from notifications.selectors import channels_of, email_of, kinds_by_email, last_of_channels
 from notifications.services import SERVICES
-from notifications.states import ABOUT, CHOOSABLE
+from notifications.states import ABOUT, CHOOSABLE, FOR_OPERATORS
+from projects.selectors import holds_anywhere
+from projects.states import Role
 
 EVERYTHING = [str(kind) for kind in CHOOSABLE]
 
@@ -67,7 +69,7 @@ class Mine(HouseAdmin[Notification]):
                 "email_on": settings.FACTORY_EMAIL_ON,
                 "kinds": kinds,
                 "version": version,
-                "every": [(str(kind), ABOUT[kind]) for kind in CHOOSABLE],
+                **_offered(subject),
                 "everything": EVERYTHING,
                 "channels": [(row, last.get(row.id), SERVICES[row.service].name) for row in channels],
                 "services": list(SERVICES.values()),
@@ -113,6 +115,17 @@ class Mine(HouseAdmin[Notification]):
             return self._mine(request, refusal)
         messages.success(request, done)
         return HttpResponseRedirect(reverse("admin:notifications_mine"))
+
+
+def _offered(subject: str) -> dict[str, Any]:
+    """What there is to choose for this person. What only operators are told of is not offered to others; a
+    choice of it that they made before is sent along as it is."""
+    concerned = holds_anywhere(subject, Role.OPERATOR)
+    offered = [kind for kind in CHOOSABLE if concerned or kind not in FOR_OPERATORS]
+    return {
+        "every": [(str(kind), ABOUT[kind]) for kind in offered],
+        "kept": [str(kind) for kind in CHOOSABLE if kind not in offered],
+    }
 
 
 def _number(request: HttpRequest, name: str) -> int:

@@ -40,15 +40,19 @@ WHERE = (
 
 @admin.register(ServiceAccount, site=site)
 class ServiceAccountAdmin(Stated):
-    """Accounts of machines. What one asks for counts as asked for by its owner."""
+    """Accounts of machines. What one asks for counts as asked for by the person who answers for it."""
 
     view_operation = "ListServiceAccounts"
-    list_display = ("name", "subject", "owner", "status", "since")
+    list_display = ("name", "subject", "answerer", "status", "since")
     nothing_yet = "No machine acts here. An administrator registers one, with a person who answers for it."
     search_fields = ("name", "subject", "owner")
-    search_help_text = "Words of a name, a subject or an owner"
-    fields = ("name", "slug", "subject", "owner", "status", "since")
+    search_help_text = "Words of a name, a subject, or who answers for it"
+    fields = ("name", "short_name", "subject", "answerer", "status", "since")
     readonly_fields = fields
+
+    @admin.display(description="answers for it")
+    def answerer(self, row: ServiceAccount) -> str:
+        return seen(row.owner)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return service_accounts(context_of(request).project_id)

@@ -37,17 +37,17 @@ EMAIL = Choice(
 )
 
 
-def roles_field(roles: Sequence[str], chosen: Sequence[str] = (), name: str = "roles") -> Choice:
-    """The roles that may be given here, each with what it lets do."""
+def roles_field(roles: Sequence[str], chosen: Sequence[str] = (), *, wide: bool) -> Choice:
+    """The roles that may be given here, each with what it lets do in that place."""
     told = "At least one. Each also lets them look."
-    return Choice(name, "Roles", role_options(roles), told, tuple(chosen), many=True)
+    return Choice("roles", "Roles", role_options(roles, wide=wide), told, tuple(chosen), many=True)
 
 
-def grants_field(chosen: Sequence[str] = (), name: str = "grants") -> Choice:
+def grants_field(chosen: Sequence[str] = (), *, wide: bool) -> Choice:
     return Choice(
-        name,
+        "grants",
         "Grants beside them",
-        grant_options(),
+        grant_options(wide=wide),
         "None is needed; some open what no role opens.",
         tuple(chosen),
         many=True,
@@ -107,8 +107,8 @@ def _adding(ctx: Context, project: Project | None, back: str, there: Membership 
             WHO,
             NAME,
             EMAIL,
-            roles_field(roles_in_reach(ctx, project.pk if project else None)),
-            grants_field(),
+            roles_field(roles_in_reach(ctx, project.pk if project else None), wide=project is None),
+            grants_field(wide=project is None),
         ),
         reason="",
         danger=False,
@@ -184,8 +184,8 @@ def _changing(ctx: Context, row: Membership) -> Question:
             "What they asked for and decided by the roles that they had stays.",
         ),
         fields=(
-            roles_field(roles_in_reach(ctx, row.project_id), row.roles),
-            grants_field(row.grants),
+            roles_field(roles_in_reach(ctx, row.project_id), row.roles, wide=row.project_id is None),
+            grants_field(row.grants, wide=row.project_id is None),
         ),
         reason="",
         danger=False,

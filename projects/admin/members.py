@@ -170,8 +170,8 @@ def member_page(ctx: Context, row: Membership) -> dict[str, Any]:
     return {
         "member": row,
         "where": place_of(row),
-        "roles": [(role, role_lets(role)) for role in row.roles],
-        "grants": [(grant, grant_lets(grant)) for grant in row.grants],
+        "roles": [(role, role_lets(role, wide=row.project_id is None)) for role in row.roles],
+        "grants": [(grant, grant_lets(grant, wide=row.project_id is None)) for grant in row.grants],
         "others": others,
         "more_others": more_others,
         "accounts": accounts,

@@ -178,8 +178,8 @@ def _question(draft: Draft, tenant: str, more: str = "") -> Question:
             "environments": places,
             "members": people,
             "full": {"environments": len(places) >= MOST, "members": len(people) >= MOST},
-            "roles": role_options(LENDABLE),
-            "grants": grant_options(),
+            "roles": role_options(LENDABLE, wide=False),
+            "grants": grant_options(wide=False),
         },
     )
 

@@ -53,6 +53,10 @@ NEW = {
 
 
 class Stated(HouseAdmin[Any]):
+    @admin.display(description="short name")
+    def short_name(self, row: Any) -> str:
+        return str(row.slug)
+
     @admin.display(description="since")
     def since(self, row: Any) -> SafeString:
         return when(row.created_at)
@@ -65,7 +69,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
     view_operation = "ListProjects"
     own_page = "projects/project.html"
     nothing_yet = "A project is onboarded in one act, by an administrator of the whole tenant."
-    list_display = ("name", "slug", "status", "since", "suspended_because")
+    list_display = ("name", "short_name", "status", "since", "suspended_because")
     list_filter = ("state",)
     search_fields = ("name", "slug")
     search_help_text = "Words of a name"
@@ -225,11 +229,11 @@ def question(act: ProjectAct, row: Project, found: dict[str, int], back: str) ->
 
 
 @admin.register(Environment, site=site)
-class EnvironmentAdmin(HouseAdmin[Any]):
+class EnvironmentAdmin(Stated):
     """What runs may target; the policy speaks of environments by these names."""
 
     view_operation = "ListEnvironments"
-    list_display = ("slug", "name", "project")
+    list_display = ("short_name", "name", "project")
     list_select_related = ("project",)
     nothing_yet = "Environments are made when a project is onboarded, and later by who administers it."
     search_fields = ("slug", "name")

@@ -101,12 +101,14 @@ class Hold:
     roles: frozenset[str]
     grants: frozenset[str]
     how: str
+    wide: bool = False
 
 
 def who_can(members: Iterable[Member], lent: Iterable[Loan]) -> list[Able]:
     """For each ability the people who have it, and through what."""
     held = [
-        Hold(one.subject, one.name, frozenset(one.roles), frozenset(one.grants), _how(one)) for one in members
+        Hold(one.subject, one.name, frozenset(one.roles), frozenset(one.grants), _how(one), one.wide)
+        for one in members
     ]
     held += [_borrowed(each) for each in lent if each.counts]
     return [_able(ability, held) for ability in abilities()]
@@ -125,6 +127,8 @@ def _able(ability: Ability, held: Sequence[Hold]) -> Able:
     ways: dict[str, list[str]] = defaultdict(list)
     names = {one.subject: one.name for one in held}
     for one in held:
+        if ability.only_widely and not one.wide:
+            continue
         grants = [f"grant {grant}" for grant in sorted(one.grants & ability.grants)]
         by = sorted(one.roles & ability.roles) or grants
         if by:

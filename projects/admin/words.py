@@ -4,31 +4,42 @@ from collections.abc import Iterable
 
 from django.utils.text import capfirst
 
-from factory.admin.parts import abilities
+from factory.admin.parts import Ability, abilities
 from projects.states import GRANTS
 
 LOOKS = "Look at what is here, and change nothing."
 
 
-def role_lets(role: str) -> str:
-    """What a role opens. Each lets look; one that opens nothing else says so."""
-    found = [each.words for each in abilities() if role in each.roles]
-    return _listed(found) if found else LOOKS
+def role_lets(role: str, *, wide: bool) -> str:
+    """What a role opens, in the whole tenant or in one project. Each lets look; one that opens nothing else
+    says so."""
+    return _told((each for each in abilities() if role in each.roles), wide) or LOOKS
 
 
-def grant_lets(grant: str) -> str:
-    """What a grant opens beside the roles."""
-    return _listed([each.words for each in abilities() if grant in each.grants])
+def grant_lets(grant: str, *, wide: bool) -> str:
+    """What a grant opens beside the roles, likewise."""
+    return _told((each for each in abilities() if grant in each.grants), wide)
 
 
-def role_options(roles: Iterable[str]) -> tuple[tuple[str, str, str], ...]:
+def role_options(roles: Iterable[str], *, wide: bool) -> tuple[tuple[str, str, str], ...]:
     """Roles as a form offers them, each with what it lets do."""
-    return tuple((role, role, role_lets(role)) for role in roles)
+    return tuple((role, role, role_lets(role, wide=wide)) for role in roles)
 
 
-def grant_options() -> tuple[tuple[str, str, str], ...]:
+def grant_options(*, wide: bool) -> tuple[tuple[str, str, str], ...]:
     """All grants, likewise."""
-    return tuple((grant, grant, grant_lets(grant)) for grant in GRANTS)
+    return tuple((grant, grant, grant_lets(grant, wide=wide)) for grant in GRANTS)
+
+
+def _told(opened: Iterable[Ability], wide: bool) -> str:
+    return _listed([_words(each, wide) for each in opened if wide or not each.only_widely])
+
+
+def _words(ability: Ability, wide: bool) -> str:
+    """What somebody can do by what they hold in that place, and on what else it depends there."""
+    if wide:
+        return ability.widely or ability.words
+    return f"{ability.words}, {ability.provided}" if ability.provided else ability.words
 
 
 def _listed(words: list[str]) -> str:

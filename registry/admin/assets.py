@@ -75,7 +75,7 @@ class AssetAdmin(OwnPageAdmin[Asset]):
     def state_of_it(self, row: Any) -> SafeString:
         return badge(row.latest.state) if row.latest else SafeString("–")
 
-    @admin.display(description="since")
+    @admin.display(description="asset made")
     def made(self, row: Asset) -> SafeString:
         return when(row.created_at)
 

@@ -190,6 +190,12 @@ def _hashes(
         yield path, "new" if not was else "gone" if not now else "changed", was, now
 
 
+def _same_but_for(other: Release, row: Release) -> str:
+    named = {"version": other.semver != row.semver, "commit": other.commit != row.commit}
+    apart = " and ".join(name for name, differs in named.items() if differs)
+    return f"They say and hold the same{f', but for their {apart}' if apart else ''}."
+
+
 def _sentence(
     other: Release,
     row: Release,
@@ -205,7 +211,7 @@ def _sentence(
     kinds = ((len(paths) - fresh - gone, "changed"), (fresh, "new"), (gone, "gone"))
     files = ", ".join(f"{count} {word}" for count, word in kinds if count)
     if not told and not paths and same(other.closure.definition, row.closure.definition):
-        return "They say and hold the same, but for their version and commit."
+        return _same_but_for(other, row)
     if not told and not paths:
         return "They hold the same files, and say the same in another order."
     words = f"{len(told)} difference{'' if len(told) == 1 else 's'} in what the manifest says"

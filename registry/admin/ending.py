@@ -75,8 +75,11 @@ REVOKE = End(
     "The release is revoked.",
 )
 ENDS = {end.word: end for end in (DEPRECATE, REVOKE)}
+DRAINED = {
+    "deprecate": "drain: they finish",
+    "revoke": "drain: they go on with what they have loaded, and get no authorization",
+}
 IN_FLIGHT = (
-    ("drain", "drain: they finish"),
     ("block", "block: they fail at once (policy-denied)"),
     ("cancel", "cancel: they are cancelled, and their workers told to stop"),
 )
@@ -98,7 +101,9 @@ def question(ctx: Context, end: End, row: Release) -> Question:
         heading="Releases",
         stops=stops_ending(row, end.word, end.states) or stops_leading(named, other),
         instead=_elsewhere(row, other) if named else None,
-        fields=[Choice("in_flight", "What becomes of the open runs", IN_FLIGHT)],
+        fields=[
+            Choice("in_flight", "What becomes of the open runs", (("drain", DRAINED[end.word]), *IN_FLIGHT))
+        ],
         template="registry/end.html",
         more={
             "does": end.does,

@@ -17,7 +17,7 @@ from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import cut, short, when
+from factory.admin.show import cut, opening, seen, short, when
 from factory.admin.site import site
 from factory.identity.permissions import may
 from factory.tenancy import reading
@@ -46,12 +46,12 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
 
     view_operation = "ListReleases"
     own_page = "registry/release.html"
-    list_display = ("what", "status", "hash", "from_commit", "author", "made", "problem")
+    list_display = ("what", "status", "hash", "from_commit", "submitter", "made", "problem")
     list_display_links = None
     list_select_related = ("asset", "closure")
     nothing_yet = "A release is submitted from one commit, over the API or with manage.py publish_release."
     list_filter = ("state",)
-    search_help_text = "Words of a name or a version; a commit, an author, a hash"
+    search_help_text = "Words of a name or a version; a commit, who submitted it, a hash"
     search_fields = ("asset__name", "semver", "commit", "author", "closure__hash")
     ordering = ("-created_at", "-id")
 
@@ -155,7 +155,11 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
 
     @admin.display(description="commit")
     def from_commit(self, row: Release) -> SafeString:
-        return short(row.commit)
+        return opening(row.commit)
+
+    @admin.display(description="submitted by")
+    def submitter(self, row: Release) -> str:
+        return seen(row.author)
 
     @admin.display(description="submitted")
     def made(self, row: Release) -> SafeString:

@@ -23,6 +23,7 @@ from factory.tenancy import reading
 from projects.models import Project
 from tests.console.test_pages import signed_in
 from tests.support.approvals import Asking, asking
+from tests.support.delegations import lend
 from tests.support.queries import within_budget
 from tests.support.released import second_policy
 
@@ -207,6 +208,14 @@ def test_a_revision_is_shown_rule_by_rule(shared: Asking) -> None:
     assert text.count('<span class="fc-badge wait">a person decides first</span>') == len(DEFAULT["rules"])
     assert "What would happen?" in text
     assert "Publish a new revision" not in text
+
+
+def test_of_those_who_could_decide_it_says_how_many_count_separately(a: Asking) -> None:
+    alone = visit(a, "observer", "explain", **{"class": "shared-write"}).content.decode()
+    assert "of whom count" not in alone
+    lend(a.world.reviewer, a.world.requester)
+    text = visit(a, "observer", "explain", **{"class": "shared-write"}).content.decode()
+    assert "5 people could now, 4 of whom count separately." in text
 
 
 @pytest.mark.requirement("POL-04", "POL-10")

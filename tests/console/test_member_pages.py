@@ -141,6 +141,12 @@ def test_a_member_is_added_changed_and_removed_with_what_follows_said_before(w: 
     assert "Reviewer Decide on requests" in form
     assert "PlatformAdmin" not in form, "what is out of reach is not offered"
     assert "Observer Look at what is here, and change nothing." in form
+    assert "set this project's budgets" in form.lower()
+    assert "ublish the tenant's policy, where they are that in each project" in form
+    assert "ublish prices" not in form, "they are of the whole tenant"
+    wide = words(at(w.tenant_admin, None).get(url("projects_add_wide_member")))
+    assert "ublish prices" in wide
+    assert "where they are that in each project" not in wide
     person = {"subject": subject_of(w.tenant, "ann"), "displayName": ODD, "roles": ["Reviewer"]}
     empty = admin.post(new, {**person, "roles": []})
     assert (empty.status_code, "A member has at least one role." in words(empty)) == (400, True)

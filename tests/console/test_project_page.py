@@ -66,7 +66,10 @@ def test_it_says_how_the_project_stands_and_who_can_do_what_through_what(house: 
     assert "Tenant Admin (WorkspaceAdmin, tenant-wide)" in decide
     assert f"{ODD} (Reviewer)" in decide
     assert ODD not in html, "somebody else's words stand there as words alone"
-    assert "Finance (grant finance)" in row(told, "Set budgets and prices", "Add and change members")
+    assert "Finance (grant finance)" in row(told, "Set this project's budgets", "Publish prices")
+    prices = row(told, "Publish prices", "Publish the tenant's policy")
+    assert "Tenant Admin (WorkspaceAdmin, tenant-wide)" in prices
+    assert "Finance" not in prices, "what is held in one project alone publishes no prices"
     assert "Operator (Operator)" in row(told, "Settle an attempt", "Take a release")
     assert row(told, "Read the journal", "Read what goes").count("(") == 5
     assert "this project; requester@" in told

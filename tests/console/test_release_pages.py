@@ -185,7 +185,7 @@ def _nobody_can_answer(house: House, release_id: UUID) -> None:
     where = reverse("admin:approvals_approvalrequest_change", args=[asked])
     for by in (house.world.reviewer, house.world.observer):
         text = read(by, where)
-        assert "No answer would be taken as things stand" in text
+        assert text.index("<h1>") < text.index("No answer would be taken as things stand"), "the title first"
         assert "It needs base@1.0.0, which is Revoked." in text
         assert "Approve exactly this" not in text
         assert "If you approve" not in text
@@ -329,6 +329,7 @@ def test_before_an_end_it_says_what_that_would_touch_and_then_does_it(house: Hou
     assert work.run_id == run_id
     text = read(w.operator, end_of("revoke", base))
     for said in (
+        "drain: they go on with what they have loaded, and get no authorization",
         "Revoke base@1.0.0",
         "sample@1.1.0",
         "it loads no more",
@@ -345,6 +346,7 @@ def test_before_an_end_it_says_what_that_would_touch_and_then_does_it(house: Hou
     assert "nightly-gated with sample@1.1.0" in text
     assert "runs can begin with another Published release" in text
     text = read(w.operator, end_of("deprecate", newest))
+    assert "drain: they finish" in read(w.operator, end_of("deprecate", house.release))
     assert "latest names it. An alias never leads to a Deprecated release" in text
     older = reverse("admin:registry_point_alias", args=[house.release])
     assert f'<a class="fc-link" href="{older}">Let an alias name sample@1.0.0</a>' in text

@@ -84,6 +84,7 @@ def test_from_a_template_to_a_write_that_nobody_was_asked_about(house: House) ->
 
     revoke = reverse("admin:approvals_revoke_waiver", args=[given])
     assert signed_in(w.observer).get(revoke).status_code == 403
+    assert "that was not begun yet is asked about again" in text(reviewer.get(revoke))
     assert reviewer.post(revoke, {"reason": ""}).status_code == 400
     reviewer.post(revoke, {"reason": "the report has changed"})
     assert "the report has changed" in text(reviewer.get(waiver_page))

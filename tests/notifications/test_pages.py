@@ -27,7 +27,7 @@ def test_ones_own_page_changes_ones_own_and_shows_no_secret(asker, chat, monkeyp
     assert "<fieldset disabled>" not in page.content.decode()
     assert w.reviewer.actor.subject in page.content.decode()
     browser.post(f"{MINE}email/", {"kinds": ["decided"], "version": 0})
-    assert len(re.findall(r'value="\w[\w-]*" checked', browser.get(MINE).content.decode())) == 1 + 5
+    assert len(re.findall(r'value="\w[\w-]*" checked', browser.get(MINE).content.decode())) == 1 + 4
     stale = browser.post(f"{MINE}email/", {"kinds": [], "version": 0})
     assert (stale.status_code, b"Read it again" in stale.content) == (409, True)
     nasty = '"><script>alert(1)</script>'
@@ -58,6 +58,18 @@ def test_ones_own_page_changes_ones_own_and_shows_no_secret(asker, chat, monkeyp
     assert "pager" in browser.get(MINE).content.decode()
     browser.post(f"{MINE}{action}/remove/")
     assert "pager" not in browser.get(MINE).content.decode()
+
+
+def test_what_only_operators_are_told_of_is_offered_to_them_alone_and_an_older_choice_is_kept(asker):
+    w = asker.world
+    choice = 'type="checkbox" name="kinds" value="too-few"'
+    kept = 'type="hidden" name="kinds" value="too-few"'
+    for somebody, offered in ((w.operator, True), (w.reviewer, False)):
+        page = signed_in(somebody).get(MINE).content.decode()
+        assert (choice in page, kept in page) == (offered, not offered)
+    browser = signed_in(w.reviewer)
+    assert browser.post(f"{MINE}email/", {"kinds": ["decided", "too-few"], "version": 0}).status_code == 302
+    assert browser.get(MINE).content.decode().count(kept) == 2, "in the choice, and for a new channel"
 
 
 def test_what_did_not_arrive_is_seen_and_sent_again_by_who_may(asker, chat, settings):

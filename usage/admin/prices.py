@@ -29,7 +29,9 @@ class Price:
 
 @admin.register(PricingRevision, site=site)
 class PricingAdmin(MoneyAdmin[PricingRevision]):
-    """What units cost, from when. A revision never changes; a call is priced by the one in force then."""
+    """What units cost, from when. A revision never changes; a call is priced by the one in force then. New
+    prices are published over the API, by the grant finance or an administrator's role in the whole tenant.
+    """
 
     view_operation = "ListPricingRevisions"
     heading = "Prices"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
@@ -16,9 +17,15 @@ from usage.admin.setting import may_set
 from usage.models import Budget
 from usage.selectors import budgets_now
 
+_OVER_MONEY: dict[str, Any] = {"roles": ("WorkspaceAdmin", "PlatformAdmin"), "grants": ("finance",)}
+
 able(
-    50, "Set budgets and prices", roles=("WorkspaceAdmin", "PlatformAdmin"), grants=("finance",),
+    50, "Set this project's budgets", widely="Set budgets, of the tenant and of each project", **_OVER_MONEY,
     note="Those of the whole tenant, if they have it there.",
+)  # fmt: skip
+able(
+    52, "Publish prices", only_widely=True, **_OVER_MONEY,
+    note="They hold in the whole tenant, and so does what lets publish them; it is done over the API.",
 )  # fmt: skip
 
 
