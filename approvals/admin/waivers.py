@@ -23,6 +23,7 @@ from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
 from factory.admin.show import badge, seen, span, timed, when
 from factory.admin.site import site
+from factory.admin.things import names_of
 from factory.context import Context
 from factory.identity.permissions import may
 from factory.tenancy import reading
@@ -32,12 +33,14 @@ SHOWN_USES = 50
 
 
 class PlacedList(HouseList):
-    """A page of waivers, each with the names of its environments."""
+    """A page of waivers, each with the names of its environments, and how its release left use if it did."""
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
         known = {one.id: one.slug for one in environments(context_of(request).project_id)} if rows else {}
+        ended = names_of("ended-release", [row.release_id for row in rows])
         for row in rows:
+            row.release_ended = ended.get(row.release_id, "")
             row.places = [known[key] for key in row.environment_ids if key in known]
 
 
@@ -73,6 +76,7 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
         return {
             "title": f"Waiver: {seen(view.template_name)} with {seen(view.release_name)}",
             "waiver": view,
+            "release_ended": names_of("ended-release", [view.release_id]).get(view.release_id, ""),
             "now": clock.now(),
             "used": list(rows[:SHOWN_USES]),
             "may_revoke": may_revoke(ctx, view),
@@ -122,8 +126,10 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
         return ", ".join(row.places)
 
     @admin.display(description="release")
-    def with_release(self, row: Waiver) -> str:
-        return seen(row.release_name)
+    def with_release(self, row: Any) -> str:
+        return (
+            f"{seen(row.release_name)}, {row.release_ended}" if row.release_ended else seen(row.release_name)
+        )
 
     @admin.display(description="state")
     def status(self, row: Waiver) -> SafeString:

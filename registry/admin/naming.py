@@ -7,10 +7,19 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from factory.admin.things import names
 from factory.models import JournalEntry
 from registry.models import AliasMove, Release
+from registry.states import ReleaseState
 
 MOST = 50
+
+
+@names("ended-release")
+def ended_releases(keys: Sequence[UUID]) -> dict[UUID, str]:
+    """Of these releases those that take no new runs any more, by the state that says why."""
+    over = (ReleaseState.DEPRECATED, ReleaseState.REVOKED)
+    return dict(Release.objects.filter(pk__in=keys, state__in=over).values_list("pk", "state"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from factory.admin.confirming import Act, Question, act_on
 from factory.admin.scope import as_moment, as_uuid, context_of
 from factory.admin.show import seen, when
 from factory.admin.site import site
+from factory.admin.things import names_of
 from factory.errors import DomainError, FieldError, InvalidInput
 from factory.identity.permissions import may
 from factory.tenancy import reading
@@ -87,9 +88,11 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         return [act for operation, act in offered if may(ctx, operation)]
 
     def told_of(self, request: HttpRequest, row: RunTemplate) -> dict[str, Any]:
+        waivers = waivers_of_template(row.pk)
         return {
             "title": f"Run template {row.name}",
-            "waivers": waivers_of_template(row.pk),
+            "waivers": waivers,
+            "ended": names_of("ended-release", [one.release_id for one in waivers]),
             "runs": list(newest_of_template(row.pk)[:20]),
         }
 

@@ -23,7 +23,8 @@ from registry.admin.tree import drawn, material_of
 from registry.commands import deprecate_release, move_alias, record_resolution_failure, submit_release
 from registry.errors import AliasInUse
 from registry.models import Asset, Release
-from registry.selectors import release, resting_on
+from registry.selectors import find_release, release, resting_on
+from registry.stories import story_of_release
 from runs.admin import touched as touched_runs
 from runs.models import Run
 from tests.console.test_pages import signed_in
@@ -176,6 +177,29 @@ def test_a_question_of_a_run_whose_release_was_taken_back_says_that_no_answer_is
     chosen = {"action": "approve_selected", "_selected_action": [str(asked)], "index": "0"}
     several = client.post(reverse("admin:approvals_approvalrequest_changelist"), chosen, follow=True)
     assert "<strong>Left out.</strong> The release was taken back" in several.content.decode()
+
+
+def test_what_was_approved_in_advance_for_a_release_says_that_it_was_taken_back(house: House) -> None:
+    kind = template(house)
+    given = waiver(house, kind)
+    pages = {
+        reverse("admin:approvals_waiver_change", args=[given]): "it is Revoked now",
+        reverse("admin:approvals_waiver_changelist"): "sample@1.0.0, Revoked",
+        reverse("admin:runs_runtemplate_change", args=[kind]): "the release is Revoked now",
+    }
+    for page, said in pages.items():
+        assert said not in read(house.world.observer, page)
+    revoke(house, "drain", release_id=house.release)
+    for page, said in pages.items():
+        assert said in read(house.world.observer, page), page
+
+
+def test_a_decision_and_what_it_did_have_one_time(house: House) -> None:
+    with reading(house.system):
+        asked = approval(release(house.release).approval_id)
+        story = story_of_release(find_release(house.release), asked)
+        [told] = [one for one in story.moments if one.what == "Approved"]
+    assert told.at == asked.closed_at
 
 
 def _nobody_can_answer(house: House, release_id: UUID) -> None:
