@@ -21,7 +21,7 @@ from factory.admin.base import OwnPageAdmin
 from factory.admin.confirming import Act, Question, act_on
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of
-from factory.admin.show import badge, seen, span, timed, when
+from factory.admin.show import badge, filed, seen, span, timed, when
 from factory.admin.site import site
 from factory.admin.things import names_of
 from factory.context import Context
@@ -126,10 +126,9 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
         return ", ".join(row.places)
 
     @admin.display(description="release")
-    def with_release(self, row: Any) -> str:
-        return (
-            f"{seen(row.release_name)}, {row.release_ended}" if row.release_ended else seen(row.release_name)
-        )
+    def with_release(self, row: Any) -> SafeString | str:
+        name = seen(row.release_name)
+        return filed(name, f"{name}, {row.release_ended}") if row.release_ended else name
 
     @admin.display(description="state")
     def status(self, row: Waiver) -> SafeString:

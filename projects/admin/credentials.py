@@ -1,6 +1,6 @@
 """Pages of machines' identities, and of credentials that are refused."""
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -44,6 +44,7 @@ class ServiceAccountAdmin(Stated):
 
     view_operation = "ListServiceAccounts"
     list_display = ("name", "subject", "answerer", "status", "since")
+    file_headings: ClassVar[dict[str, str]] = {"answerer": "owner"}
     nothing_yet = "No machine acts here. An administrator registers one, with a person who answers for it."
     search_fields = ("name", "subject", "owner")
     search_help_text = "Words of a name, a subject, or who answers for it"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -53,6 +53,8 @@ NEW = {
 
 
 class Stated(HouseAdmin[Any]):
+    file_headings: ClassVar[dict[str, str]] = {"short_name": "slug"}
+
     @admin.display(description="short name")
     def short_name(self, row: Any) -> str:
         return str(row.slug)

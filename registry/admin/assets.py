@@ -1,6 +1,6 @@
 """Assets: what all versions of a thing share, with its releases in order and its aliases through time."""
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -38,6 +38,7 @@ class AssetAdmin(OwnPageAdmin[Asset]):
     view_operation = "ListReleases"
     own_page = "registry/asset.html"
     list_display = ("what", "newest", "state_of_it", "made")
+    file_headings: ClassVar[dict[str, str]] = {"made": "since"}
     list_display_links = None
     nothing_yet = "An asset comes with the first release that is submitted under its name."
     search_fields = ("name",)

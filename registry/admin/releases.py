@@ -1,7 +1,7 @@
 """Releases: their list, the page of one, and the way out of use."""
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -47,6 +47,7 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
     view_operation = "ListReleases"
     own_page = "registry/release.html"
     list_display = ("what", "status", "hash", "from_commit", "submitter", "made", "problem")
+    file_headings: ClassVar[dict[str, str]] = {"submitter": "author"}
     list_display_links = None
     list_select_related = ("asset", "closure")
     nothing_yet = "A release is submitted from one commit, over the API or with manage.py publish_release."

@@ -8,8 +8,8 @@ import pytest
 
 from approvals.models import ApprovalRequest, PolicyRevision, Waiver
 from factory.models import RevokedToken
-from projects.models import Delegation
-from registry.models import Alias, EvaluationRecord
+from projects.models import Delegation, Environment, Project, ServiceAccount
+from registry.models import Alias, Asset, EvaluationRecord, Release
 from tests.console.test_lists import sheet
 from tests.console.test_pages import PAGES, signed_in, url
 from tests.support.furnished import furnished
@@ -45,6 +45,14 @@ SHAPES = {
     Delegation: {
         "Role": "Reviewer", "Delegator": WHO, "Delegate": WHO, "Project": "The main project",
         "State": "Active", "Ends": TIME, "Reason": "on leave",
+    },
+    Project: {"Name": ".+", "Slug": ".+", "State": "Active", "Since": TIME, "Suspended because": "–?"},
+    Environment: {"Slug": "staging", "Name": ".+", "Project": "The main project"},
+    ServiceAccount: {"Name": ".+", "Subject": "service:.+", "Owner": WHO, "State": "Active", "Since": TIME},
+    Asset: {"Asset": "sample", "Latest names": ".+", "Which is": ".+", "Since": TIME},
+    Release: {
+        "Release": "sample@1.0.0", "State": ".+", "Hash": HASH, "Commit": "[0-9a-f]{40}", "Author": WHO,
+        "Submitted": TIME, "What is wrong": ".*",
     },
     Alias: {"Asset": "base", "Name": "latest", "Leads to": "base@1.1.0", "Moves": "2 so far"},
     EvaluationRecord: {
