@@ -122,7 +122,7 @@ class JournalAdmin(EvidenceAdmin):
 
     @admin.display(description="entry")
     def place(self, row: JournalEntry) -> SafeString:
-        return format_html("no. {} {}", row.sequence, short(row.hash))
+        return format_html('<span class="fc-nowrap">no. {} {}</span>', row.sequence, short(row.hash))
 
 
 @admin.register(AuditEntry, site=site)
@@ -138,7 +138,7 @@ class AuditAdmin(EvidenceAdmin):
     list_filter = (
         one_of("outcome", "outcome", ("done", "refused", "noted")),
         one_of("action", "action", lambda request: sorted(table)),
-        one_of("channel", "way", CHANNELS),
+        one_of("channel", "by way of", CHANNELS),
     )
     search_fields = ("actor", "subject")
     search_help_text = "A whole address of a person, or the whole id of what it was about"

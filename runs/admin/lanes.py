@@ -20,22 +20,23 @@ _STEPS = tuple(
         *(86_400 * d for d in (1, 2, 7, 14, 30)),
     )
 )
-DRAWN = {
-    "bar": {
-        "good": "succeeded",
-        "busy": "running",
-        "wait": "waiting for a worker or for people, or stopping",
-        "doubt": "uncertain",
-        "bad": "failed or timed out",
-        "plain": "cancelled or not begun",
-    },
-    "parked": {"": "parked: no worker is held"},
-    "tail": {"": "until an Operator settles it"},
-    "lease": {"": "a worker's lease"},
-    "question": {"": "a question to people, from asked to closed"},
-    "use": {"": "an approval was used"},
+TONES_OF_BARS = ("good", "busy", "wait", "doubt", "bad", "plain")
+SAID = {
+    "Waits for a worker": "waiting for a worker",
+    "Waiting": "waiting for a worker",
+    "WaitingForApproval": "waiting for people",
+    "Cancelling": "stopping",
+    "TimedOut": "timed out",
 }
-"""What a legend says of each kind of mark, by its tone where the tone says something."""
+"""What a legend says of the states of bars that it does not say as they are."""
+DRAWN = {
+    "parked": "parked: no worker is held",
+    "tail": "until an Operator settles it",
+    "lease": "a worker's lease",
+    "question": "a question to people, from asked to closed",
+    "use": "an approval was used",
+}
+"""What a legend says of each other kind of mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Bar:
     """A span in per cent of the axis."""
 
     kind: str
+    state: str
     tone: str
     left: float
     width: float
@@ -100,7 +102,7 @@ def draw_timeline(
         words = f"{span.label}: {span.state}, {_times(span)}"
         left = min(max(left, 0), 100 - THINNEST)
         width = min(max(width, THINNEST), 100 - left)
-        return Bar(span.kind, tone(span.state), round(left, 2), round(width, 2), words)
+        return Bar(span.kind, span.state, tone(span.state), round(left, 2), round(width, 2), words)
 
     rows = tuple(Row(title, state, tuple(bar(s) for s in spans)) for title, state, spans in lines)
     return Timeline(rows, tuple(_marks(start, end)), _signs(rows))
@@ -144,14 +146,19 @@ def _mark_words(at: datetime, step: timedelta, whole: timedelta) -> str:
 
 
 def _signs(rows: Iterable[Row]) -> tuple[Sign, ...]:
-    used = {(bar.kind, bar.tone if bar.kind == "bar" else "") for row in rows for bar in row.bars}
-    tones = {bar.kind: bar.tone for row in rows for bar in row.bars}
-    return tuple(
-        Sign(kind, named or tones[kind], words)
-        for kind, meanings in DRAWN.items()
-        for named, words in meanings.items()
-        if (kind, named) in used
+    """Nothing but what is drawn; of the bars each colour once, with all that it stands for here."""
+    bars = [bar for row in rows for bar in row.bars]
+    states = {bar.state: bar.tone for bar in bars if bar.kind == "bar"}
+    said = {kind: _said(state for state, own in states.items() if own == kind) for kind in TONES_OF_BARS}
+    tones = {bar.kind: bar.tone for bar in bars}
+    return (
+        *(Sign("bar", kind, words) for kind, words in said.items() if words),
+        *(Sign(kind, tones[kind], words) for kind, words in DRAWN.items() if kind in tones),
     )
+
+
+def _said(states: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(SAID.get(state, state.lower()) for state in states))
 
 
 def clock_words(at: datetime) -> str:

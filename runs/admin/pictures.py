@@ -11,7 +11,7 @@ from runs.admin.facts import WAITS_FOR_A_WORKER, Facts, Try
 from runs.admin.lanes import THINNEST, Span, Timeline, draw_timeline
 from runs.models import Run, Step
 from runs.selectors.standing import Standing
-from runs.states import RUN_ACTIVE, AttemptState, Attention, RunState
+from runs.states import RUN_ACTIVE, AttemptState, Attention, RunState, StepState
 
 WAITS_FOR_PEOPLE = "Waits for approval"
 
@@ -28,11 +28,19 @@ def graph(facts: Facts, at: datetime) -> Graph:
 
 
 def tally(drawn: Graph) -> str:
-    """How many nodes are in each state, in words: 4 Succeeded, 1 Uncertain."""
+    """How many nodes are in each state, in words: 4 Succeeded, 1 step waits for a worker."""
     counts: dict[str, int] = {}
     for box in drawn.boxes:
         counts[box.state] = counts.get(box.state, 0) + 1
-    return ", ".join(f"{count} {state}" for state, count in counts.items())
+    return ", ".join(_counted(state, count) for state, count in counts.items())
+
+
+def _counted(state: str, count: int) -> str:
+    """A state's name by its number; what is told as a sentence stays one."""
+    waits, found, what = state.partition("Waits for ")
+    if waits or not found:
+        return f"{count} {state}"
+    return f"1 step waits for {what}" if count == 1 else f"{count} steps wait for {what}"
 
 
 def _told(facts: Facts, standing: Standing, at: datetime) -> Told:
@@ -120,6 +128,8 @@ def states(facts: Facts) -> Iterator[Span]:
 
 def _step_spans(facts: Facts, step: Step, least: timedelta, one_of_many: bool) -> Iterator[Span]:
     """Attempts with their leases, and questions. Of one of many only the attempts: they share a line."""
+    if not one_of_many:
+        yield from _before_the_first(facts, step, least)
     for each in facts.tries(step):
         name = f"attempt {each.attempt.number}"
         label = f"{step.node_key} {name}" if one_of_many else name
@@ -134,6 +144,16 @@ def _step_spans(facts: Facts, step: Step, least: timedelta, one_of_many: bool) -
         for view in facts.approvals:
             if view.step_id == step.id:
                 yield from _question_spans(view)
+
+
+def _before_the_first(facts: Facts, step: Step, least: timedelta) -> Iterator[Span]:
+    """The time from when a worker could have begun with a step until it was dispatched to one."""
+    if step.is_human or step.state == StepState.SKIPPED:
+        return
+    tries = facts.tries(step)
+    until = tries[0].attempt.dispatched_at if tries else step.finished_at
+    if until is None or until - step.created_at > least:
+        yield Span("attempt 1", WAITS_FOR_A_WORKER, step.created_at, until)
 
 
 def _attempt_spans(each: Try, name: str, least: timedelta) -> Iterator[Span]:

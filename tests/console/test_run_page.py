@@ -64,6 +64,8 @@ def test_an_accepted_run_says_that_it_waits_for_a_worker(house: House) -> None:
     run_id = house.run("single")
     text = signed_in(house.world.requester).get(page_of(run_id)).content.decode()
     assert "waits for a worker" in text
+    assert "attempt 1: Waits for a worker" in text, "the row of the step says so as well"
+    assert "or for people" not in text, "nothing of that is drawn"
 
 
 @pytest.mark.parametrize(("kind", "again"), [("single", False), ("gated", True)])
@@ -302,6 +304,15 @@ def test_the_axis_has_round_times_and_every_sign_is_explained() -> None:
     assert row.bars[0].words == "attempt 1: Running, 09:31:02 to 09:34:02"
 
 
+def test_a_legend_says_no_more_than_what_is_drawn() -> None:
+    start = datetime(2026, 11, 30, 9, 31, 2, tzinfo=UTC)
+    end = start + timedelta(minutes=4)
+    states = ["Waits for a worker", "Waiting", "Cancelling", "TimedOut"]
+    drawn = draw_timeline([(s, s, [Span("run", s, start, None)]) for s in states], start, end)
+    told = [(sign.tone, sign.words) for sign in drawn.signs]
+    assert told == [("wait", "waiting for a worker or stopping"), ("bad", "timed out")]
+
+
 def test_what_was_short_is_not_told_as_nothing() -> None:
     told = [brief(seconds) for seconds in (0, 0.004, 0.31, 9.94, 12.7)]
     assert told == ["0.0 s", "under 0.1 s", "0.3 s", "9.9 s", "12 s"]
@@ -323,6 +334,7 @@ def test_time_in_which_nobody_works_at_a_run_is_drawn_as_waiting(house: House) -
     [work] = worker.poll()
     offered = client.get(page_of(run_id)).content.decode()
     assert "Waits for a worker" in offered
+    assert '<span class="fc-soft">1 step waits for a worker</span>' in offered
     assert "look waits for a worker" in offered
     assert "fc-span bar busy" not in offered, "nobody has begun"
     worker.acquire(work)
@@ -414,7 +426,9 @@ def test_a_run_that_is_stopping_is_not_offered_to_be_cancelled_again(house: Hous
     worker.take()
     cancel_run(house.world.operator, run_id=run_id, reason="no more")
     client = signed_in(house.world.operator)
-    assert "Cancel this run" not in client.get(page_of(run_id)).content.decode()
+    stopping = client.get(page_of(run_id)).content.decode()
+    assert "Cancel this run" not in stopping
+    assert "it fails" not in stopping, "its deadline ends nothing any more"
     leases = client.get(reverse("admin:runs_lease_changelist")).content.decode()
     assert "the run is Cancelled once nobody holds any of it" in leases
     assert "workers hold 1, and are offered 0 more" in leases
