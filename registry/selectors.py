@@ -370,6 +370,12 @@ def aliases_of(release_id: UUID) -> list[str]:
     return list(Alias.objects.filter(release_id=release_id).order_by("name").values_list("name", flat=True))
 
 
+def called_aliases(keys: Sequence[UUID]) -> dict[UUID, str]:
+    """What these aliases are called: their asset's name and their own."""
+    rows = Alias.objects.filter(pk__in=keys).values_list("pk", "asset__name", "name")
+    return {key: f"{asset} {name}" for key, asset, name in rows}
+
+
 def alias(asset: str, name: str, *, at: datetime | None = None) -> AliasView:
     """What an alias names now, or named at a moment. Raises NotFound."""
     moves = AliasMove.objects.filter(alias__asset__name=asset, alias__name=name)

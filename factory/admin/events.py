@@ -176,6 +176,9 @@ def _about(row: OutboxEvent) -> SafeString:
         where = reverse("admin:approvals_policyrevision_changelist")
         return format_html('<a class="fc-link" href="{}">policy {}</a>', where, seen(revision))
     kind, member = OF.get(row.topic.split(".")[1], ("", ""))
+    if kind == "alias":
+        called = f"{row.payload.get('asset', '')} {row.payload.get('alias', '')}".strip()
+        return thing(kind, row.stream_id, called=called)
     return thing(kind, row.payload.get(member) or row.stream_id) if kind else short(row.stream_id)
 
 

@@ -39,12 +39,13 @@ KINDS = (*PAGES, *IN_A_RUN, "door", "channel", "pool", "service",
 """What the audit log speaks of, as `kind:key`."""
 
 
-def thing(kind: str, key: Any, run: Any = None) -> SafeString:
-    """A thing in words with the end of its id, and a link to its page: a step's is that of its run."""
+def thing(kind: str, key: Any, run: Any = None, *, called: str = "") -> SafeString:
+    """A thing in words, as it is `called` or with the end of its id, and a link to its page: a step's is that
+    of its run."""
     page, at = PAGES.get(kind), key
     if kind in IN_A_RUN and run is not None:
         page, at = PAGES["run"], run
-    words = format_html("{} {}", kind.replace("-", " "), short(key))
+    words = format_html("{} {}", kind.replace("-", " "), seen(called) if called else short(key))
     if page is None:
         return words
     return format_html(

@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
@@ -22,7 +22,7 @@ from factory.admin.site import site
 from factory.consumers import webhooks_of
 from factory.context import Context
 from factory.errors import DomainError, InvalidInput, NotFound, VersionMismatch
-from factory.events import Event, known_consumers, topics
+from factory.events import Event, camel, known_consumers, topics
 from factory.identity.permissions import may
 from factory.models import WebhookDelivery, WebhookSubscription
 from factory.models.webhook import PINGED
@@ -200,7 +200,7 @@ def _choices(ctx: Context) -> dict[str, Any]:
     }
 
 
-def _topics() -> list[tuple[str, list[tuple[str, str]]]]:
+def _topics() -> list[tuple[str, list[tuple[str, SafeString]]]]:
     """Every topic with what it means, by the service that tells it."""
     told = [(topic, cls) for topic, cls in sorted(topics().items()) if topic != PINGED]
     return [
@@ -209,9 +209,11 @@ def _topics() -> list[tuple[str, list[tuple[str, str]]]]:
     ]
 
 
-def _meaning(told: type[Event]) -> str:
-    """The first paragraph of what its schema says of it."""
-    return " ".join((told.__doc__ or "").split("\n\n")[0].split()).replace("`", "")
+def _meaning(told: type[Event]) -> SafeString:
+    """The first paragraph of what its schema says of it; its fields are marked, and called as on the wire."""
+    said = " ".join((told.__doc__ or "").split("\n\n")[0].split()).split("`")
+    parts = ((format_html("<code>{}</code>", camel(part)) if n % 2 else part,) for n, part in enumerate(said))
+    return format_html_join("", "{}", parts)
 
 
 def _way(row: WebhookDelivery) -> str:

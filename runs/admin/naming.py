@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from factory.admin.things import names
-from registry.selectors import releases
+from registry.selectors import called_aliases, releases
 from runs.models import Run
 
 
@@ -12,6 +12,12 @@ from runs.models import Run
 def run_names(keys: Sequence[UUID]) -> dict[UUID, str]:
     """Runs by the workflow that they follow; the end of the id stands beside it."""
     return dict(Run.objects.filter(pk__in=keys).values_list("pk", "workflow_id"))
+
+
+@names("alias")
+def alias_names(keys: Sequence[UUID]) -> dict[UUID, str]:
+    """Aliases as the audit log has them: by their asset and their own name."""
+    return called_aliases(keys)
 
 
 @names("release")

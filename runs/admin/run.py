@@ -44,7 +44,7 @@ class RunAdmin(OwnPageAdmin[Run]):
     view_operation = "ReadRun"
     nothing_yet = "A run is submitted over the API, with manage.py submit, or from a run template."
     large = True
-    list_display = ("which", "status", "requested_by", "asked", "ended", "why", "cost")
+    list_display = ("which", "status", "asked_by", "asked", "ended", "why", "cost")
     list_display_links = None
     list_filter = (
         "state",
@@ -182,6 +182,10 @@ class RunAdmin(OwnPageAdmin[Run]):
         return format_html(
             '<a class="fc-link" href="{}">{} {}</a>', _url(row.id), seen(row.workflow_id), short(row.id)
         )
+
+    @admin.display(description="asked by")
+    def asked_by(self, row: Run) -> str:
+        return seen(row.requested_by)
 
     @admin.display(description="accepted")
     def asked(self, row: Run) -> SafeString:

@@ -49,7 +49,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
 
     view_operation = "ListRunTemplates"
     own_page = "runs/template.html"
-    list_display = ("what", "workflow_id", "model_profile_id", "limit", "status", "created_by", "made")
+    list_display = ("what", "follows", "profile", "limit", "status", "made_by", "made")
     list_display_links = None
     list_filter = ("state",)
     nothing_yet = "A template fixes what runs of a kind have in common. Make a template makes the first."
@@ -228,9 +228,21 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         url = reverse("admin:runs_runtemplate_change", args=[row.pk])
         return format_html('<a class="fc-link" href="{}">{}</a>', url, seen(row.name))
 
+    @admin.display(description="workflow")
+    def follows(self, row: RunTemplate) -> str:
+        return seen(row.workflow_id)
+
+    @admin.display(description="model profile")
+    def profile(self, row: RunTemplate) -> str:
+        return seen(row.model_profile_id)
+
     @admin.display(description="limits")
     def limit(self, row: RunTemplate) -> str:
         return f"{row.limits['maxCostUsd']} USD, {row.limits['maxMinutes']} min"
+
+    @admin.display(description="made by")
+    def made_by(self, row: RunTemplate) -> str:
+        return seen(row.created_by)
 
     @admin.display(description="made")
     def made(self, row: RunTemplate) -> SafeString:
