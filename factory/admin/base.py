@@ -43,6 +43,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     an index answers, and in `recent_words` of its newest rows. `nothing_yet` says what would stand in the
     list, and how it gets there, below `nothing_title`; `everything` is the query that narrows nothing. A
     row's page tells `fields`, or what its list tells; `shows_stored` adds every column, for evidence alone.
+    `whole_ids` stand there besides, all of each, because searches ask for them and lists shorten them.
     A list's file has the columns of the list, or `file_columns`, so that what programs read keeps its shape
     where a page joins columns; `file_headings` are theirs where they are called otherwise than on the page.
     """
@@ -57,6 +58,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     everything: ClassVar[str] = "?"
     nothing_title: ClassVar[str] = "Nothing here yet"
     shows_stored: ClassVar[bool] = False
+    whole_ids: ClassVar[tuple[str, ...]] = ()
     show_full_result_count = False
     list_per_page = 50
     show_facets = admin.ShowFacets.NEVER  # they count all rows
@@ -209,10 +211,15 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             "page": self,
             "original": row,
             "headline": seen(self.headline(row)),
-            "facts": told(self, row, self.fields or [*self.readonly_fields, *self.list_display]),
+            "facts": told(
+                self, row, [*self._said(), *(name for name in self.whole_ids if getattr(row, name))]
+            ),
             "stored": told(self, row, self._stored()) if self.shows_stored else [],
         }
         return TemplateResponse(request, "factory/row.html", context)
+
+    def _said(self) -> list[str]:
+        return list(self.fields or [*self.readonly_fields, *self.list_display])
 
     def _stored(self) -> list[str]:
         """Every column but what says `editable=False`."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.contrib.admin.options import ModelAdmin
 from django.contrib.admin.utils import label_for_field, lookup_field
@@ -80,6 +81,6 @@ def _words(field: Any, value: Any) -> SafeString:
         return format_html("{}", ", ".join(seen(str(one)) for one in value) or NOTHING)
     if field is not None and field.name == "state":
         return badge(str(value))
-    if isinstance(field, models.UUIDField):
+    if isinstance(value, UUID):
         return format_html("<code>{}</code>", value)
     return format_html("{}", seen(str(value)))

@@ -72,6 +72,7 @@ class EventAdmin(EvidenceAdmin):
     list_filter = (Way, one_of("topic", "topic", lambda request: sorted(topics())))
     search_help_text = "The whole id of an event or of a run"
     search_fields = ("id", "stream_id", "run_id")
+    whole_ids = ("id", "run_id")
     ordering = ("-occurred_at", "-id")
 
     def headline(self, row: OutboxEvent) -> str:

@@ -94,6 +94,7 @@ class JournalAdmin(EvidenceAdmin):
         What,
         Became,
     )
+    whole_ids = ("entity_id", "id")
     search_fields = ("entity_id", "stream_id")
     search_help_text = "The whole id of a run, a step, an approval …"
     ordering = ("-occurred_at", "-id")
@@ -153,6 +154,7 @@ class AuditAdmin(EvidenceAdmin):
         one_of("action", "action", lambda request: sorted(table)),
         one_of("channel", "by way of", CHANNELS),
     )
+    whole_ids = ("subject", "id")
     search_fields = ("actor", "subject")
     search_help_text = "A whole address of a person, or the whole id of what it was about"
     ordering = ("-occurred_at", "-id")

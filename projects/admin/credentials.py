@@ -109,6 +109,7 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
     list_display = ("at", "which", "reason", "revoked_by")
     heading = "Revoked tokens"
     nothing_yet = "No token was revoked. An administrator revokes one with the button above."
+    whole_ids = ("jti",)
     search_fields = ("jti", "subject", "reason")
     search_help_text = "A token's id (jti), a subject, or words of the reason"
     ordering = ("-revoked_at", "-id")

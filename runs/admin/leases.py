@@ -36,6 +36,7 @@ class LeaseAdmin(HouseAdmin[Lease]):
     list_before_template = "runs/leases_about.html"
     search_fields = ("worker_name", "run__id")
     search_help_text = "Words of a worker's name, or the whole id of a run"
+    whole_ids = ("id", "run_id")
     ordering = ("expires_at", "id")
     fields = ("what", "status", "worker", "left", "then", "token", "since")
     readonly_fields = fields

@@ -46,6 +46,7 @@ class AttentionAdmin(HouseAdmin[Step]):
     nothing_yet = "Nothing does. A step whose effect may have happened, but nobody knows, would stand here."
     order_words = ("Latest first", "Longest waiting first")
     list_filter = (one_of("attention", "attention", ATTENTIONS),)
+    whole_ids = ("id", "run_id")
     search_fields = ("run__id", "node_key")
     search_help_text = "The whole id of a run, or words of a step's name"
     ordering = ("-updated_at", "-id")

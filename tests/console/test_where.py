@@ -14,7 +14,7 @@ from factory.admin.lists.files import plain
 from factory.admin.menu import where
 from factory.admin.show import parted, short, whole
 from factory.admin.site import site
-from factory.admin.things import named
+from factory.admin.things import named, names_of
 from factory.models import JournalEntry, OutboxEvent
 from factory.tenancy import reading
 from tests.console.test_pages import signed_in
@@ -90,6 +90,16 @@ def test_the_way_to_a_record_ends_at_its_list(house: House, admin: Client) -> No
     assert row is not None
     shown = admin.get(reverse("admin:factory_journalentry_change", args=[row.pk])).content.decode()
     assert trail(shown) == [("", "Evidence"), (reverse("admin:factory_journalentry_changelist"), "Journal")]
+    assert f"<dt>Entity id</dt><dd><code>{row.entity_id}</code></dd>" in shown.partition("As it is stored")[0]
+
+
+def test_the_journal_calls_an_alias_by_its_names_as_the_audit_log_does(house: House, admin: Client) -> None:
+    with reading(house.system):
+        row = JournalEntry.objects.filter(tenant_id=house.tenant, entity="alias").first()
+        assert row is not None
+        [name] = names_of("alias", [row.entity_id]).values()
+    shown = admin.get(f"{reverse('admin:factory_journalentry_changelist')}?entity=alias").content.decode()
+    assert f'href="{reverse("admin:registry_alias_change", args=[row.entity_id])}">alias {name}</a>' in shown
 
 
 def test_an_entry_that_is_not_shown_is_no_way_back() -> None:
@@ -129,6 +139,8 @@ def test_an_alias_is_found_from_its_event_and_from_the_audit_log() -> None:
     moved.stream_id = key
     page = EventAdmin(OutboxEvent, site)
     assert reverse("admin:registry_alias_change", args=[key]) in page.about_(moved)
+    moved.payload = {"asset": "sample", "alias": "stable"}
+    assert ">alias sample stable</a>" in page.about_(moved)
     told = OutboxEvent(topic="governance.policies.v1.policy-revision-published", payload={"revision": "r2"})
     assert ">policy r2</a>" in page.about_(told)
     listed = reverse("admin:registry_alias_changelist")
@@ -153,4 +165,6 @@ def test_the_events_of_a_new_webhook_are_told_by_service_with_what_they_mean(adm
         "run-control.<wbr>runs.<wbr>v1.<wbr>run-state-changed</code><small>A run moved, and why.</small>"
         in of_runs
     )
+    assert "<code>passedOver</code> could have decided" in shown
+    assert "<code>deciders</code> gave it." in shown
     assert "Go back, and change nothing" in shown

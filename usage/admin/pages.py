@@ -59,6 +59,7 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     heading = "Ledger"
     nothing_yet = "The first reservation of a run writes the first movement."
     large = True
+    whole_ids = ("transaction_id", "id")
     search_fields = ("transaction_id",)
     search_help_text = "The whole id of a transaction"
     list_display = ("at", "of_budget", "movement", "where", "signed", "of_run", "transaction")
@@ -133,6 +134,7 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
     large = True
     list_display_links = ("own",)
     list_filter = (one_of("state", "state", tuple(ReservationState)),)
+    whole_ids = ("id", "run_id")
     search_fields = ("run_id",)
     search_help_text = "The whole id of a run"
     ordering = ("-created_at", "-id")
@@ -176,6 +178,7 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
     large = True
     list_display = ("at", "run", "agent", "call", "quantity", "price", "status")
     list_filter = (one_of("state", "state", tuple(UsageState)), one_of("kind", "kind", tuple(ReceiptKind)))
+    whole_ids = ("id", "receipt_id", "run_id")
     search_fields = ("receipt_id", "run_id", "name")
     search_help_text = "The whole id of a run or a receipt, or the name of a model or tool"
     ordering = ("-priced_at", "-id")
