@@ -71,10 +71,14 @@ def words(answer: Any) -> str:
 def test_a_budget_says_how_much_is_in_use_by_what_and_what_happens_then(house: House) -> None:
     told = page_of(house.world.finance, budget_of(house))
     assert "60 % in use: 8.00 USD of 20.00 USD are left. The month ends in" in told
-    assert "Spent 4.01 USD 20 %" in told, "1.005 is a cent more than 1.00: rounded half up, once, at the end"
-    assert "Held 3.00 USD 15 % kept back until the cost of some of their calls is known" in told
-    assert "Reserved 5.00 USD 25 %" in told
-    assert "One that asks for more than is left fails at once, of the class budget" in told
+    assert "Spent 4.01 USD (20 %)" in told, (
+        "1.005 is a cent more than 1.00: rounded half up, once, at the end"
+    )
+    assert "Held 3.00 USD (15 %) kept back until the cost of some of their calls is known" in told
+    assert "Reserved 5.00 USD (25 %)" in told
+    assert "One that asks for more than is left fails at once (failure class: budget)" in told
+    assert "what further runs can reserve of this budget" in told
+    assert "is tighter" not in told, "the tenant has 92 of its 100 left"
     assert "asks for more than 100.00 USD waits for a person's decision" in told
     assert "No budget covers the month after it yet: without one, no run of this project starts." in told
     wide = page_of(house.world.finance, budget_of(house, wide=True))
@@ -155,6 +159,9 @@ def test_the_first_page_tells_of_the_tightest_budget_that_runs_draw_on(tenant_id
         "Of the tenant's budget only 4.20 USD are left: a run that asks for more fails. The newest one asked "
         "for 5.00 USD."
     )
+    told = page_of(small.world.observer, budget_of(small))
+    assert "The tenant's budget is tighter: 4.20 USD left." in told
+    assert "is tighter" not in page_of(small.world.finance, budget_of(small, wide=True))
 
 
 def test_who_decides_over_money_sets_it_and_others_are_offered_nothing(tenant_id: str) -> None:
@@ -232,7 +239,11 @@ def test_money_of_the_tenant_is_seen_but_not_the_runs_of_others(house: House) ->
             LedgerEntry.objects.filter(budget=wide).exclude(reservation=None).select_related("reservation")[0]
         )
     run, row = str(entry.reservation.run_id), reverse("admin:usage_ledgerentry_change", args=[entry.pk])
-    assert run in signed_in(world.observer).get(row).content.decode()
+    shown = signed_in(world.observer).get(row).content.decode()
+    assert run in shown
+    assert re.search(r"<h1>Reserved: [+−]5\.00 USD</h1>", shown)
+    assert f'href="{reverse("admin:usage_budget_change", args=[wide.pk])}"' in shown
+    assert f"<dt>Transaction id</dt><dd><code>{entry.transaction_id}</code></dd>" in shown
     entries = signed_in(world.observer).get(reverse("admin:usage_ledgerentry_changelist"))
     for said in ("−5.00 USD", "+5.00 USD", "reserved", "left", "single …"):
         assert said in words(entries).replace("… ", "…"), said

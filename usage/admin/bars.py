@@ -56,7 +56,7 @@ def shares(row: Budget) -> list[Share]:
         ("busy", "spent", row.spent, "what runs that ended have cost"),
         ("doubt", "held", row.held, "kept back until the cost of some of their calls is known"),
         ("wait", "reserved", row.committed, "what open runs may still cost"),
-        ("rest", "left", max(row.available, ZERO), "what further runs can reserve"),
+        ("rest", "left", max(row.available, ZERO), "what further runs can reserve of this budget"),
     )
     return [Share(tone, word, held, share_of(held, row.amount), told) for tone, word, held, told in parts]
 

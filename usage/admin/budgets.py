@@ -162,6 +162,7 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
     return {
         "budget": row,
         "sentence": sentence(row, at),
+        "tighter": _tighter(row, ctx.project_id),
         "tone": tone_of(row),
         "bar": bar(row),
         "shares": shares(row),
@@ -193,6 +194,14 @@ def sentence(row: Budget, at: datetime) -> str:
     return f"{capfirst(in_words(row))}: {left}. The month {time_in_words(row, at)}."
 
 
+def _tighter(row: Budget, reader: UUID | None) -> Budget | None:
+    """The tenant's budget of the month, where less is left of it: runs of the project reserve in both."""
+    if row.project_id is None:
+        return None
+    rows = visible_budgets(reader).filter(project=None, period_start=row.period_start)
+    return rows.filter(available__lt=row.available).first()
+
+
 def _then(row: Reservation) -> str:
     if row.due_at is not None:
         return "free again if no worker takes the run by then"
@@ -204,7 +213,7 @@ def rules(row: Budget, at: datetime) -> list[str]:
     every = "every project of the tenant" if row.project is None else "this project"
     told = [
         f"Each run of {every} reserves here, before it starts, what it may cost at most. One that asks for "
-        "more than is left fails at once, of the class budget; runs that have begun keep what they have.",
+        "more than is left fails at once (failure class: budget); runs that have begun keep what they have.",
     ]
     published = policy_revisions().first()
     policy = policy_view(published) if published else None

@@ -73,7 +73,7 @@ def money_left(look: Look) -> Figure | None:
         usd(row.available).removesuffix(" USD"),
         f"of {usd(row.amount)} for {_name(row)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"
         + (f", {usd(row.held)} held for usage of unknown cost." if row.held else "."),
-        "USD free",
+        "USD left",
         url=reverse("admin:usage_budget_change", args=[row.id]),
         tone="bad" if short else "plain",
         alarm=short,
@@ -144,7 +144,7 @@ def _found(row: Budget, at: datetime) -> str:
     even = row.amount * Decimal(now / days)
     apart = row.spent - even
     told = (
-        f"{usd(row.spent)} spent, {usd(row.committed)} reserved, {usd(row.available)} free for {_name(row)}."
+        f"{usd(row.spent)} spent, {usd(row.committed)} reserved, {usd(row.available)} left for {_name(row)}."
     )
     if now >= days:
         return told

@@ -85,16 +85,18 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
         return lookup == "budget__id__exact" or super().lookup_allowed(lookup, value, request)
 
     def headline(self, row: LedgerEntry) -> str:
-        return f"{Movement(row.movement).value}: {strip_tags(self.signed(row))} {strip_tags(self.where(row))}"
+        return f"{Movement(row.movement).value}: {strip_tags(self.signed(row))}"
 
     @admin.display(description="time")
     def at(self, row: LedgerEntry) -> SafeString:
         return when(row.posted_at)
 
     @admin.display(description="budget")
-    def of_budget(self, row: LedgerEntry) -> str:
+    def of_budget(self, row: LedgerEntry) -> SafeString:
         where = seen(row.budget.project.name) if row.budget.project else "the whole tenant"
-        return f"{row.budget.period_start:%B %Y}, {where}"
+        url = reverse("admin:usage_budget_change", args=[row.budget_id])
+        words = f"{row.budget.period_start:%B %Y}, {where}"
+        return format_html('<a class="fc-link" href="{}">{}</a>', url, words)
 
     @admin.display(description="account")
     def where(self, row: LedgerEntry) -> SafeString:

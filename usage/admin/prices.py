@@ -55,7 +55,7 @@ class PricingAdmin(MoneyAdmin[PricingRevision]):
     def valid(self, row: PricingRevision) -> SafeString:
         return when(row.valid_from)
 
-    @admin.display(description="hash")
+    @admin.display(description="document hash")
     def hash(self, row: PricingRevision) -> SafeString:
         return short(row.document_hash)
 
