@@ -67,7 +67,9 @@ SHAPES = {
         "Time": TIME, "Budget": r"[A-Z][a-z]+ \d{4}, The main project", "Movement": "Reserved",
         "Account": "available", "Amount": r"-5\.000000", "Transaction": ID, "Run": ID,
     },
-    PricingRevision: {"Number": "1", "Valid from": TIME, "Published by": "system:test", "Hash": HASH},
+    PricingRevision: {
+        "Number": "1", "Valid from": TIME, "Published by": "system:test", "Document hash": HASH,
+    },
     Reservation: {
         "Run": ID, "State": "Reserved", "Amount": "5.00 USD", "Made": TIME, "Expires": TIME, "Reason": "",
     },
