@@ -66,7 +66,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
 
     view_operation = "ListApprovals"
     actions = ("approve_selected", "reject_selected")
-    list_display = ("what", "klass", "status", "where", "run", "requested_by", "age", "ends")
+    list_display = ("what", "klass", "status", "where", "run", "asked_by", "age", "ends")
     list_display_links = None
     list_filter = (Whose, by_class, ByProject, by_state)
     list_before_template = "approvals/inbox_about.html"
@@ -245,6 +245,10 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         url = reverse("admin:runs_run_change", args=[row.run_id])
         called = format_html("run {}", short(row.run_id))
         return format_html('<a class="fc-link" href="{}">{}</a>', url, filed(row.run_id, called))
+
+    @admin.display(description="asked by")
+    def asked_by(self, row: ApprovalRequest) -> str:
+        return seen(row.requested_by)
 
     @admin.display(description="age")
     def age(self, row: Any) -> SafeString:

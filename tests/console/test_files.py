@@ -31,7 +31,7 @@ HASH, MONEY, WHO = r"sha256:[0-9a-f]{64}", r"\d+\.\d\d USD", r"[a-z0-9-]+@[a-z0-
 SHAPES = {
     ApprovalRequest: {
         "What": ".+", "Class": "shared-write", "State": "Pending", "Project and environment": ".+ .+",
-        "Run": ID, "Requested by": ".+", "Requested": TIME, "Expires": TIME,
+        "Run": ID, "Asked by": ".+", "Requested": TIME, "Expires": TIME,
     },
     PolicyRevision: {
         "Revision": "r2", "Note": "Two people for production", "Published by": WHO, "Published": TIME,
