@@ -174,7 +174,7 @@ def amounts(columns: Sequence[Amount], marks: Sequence[str]) -> Plot:
         for place, mark in enumerate(marks)
         if mark
     )
-    up = _marks(values, [f"{value:,.10g}" for value in values])
+    up = _marks(values, [f"{value:.10g}" for value in values])
     return Plot(bars=tuple(bars), across=across, up=up, margin=52)
 
 
@@ -279,10 +279,10 @@ def pace(
     x, y = places[-1]
     end = Dot(x, y, "busy", "today")
     labels = (
-        Label(100, roof - 6, f"budget {limit:,.{0 if limit == round(limit) else 2}f}", "end", "strong"),
+        Label(100, roof - 6, f"budget {limit:.{0 if limit == round(limit) else 2}f}", "end", "strong"),
         Label(62, FLOOR - 0.62 * (FLOOR - roof) - 10, "even pace", "end", "quote"),
     )
-    up = _marks(values, [f"{value:,.10g}" for value in values])
+    up = _marks(values, [f"{value:.10g}" for value in values])
     return Plot(curves=drawn, dots=(end,), across=across, up=up, labels=labels, margin=52)
 
 
