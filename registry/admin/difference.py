@@ -190,7 +190,8 @@ def _hashes(
         yield path, "new" if not was else "gone" if not now else "changed", was, now
 
 
-def _same_but_for(other: Release, row: Release) -> str:
+def same_but_for(other: Release, row: Release) -> str:
+    """Of two releases of one content, what sets them apart."""
     named = {"version": other.semver != row.semver, "commit": other.commit != row.commit}
     apart = " and ".join(name for name, differs in named.items() if differs)
     return f"They say and hold the same{f', but for their {apart}' if apart else ''}."
@@ -211,7 +212,7 @@ def _sentence(
     kinds = ((len(paths) - fresh - gone, "changed"), (fresh, "new"), (gone, "gone"))
     files = ", ".join(f"{count} {word}" for count, word in kinds if count)
     if not told and not paths and same(other.closure.definition, row.closure.definition):
-        return _same_but_for(other, row)
+        return same_but_for(other, row)
     if not told and not paths:
         return "They hold the same files, and say the same in another order."
     words = f"{len(told)} difference{'' if len(told) == 1 else 's'} in what the manifest says"

@@ -17,7 +17,7 @@ from factory.admin.touching import touched
 from factory.context import Context
 from factory.errors import FieldError
 from factory.tenancy import reading
-from registry.admin import naming, pointing, tree
+from registry.admin import difference, naming, pointing, tree
 from registry.admin.page import sentence
 from registry.admin.tree import drawn, material_of
 from registry.commands import deprecate_release, move_alias, record_resolution_failure, submit_release
@@ -192,6 +192,13 @@ def test_what_was_approved_in_advance_for_a_release_says_that_it_was_taken_back(
     revoke(house, "drain", release_id=house.release)
     for page, said in pages.items():
         assert said in read(house.world.observer, page), page
+
+
+def test_two_releases_that_say_the_same_name_only_what_differs() -> None:
+    one, other = Release(semver="1.0.0", commit="a"), Release(semver="1.1.0", commit="a")
+    assert difference.same_but_for(one, other) == "They say and hold the same, but for their version."
+    other.commit = "b"
+    assert difference.same_but_for(one, other).endswith("but for their version and commit.")
 
 
 def test_a_decision_and_what_it_did_have_one_time(house: House) -> None:

@@ -49,6 +49,11 @@ def test_from_a_template_to_a_write_that_nobody_was_asked_about(house: House) ->
     form = {"releaseId": str(house.release), "environment": [str(w.environment)], "until": until}
     assert text(admin.get(reverse("admin:runs_request_waiver", args=[kind]))).count("checkbox") == 2
     given = made(admin, "runs_request_waiver", kind, **form, reason="the same every night")
+    asked_for = text(reviewer.get(reverse("admin:approvals_waiver_change", args=[given])))
+    assert "who asked for it; who gives it is added" in asked_for
+    withdraw = text(reviewer.get(reverse("admin:approvals_revoke_waiver", args=[given])))
+    assert "Its request leaves the inbox." in withdraw
+    assert "asked about again" not in withdraw, "it has allowed nothing yet"
     approval_id = shown(house, given).approval_id
     decision = text(reviewer.get(reverse("admin:approvals_approvalrequest_change", args=[approval_id])))
     assert "except runs of who asked for or decided it, and where the rule asks for more" in decision
