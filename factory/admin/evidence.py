@@ -282,7 +282,7 @@ class VerificationAdmin(EvidenceAdmin):
 class FindingAdmin(EvidenceAdmin):
     """What verifications found wrong here. A run concerned stays frozen until a PlatformAdmin has looked."""
 
-    nothing_yet = "No verification has found anything wrong here. What one finds stands here from then on."
+    nothing_yet = "No verification has found anything wrong here, if one has looked: Verifications says when."
     list_display = ("at", "code", "subject", "detail")
     list_display_links = None
     list_filter = ("code",)

@@ -352,7 +352,7 @@ def lead_of(items: Sequence[Need], kinds: Sequence[Needs], figures: Sequence[Fig
         left = (ends - at).total_seconds()
         said.append(f"The next one ends in {span(left)}." if left > 0 else "The time of one is over.")
     elif items:
-        said.append("None of them has a time limit.")
+        said.append("It has no time limit." if len(items) == 1 else "None of them has a time limit.")
     elif not kinds:
         said.append("Nothing is ever asked of your roles here.")
     said += [each.alarm for each in figures if each.alarm]

@@ -15,6 +15,7 @@ from factory.admin.lists.pages import ORDER, HouseList
 from factory.admin.show import when
 
 register = template.Library()
+LONG = 24
 
 
 @register.simple_tag
@@ -39,6 +40,12 @@ def rows_of(cl: HouseList) -> Any:
 def is_short(cell: Any) -> bool:
     """Whether a cell is of few characters, which look odd on two lines."""
     return len(plain(cell)) <= 14
+
+
+@register.filter
+def has_long_word(cell: Any) -> bool:
+    """Whether a cell holds what has to be broken somewhere, such as a hash: others are broken at blanks."""
+    return any(len(word) > LONG for word in plain(cell).split())
 
 
 def _way(cl: HouseList, name: str, at: int, row: Any) -> str:

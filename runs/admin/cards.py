@@ -120,7 +120,7 @@ def leases_nobody_recovers(look: Look) -> Needs | None:
         since=ends[0] if ends else before,
         where="Neither a worker's poll nor the scheduler has taken them back. See whether both run.",
     )
-    return Needs((item,) if many else (), 1 if many else 0, "every lease that ended was recovered")
+    return Needs((item,) if many else (), 1 if many else 0, "no lease that ended waits long to be recovered")
 
 
 @figure(10)
