@@ -175,9 +175,9 @@ def _alarm(found: Crew) -> str:
     if not found.silent:
         return "" if found.online else "No worker is online."
     if len(found.silent) == 1:
-        return f"The worker {found.silent[0][1]} has fallen silent; what it held is recovered by itself."
+        return f"The worker {found.silent[0][1]} has fallen silent; what it held waits for its lease to end."
     many = in_words(len(found.silent))
-    return f"{many} workers have fallen silent; what they held is recovered by itself."
+    return f"{many} workers have fallen silent; what they held waits for its lease to end."
 
 
 @card(20)

@@ -90,6 +90,8 @@ class LeaseAdmin(HouseAdmin[Lease]):
     def then(self, row: Lease) -> SafeString:
         end = row.expires_at + grace()
         until = timed(end, f"{end:%H:%M:%S} UTC")
+        if end <= row.at:  # type: ignore[attr-defined]
+            return format_html("Overdue since {}: nobody has taken it back yet.", until)
         if row.acquired_at is None:
             return format_html("Offered to another worker after {}.", until)
         if row.run.state == RunState.CANCELLING:

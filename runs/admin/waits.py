@@ -34,6 +34,8 @@ class Waits:
     url: str = ""
     action: str = ""
     stuck: bool = False
+    is_theirs: bool = True
+    """Whether the reader is the one who acts, or one of them: then the way there is a button."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +117,21 @@ def _idle(facts: Facts, at: datetime) -> list[Waits]:
     reasons = Reasons(facts.run, facts.steps, attempts_of(facts.run.id))
     alike: dict[tuple[str, str, str], list[Step]] = {}
     for step in facts.steps:
-        if why := reasons.of_step(step):
+        if why := _offer_over(facts, step, at) or reasons.of_step(step):
             due = step.next_dispatch_at
             again = span((due - at).total_seconds()) if due is not None and due > at else ""
             state = WAITS_FOR_A_WORKER if facts.waits_for_a_worker(step) else str(step.state)
             alike.setdefault((state, why, again), []).append(step)
     return [_idle_steps(steps, *told) for told, steps in alike.items()]
+
+
+def _offer_over(facts: Facts, step: Step, at: datetime) -> str:
+    """Of a step whose last offer nobody took up in time, and nobody has taken back yet."""
+    offers = (one for one in facts.leases if one.step_id == step.id and one.state == LeaseState.OFFERED)
+    end = max((one.expires_at for one in offers), default=None)
+    if end is None or end + grace() > at:
+        return ""
+    return f"The worker that it was offered to has not taken it up; the offer ended at {end:%H:%M:%S} UTC."
 
 
 class Answers:
@@ -165,14 +176,16 @@ def _question(answers: Answers, facts: Facts, view: ApprovalView, at: datetime) 
     of = next((step.node_key for step in facts.steps if step.id == view.step_id), "")
     title, why = _who_decides(answers, view, f" on {of}" if of else "", over=left <= 0)
     first = [one for one in (why, asked) if one]
+    is_open = left > 0 and not stops and answers.right(view) is not None
     return Waits(
         "Pending",
         title,
         f"{' '.join(first)} Asked {span((at - view.requested_at).total_seconds())} ago; "
         + (f"in {span(left)} it expires and {ends}." if left > 0 else f"its time is over: {ends}."),
         reverse("admin:approvals_approvalrequest_change", args=[view.id]),
-        "Read the question" if stops or left <= 0 else "Open the decision",
+        "Open the decision" if is_open else "Read the question",
         stuck=bool(stops) or left <= 0,
+        is_theirs=is_open,
     )
 
 
@@ -186,7 +199,7 @@ def _who_decides(answers: Answers, view: ApprovalView, on: str, *, over: bool) -
         return f"Another person decides{on}", voted
     if answers.right(view) is not None:
         return f"You decide, or another who may,{on}", ""
-    return f"A reviewer decides{on}", ""
+    return f"A {' or '.join(view.approver_roles)} decides{on}", ""
 
 
 def _doubt(step: Step) -> Waits:
@@ -201,13 +214,16 @@ def _doubt(step: Step) -> Waits:
 
 
 def _interruption(lease: Lease, at: datetime) -> Waits:
-    left = (lease.expires_at + grace() - at).total_seconds()
-    until = f"in {span(left)} it is waited for no longer" if left > 0 else "it is waited for no longer"
+    end = lease.expires_at + grace()
+    left = (end - at).total_seconds()
+    if left <= 0:
+        told = f"Its time was over at {end:%H:%M:%S} UTC: its attempt becomes Uncertain."
+        return Waits("Cancelling", f"{lease.worker_name} did not stop in time", told)
     return Waits(
         "Cancelling",
         f"{lease.worker_name} stops",
-        f"It is told to at its next renewal. If it does not answer, {until}: at "
-        f"{lease.expires_at + grace():%H:%M:%S} UTC its attempt becomes Uncertain.",
+        f"It is told to at its next renewal. If it does not answer, in {span(left)} it is waited for no "
+        f"longer: at {end:%H:%M:%S} UTC its attempt becomes Uncertain.",
     )
 
 

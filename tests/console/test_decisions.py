@@ -83,7 +83,7 @@ def test_lists_and_facts_of_a_manifest_are_read_as_tables(asked: Asking) -> None
     for said in ('<th scope="col">Scopes</th>', "repo.read, &lt;script&gt;", "a" * 64, "Scores: findings"):
         assert said in text, said
     assert EVIL not in text
-    assert text.count('<td data-label="Sha256">') == 200
+    assert text.count('<td data-label="Sha256" class="fc-long">') == 200
     assert "2 more rows are in the JSON below" in text
     assert text.count(", as hashed, in JSON") == 2, "A table says less than what is signed"
     assert "Side effect class" not in text, "A column in which nothing stands says nothing"

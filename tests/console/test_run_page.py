@@ -9,14 +9,18 @@ from django.urls import reverse
 
 from approvals.selectors import ApprovalView, Right, right_to_decide
 from factory.admin.show import brief
+from factory.admin.site import site
 from factory.context import Context
+from factory.tenancy import reading
 from factory.webhooks.commands import create_webhook
 from factory.webhooks.signing import new_secret
 from runs.admin import waits
 from runs.admin.drawing import HEIGHT, WIDTH, Told, draw_graph
+from runs.admin.facts import read
 from runs.admin.lanes import Span, draw_timeline
 from runs.admin.lists import with_short_ids
 from runs.commands import cancel_run
+from runs.models import Lease, Run
 from tests.console.test_pages import signed_in
 from tests.support.acts import revoke
 from tests.support.api import Api
@@ -42,7 +46,7 @@ def test_says_what_it_waits_for_and_where_that_is_decided(house: House) -> None:
     text = signed_in(house.world.operator).get(page_of(run_id)).content.decode()
     for said in (
         "WaitingForApproval",
-        "A reviewer decides",
+        "A Reviewer or WorkspaceAdmin decides",
         "Waits for approval",
         str(asked.approval_id),
         "sample@1.0.0",
@@ -149,7 +153,12 @@ def test_shows_fan_outs_skipped_branches_and_people(house: House) -> None:
         assert words in said[many]
     for words in ("Its condition is false.", "All that it depends on was skipped.", "2 were skipped"):
         assert words in said[branch]
-    for words in ("a person answers", "Waits for approval", "A reviewer decides", "conditional"):
+    for words in (
+        "a person answers",
+        "Waits for approval",
+        "A Reviewer or WorkspaceAdmin decides",
+        "conditional",
+    ):
         assert words in said[asked]
     told = Api.as_(house.world.requester).get(f"/factory/runs/{many}/graph").json()
     module = next(node for node in told["nodes"] if node["key"] == "module")
@@ -361,7 +370,9 @@ def test_who_may_decide_reads_that_they_may(house: House) -> None:
         for who in (house.world.reviewer, house.world.requester)
     )
     assert "You decide, or another who may, on publish" in reviewer
-    assert "A reviewer decides on publish" in requester
+    assert "A Reviewer or WorkspaceAdmin decides on publish" in requester
+    assert re.search(r'class="fc-button primary"[^>]*>Open the decision<', reviewer)
+    assert re.search(r'class="fc-link"[^>]*>Read the question<', requester)
 
 
 def _seen_by(who: Context, run_id: UUID) -> str:
@@ -402,7 +413,7 @@ def test_who_has_approved_already_reads_that_another_person_decides(house: House
     assert "Another person decides on publish" in text
     assert "You have approved." in text
     assert "You decide, or another who may, on publish" in _seen_by(house.world.tenant_admin, run_id)
-    assert "A reviewer decides" not in text
+    assert "WorkspaceAdmin decides" not in text
 
 
 def test_questions_alike_are_judged_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -489,3 +500,23 @@ def test_a_long_reason_without_a_blank_is_cut_and_not_left_out() -> None:
     assert f">…{str(key)[-8:]}</span>/aaa" in told
     assert "aaa…</span>" in told
     assert f'title="{key}/aaa' in told
+
+
+def test_what_was_due_and_is_not_done_yet_is_told_as_past(house: House) -> None:
+    offered, run_id = house.run("single"), house.run("single")
+    worker = house.hand("late", slots=2)
+    work = next(each for each in worker.poll() if each.run_id == run_id)
+    worker.acquire(work)
+    cancel_run(house.world.operator, run_id=run_id, reason="too long")
+    leases = signed_in(house.world.operator).get(reverse("admin:runs_lease_changelist"))
+    assert "Overdue since" not in leases.content.decode()
+    later = datetime.now(UTC) + timedelta(hours=1)
+    with reading(house.system):
+        [stops] = waits.waits(house.world.operator, read(Run.objects.get(pk=run_id)), later)
+        [waiting] = waits.waits(house.world.operator, read(Run.objects.get(pk=offered)), later)
+        [row] = Lease.objects.filter(run_id=run_id)
+    assert (stops.title, "becomes Uncertain." in stops.detail) == ("late did not stop in time", True)
+    assert "it is waited for no longer" not in stops.detail
+    assert "has not taken it up; the offer ended at" in waiting.detail
+    row.at = later  # type: ignore[attr-defined]
+    assert "Overdue since" in site._registry[Lease].then(row)  # type: ignore[attr-defined]
