@@ -24,11 +24,18 @@ def house() -> House:
     return furnished(f"t-{uuid4().hex[:16]}")
 
 
+SQUEEZED = """() => [...document.querySelectorAll("#main .fc-badge")]
+  .filter(e => e.offsetParent && e.offsetHeight > 1.5 * e.offsetWidth && e.textContent.trim().length > 3)
+  .map(e => e.outerHTML.slice(0, 160))"""
+"""A word that stands letter below letter: its column has no room."""
+
+
 def sound(visitor: Visitor) -> None:
     assert visitor.measure("document.documentElement.scrollWidth") <= visitor.measure("innerWidth"), (
         f"{visitor.page.url} runs out of the screen"
     )
     assert visitor.measure(UNNAMED) == [], visitor.page.url
+    assert visitor.measure(SQUEEZED) == [], visitor.page.url
     assert not visitor.troubles, visitor.page.url
 
 
