@@ -117,7 +117,7 @@ def test_it_looks_so_far_says_so_and_finds_each_row_once_when_asked_to_go_on(
     assert "Nothing here yet" not in text(last)
 
 
-@pytest.mark.usefixtures("no_index")
+@pytest.mark.usefixtures("no_index", "never_at_first")
 def test_the_end_of_a_look_says_whether_anything_was_found_on_the_way(auditor: Client) -> None:
     last = walk(auditor, SOUGHT)[-1]
     assert not keys(last), "the oldest entries are of no run"

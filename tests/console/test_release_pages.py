@@ -171,7 +171,7 @@ def test_a_question_of_a_run_whose_release_was_taken_back_says_that_no_answer_is
     assert "Break the glass…" not in read(house.world.platform_admin, where)
     glass = reverse("admin:approvals_break_glass", args=[asked])
     text = read(house.world.platform_admin, glass)
-    assert "No answer would be taken as things stand" in text
+    assert "No break-glass: no answer would be taken as things stand" in text
     assert "<textarea" not in text
     client = signed_in(house.world.reviewer)
     chosen = {"action": "approve_selected", "_selected_action": [str(asked)], "index": "0"}
