@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
+from django.db.models import Count, OuterRef
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from factory.admin.first import MOST, Figure, Look, Need, Needs, count, figure, needs, number
@@ -133,9 +135,10 @@ def _anchored(standing: str) -> str:
 
 def _last(ctx: Context) -> tuple[Verification | None, int]:
     """The newest verification, and what it found: in this tenant, and of the walls that stand around all."""
-    last = Verification.objects.order_by("-started_at", "-id").first()
-    here = Finding.objects.filter(verification_id=last.id).count() if last else 0
-    return last, here + len(last.walls if last else ())
+    found = Finding.objects.filter(verification_id=OuterRef("pk")).order_by().values("verification_id")
+    here = Coalesce(found.annotate(many=Count("pk")).values("many"), 0)
+    last = Verification.objects.annotate(here=here).order_by("-started_at", "-id").first()
+    return last, last.here + len(last.walls) if last else 0
 
 
 @needs(30)
