@@ -1,0 +1,158 @@
+"""What a run waits for, who ends that, and what each person reads of it."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from django.urls import reverse
+
+from approvals.selectors import ApprovalView, Right, right_to_decide
+from factory.admin.site import site
+from factory.context import Context
+from factory.tenancy import reading
+from runs.admin import waits
+from runs.admin.facts import read
+from runs.admin.lists import with_short_ids
+from runs.commands import cancel_run
+from runs.models import Lease, Run
+from tests.console.test_pages import signed_in
+from tests.console.test_run_page import page_of
+from tests.support.acts import revoke
+from tests.support.approvals import let_expire
+from tests.support.running import House
+
+
+@pytest.fixture
+def house(tenant_id: str) -> House:
+    return House(tenant_id)
+
+
+def test_says_what_it_waits_for_and_where_that_is_decided(house: House) -> None:
+    run_id = house.run("gated")
+    worker = house.hand()
+    asked = worker.ask(worker.take(), park=True)
+    text = signed_in(house.world.operator).get(page_of(run_id)).content.decode()
+    for said in (
+        "WaitingForApproval",
+        "A Reviewer or WorkspaceAdmin decides",
+        "Waits for approval",
+        str(asked.approval_id),
+        "sample@1.0.0",
+    ):
+        assert said in text
+
+
+def test_an_accepted_run_says_that_it_waits_for_a_worker(house: House) -> None:
+    run_id = house.run("single")
+    text = signed_in(house.world.requester).get(page_of(run_id)).content.decode()
+    assert "waits for a worker" in text
+    assert "attempt 1: Waits for a worker" in text, "the row of the step says so as well"
+    assert "or for people" not in text, "nothing of that is drawn"
+
+
+def test_who_may_decide_reads_that_they_may(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    worker.ask(worker.take(), park=True)
+    reviewer, requester = (
+        signed_in(who).get(page_of(run_id)).content.decode()
+        for who in (house.world.reviewer, house.world.requester)
+    )
+    assert "You decide, or another who may, on publish" in reviewer
+    assert "A Reviewer or WorkspaceAdmin decides on publish" in requester
+    assert re.search(r'class="fc-button primary"[^>]*>Open the decision<', reviewer)
+    assert re.search(r'class="fc-link"[^>]*>Read the question<', requester)
+
+
+def _seen_by(who: Context, run_id: UUID) -> str:
+    return " ".join(signed_in(who).get(page_of(run_id)).content.decode().split())
+
+
+def test_a_question_that_takes_no_answer_says_so_with_a_plain_link(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    asked = worker.ask(worker.take(), park=True).approval_id
+    where = reverse("admin:approvals_approvalrequest_change", args=[asked])
+    assert f'<a class="fc-button primary" href="{where}">Open the decision</a>' in _seen_by(
+        house.world.reviewer, run_id
+    )
+    revoke(house, "drain", release_id=house.release)
+    for who in (house.world.reviewer, house.world.requester):
+        text = _seen_by(who, run_id)
+        assert "No answer on publish would be taken as things stand" in text
+        assert "The release was taken back: nothing may be done with it any more." in text
+        assert f'<a class="fc-link" href="{where}">Read the question</a>' in text
+        assert "You decide" not in text
+        assert "Next: the run is Completed" not in text
+
+
+def test_a_question_whose_time_is_over_is_nobody_s_to_decide(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    let_expire(worker.ask(worker.take(), park=True).approval_id)
+    text = _seen_by(house.world.reviewer, run_id)
+    assert "Nobody decided on publish in time" in text
+    assert "its time is over: the run fails." in text
+    assert "You decide" not in text
+    assert ">Read the question</a>" in text
+
+
+def test_who_has_approved_already_reads_that_another_person_decides(house: House) -> None:
+    run_id, worker = house.run("narrow"), house.hand()
+    house.decide(worker.ask(worker.take(), park=True).approval_id, by=house.world.workspace_admin)
+    text = _seen_by(house.world.workspace_admin, run_id)
+    assert "Another person decides on publish" in text
+    assert "You have approved." in text
+    assert "You decide, or another who may, on publish" in _seen_by(house.world.tenant_admin, run_id)
+    assert "WorkspaceAdmin decides" not in text
+
+
+def test_questions_alike_are_judged_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id, worker = house.run("gates"), house.hand()
+    for work in worker.poll():
+        worker.acquire(work)
+        worker.ask(work, park=True)
+    judged: list[object] = []
+
+    def judge(ctx: Context, view: ApprovalView) -> Right:
+        judged.append(view)
+        return right_to_decide(ctx, view)
+
+    monkeypatch.setattr(waits, "right_to_decide", judge)
+    assert _seen_by(house.world.reviewer, run_id).count("You decide, or another who may,") == 2
+    assert len(judged) == 1
+
+
+def test_steps_that_wait_for_the_same_are_told_as_one(house: House) -> None:
+    run_id = house.run("modules")
+    worker = house.hand()
+    worker.report(worker.take(), output={"modules": list(range(5)), "severity": "low"})
+    text = signed_in(house.world.operator).get(page_of(run_id)).content.decode()
+    assert "module[0], module[1], module[2] and 2 more wait for a worker" in text
+    assert "Next: end." in text
+
+
+def test_a_long_reason_without_a_blank_is_cut_and_not_left_out() -> None:
+    key = UUID(int=2**127 + 7)
+    told = with_short_ids(f"{key}/" + "a" * 200, 40)
+    assert f">…{str(key)[-8:]}</span>/aaa" in told
+    assert "aaa…</span>" in told
+    assert f'title="{key}/aaa' in told
+
+
+def test_what_was_due_and_is_not_done_yet_is_told_as_past(house: House) -> None:
+    offered, run_id = house.run("single"), house.run("single")
+    worker = house.hand("late", slots=2)
+    work = next(each for each in worker.poll() if each.run_id == run_id)
+    worker.acquire(work)
+    cancel_run(house.world.operator, run_id=run_id, reason="too long")
+    leases = signed_in(house.world.operator).get(reverse("admin:runs_lease_changelist"))
+    assert "Overdue since" not in leases.content.decode()
+    later = datetime.now(UTC) + timedelta(hours=1)
+    with reading(house.system):
+        [stops] = waits.waits(house.world.operator, read(Run.objects.get(pk=run_id)), later)
+        [waiting] = waits.waits(house.world.operator, read(Run.objects.get(pk=offered)), later)
+        [row] = Lease.objects.filter(run_id=run_id)
+    assert (stops.title, "becomes Uncertain." in stops.detail) == ("late did not stop in time", True)
+    assert "it is waited for no longer" not in stops.detail
+    assert "has not taken it up; the offer ended at" in waiting.detail
+    row.at = later  # type: ignore[attr-defined]
+    assert "Overdue since" in site._registry[Lease].then(row)  # type: ignore[attr-defined]
