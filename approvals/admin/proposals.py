@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -71,7 +71,23 @@ class Shown:
     members: tuple["Member", ...]
     hidden: Hidden
     size: int
-    cut: bool
+
+    @property
+    def cut(self) -> bool:
+        """Whether some of it is in the download alone."""
+        return bool(self.diff and self.diff.cut) or any(one.cut for one in self._texts())
+
+    @property
+    def folded(self) -> bool:
+        """Whether some of it has to be opened to be read."""
+        files = self.diff.files if self.diff else []
+        closed = any((one.parts and not one.opened) or len(one.parts) > 1 for one in files)
+        read_first = any(one.sheet or one.facts for one in self.members)
+        return closed or read_first or any(len(one.parts) > 1 for one in self._texts())
+
+    def _texts(self) -> Iterator[Text]:
+        yield from (value for _, value in self.table)
+        yield from (one.json for one in self.members)
 
     @property
     def repository(self) -> str:
@@ -103,7 +119,6 @@ def shown(stored: ProposalView, tags: Mapping[str, tuple[str, bool]] | None = No
         members=tuple(_member(kind, k, v, palette) for k, v in rest.items() if k not in plain),
         hidden=hidden_in(canonical(stored.content).decode()),
         size=stored.size,
-        cut=stored.size > SHOWN,
     )
 
 
@@ -143,8 +158,9 @@ def _member(kind: str, name: str, value: Any, palette: Palette) -> Member:
 
 
 def _value(value: Any, palette: Palette) -> Text:
-    told = text(value)[:SHOWN]
-    return text_of(told, "" if isinstance(value, str) else "value.json", palette)
+    told = text(value)
+    found = text_of(told[:SHOWN], "" if isinstance(value, str) else "value.json", palette)
+    return replace(found, cut=found.cut + len(told[SHOWN:].splitlines()))
 
 
 def _words(content: Mapping[str, Any], name: str | None) -> str:

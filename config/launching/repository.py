@@ -25,7 +25,7 @@ def chosen(options: Options) -> tuple[str, str]:
     except EmbeddedError as error:
         raise EmbeddedError(f"{folder} has no revision {wanted}. REVISION= names another.") from error
     label = "this repository" if folder == options.root else str(folder)
-    return str(folder), f"{label} at {commit[:7]}"
+    return str(folder), f"{label} at {commit[:12]}"
 
 
 def current_commit(root: Path) -> str:

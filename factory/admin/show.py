@@ -62,6 +62,7 @@ TONES = {
         "Refused",
     },
 }
+COMMIT_DIGITS = 12
 SHORTENED_ID = re.compile(r"(…\w+)")
 MARKS = {"good": "✓", "busy": "▸", "wait": "⋯", "doubt": "?", "bad": "✕", "plain": "○"}
 
@@ -121,12 +122,17 @@ def short(value: object) -> SafeString:
     return format_html('<code title="{}">…{}</code>', text, text[-8:])
 
 
+def commit_in_short(commit: str) -> str:
+    """The beginning of a commit, by which people know it: the same wherever one is told in a line."""
+    return commit[:COMMIT_DIGITS]
+
+
 def opening(value: object) -> SafeString:
-    """The beginning of a commit, by which people know it, with all of it in the title."""
+    """The same in the face of code, with all of it in the title."""
     text = str(value or "")
-    if len(text) <= 12:
+    if len(text) <= COMMIT_DIGITS:
         return format_html("<code>{}</code>", text)
-    return format_html('<code title="{}">{}…</code>', text, text[:8])
+    return format_html('<code title="{}">{}…</code>', text, commit_in_short(text))
 
 
 HASH = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")

@@ -9,6 +9,7 @@ from uuid import UUID
 import yaml
 
 from factory.admin.diffs import Diff, File, for_page
+from factory.admin.show import commit_in_short
 from factory.admin.textdiff import Work, between
 from factory.context import Context
 from factory.identity.permissions import may
@@ -60,7 +61,7 @@ def choices(row: Release) -> tuple[list[Choice], UUID | None]:
 
 
 def _words(row: Release) -> str:
-    return f"{row.semver}, {row.state}, {row.created_at:%d %b %Y}, {row.commit[:8]}"
+    return f"{row.semver}, {row.state}, {row.created_at:%d %b %Y}, {commit_in_short(row.commit)}"
 
 
 def difference(ctx: Context, row: Release, other: Release) -> Difference:

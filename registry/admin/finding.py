@@ -4,7 +4,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from factory.admin.searching import SHOWN, Found, Hit, Sought, finder
-from factory.admin.show import seen
+from factory.admin.show import commit_in_short, seen
 from factory.context import Context
 from factory.identity.permissions import may
 from registry.models import Release
@@ -39,6 +39,6 @@ def _hit(row: Release, *, exact: bool = False) -> Hit:
         title=f"{row.asset.name}@{row.semver}",
         url=reverse("admin:registry_release_change", args=[row.id]),
         state=row.state,
-        note=f"commit {row.commit[:12]}, by {seen(row.author)}, {row.created_at:%d %b %Y} UTC",
+        note=f"commit {commit_in_short(row.commit)}, by {seen(row.author)}, {row.created_at:%d %b %Y} UTC",
         exact=exact,
     )

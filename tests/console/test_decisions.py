@@ -75,7 +75,8 @@ def test_lists_and_facts_of_a_manifest_are_read_as_tables(asked: Asking) -> None
     proposal = {
         "kind": "manifest",
         "manifest": {"asset": "sample", "workflows": [{"nodes": [{"needs": [{"deep": True}]}]}]},
-        "entries": [{**entry, "scopes": ["repo.read", EVIL]}, {**entry, "id": "write", "size": 20}] * 101,
+        "entries": [{**entry, "scopes": ["repo.read", EVIL]}, {**entry, "id": "write", "size": 2048}] * 101,
+        "crew": [{"name": "night", "size": 20}],
         "evaluation": {"suite": "basic", "scores": {"findings": 1.0}, "verdict": "pass"},
     }
     view = asked.ask(proposal=proposal)
@@ -85,9 +86,26 @@ def test_lists_and_facts_of_a_manifest_are_read_as_tables(asked: Asking) -> None
     assert EVIL not in text
     assert text.count('<td data-label="Sha256" class="fc-long">') == 200
     assert "2 more rows are in the JSON below" in text
-    assert text.count(", as hashed, in JSON") == 2, "A table says less than what is signed"
+    assert text.count('<span title="2,048 bytes">2.0\xa0KB</span>') == 100
+    assert '<td data-label="Size">20</td>' in text, "Of what is no file nobody knows the unit"
+    assert text.count(", as hashed, in JSON") == 3, "A table says less than what is signed"
     assert "Side effect class" not in text, "A column in which nothing stands says nothing"
     assert "&quot;deep&quot;" in text, "What is no table is told as it was hashed"
+
+
+def test_says_whether_all_of_a_proposal_is_on_the_page_and_what_of_it_is_folded(asked: Asking) -> None:
+    def told(proposal: dict[str, object]) -> str:
+        return signed_in(asked.world.reviewer).get(page_of(asked.ask(proposal=proposal))).content.decode()
+
+    def new_file(lines: int) -> str:
+        head = "diff --git a/n.md b/n.md\nnew file mode 100644\n--- /dev/null\n+++ b/n.md\n"
+        return f"{head}@@ -0,0 +1,{lines} @@\n" + "+a\n" * lines
+
+    opens = ": what is folded opens at the line that says what stands there."
+    kind = {"kind": "unified-diff"}
+    assert "all of it on this page." in told({**kind, "diff": new_file(3)})
+    assert f"all of it on this page{opens}" in told({**kind, "diff": new_file(300)})
+    assert f"not all of it on this page{opens}" in told({**kind, "diff": new_file(10_001)})
 
 
 @pytest.mark.requirement("APR-09")
