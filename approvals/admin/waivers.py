@@ -50,7 +50,7 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
 
     view_operation = "ListWaivers"
     own_page = "approvals/waiver.html"
-    list_display = ("what", "with_release", "status", "ends", "uses", "requested_by", "decided_by")
+    list_display = ("what", "with_release", "status", "ends", "uses", "asked_by", "decided_by")
     file_columns = ("template", *list_display[1:], "environments")
     list_display_links = None
     list_filter = ("state",)
@@ -141,6 +141,10 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
         if row.state not in (WaiverState.REQUESTED, WaiverState.ACTIVE):
             return "–"
         return timed(row.expires_at, f"in {span(left)}" if left > 0 else "its time is over")
+
+    @admin.display(description="asked by")
+    def asked_by(self, row: Waiver) -> str:
+        return seen(row.requested_by)
 
     @admin.display(description="writes")
     def uses(self, row: Any) -> int:

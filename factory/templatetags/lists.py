@@ -9,7 +9,7 @@ from django.urls import NoReverseMatch
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.lists.files import heading, plain, shown
+from factory.admin.lists.files import EMPTY, heading, plain, shown
 from factory.admin.lists.filters import choices_of
 from factory.admin.lists.pages import ORDER, HouseList
 from factory.admin.show import when
@@ -20,8 +20,13 @@ LONG = 24
 
 @register.simple_tag
 def columns_of(cl: HouseList) -> list[tuple[str, str]]:
-    """Name and heading of each column but the check boxes."""
-    return [(name, heading(cl, name)) for name in cl.list_display if name != "action_checkbox"]
+    """Name and heading of each column but the check boxes, and of acts that nothing on the page has."""
+    named = [(name, heading(cl, name)) for name in cl.list_display if name != "action_checkbox"]
+    return [(name, label) for name, label in named if label or _holds_something(cl, name)]
+
+
+def _holds_something(cl: HouseList, name: str) -> bool:
+    return any(shown(cl, name, row) != EMPTY for row in cl.result_list)
 
 
 @register.simple_tag

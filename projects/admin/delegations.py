@@ -35,12 +35,16 @@ MOST = 100
 
 
 class LoanList(HouseList):
-    """Delegations with whether their reader could end them."""
+    """Delegations with whether their reader could end them, and any of the page."""
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
+        ctx = context_of(request)
         for row in rows:
-            row.may_end = may_end(context_of(request), row)
+            row.may_end = row.state == DelegationState.ACTIVE and may_end(ctx, row)
+        some = any(row.may_end for row in rows)
+        for row in rows:
+            row.beside_others = some
 
 
 @admin.register(Delegation, site=site)
@@ -153,8 +157,12 @@ class DelegationAdmin(HouseAdmin[Any]):
         return seen(row.reason)
 
     @admin.display(description="")
-    def end_it(self, row: Delegation) -> SafeString:
-        if row.state != DelegationState.ACTIVE or not row.may_end:  # type: ignore[attr-defined]
+    def end_it(self, row: Any) -> SafeString:
+        """The way to its end, or beside others that can be ended why there is none."""
+        if not row.beside_others:
             return SafeString("")
+        if not row.may_end:
+            told = "one of the two ends it" if row.state == DelegationState.ACTIVE else "over"
+            return format_html('<span class="fc-soft">{}</span>', told)
         url = reverse("admin:projects_revoke_delegation", args=[row.id])
         return format_html('<a class="fc-link" href="{}">End it…</a>', url)

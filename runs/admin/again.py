@@ -99,5 +99,5 @@ def _pins(ctx: Context, run: Run) -> list[tuple[str, object]]:
         ("Environment", run.environment.slug if run.environment else "none"),
         ("Input", format_html("the same, {}", short(run.input_hash))),
         ("Limits", f"{limits.get('maxCostUsd')} USD, {limits.get('maxMinutes')} min"),
-        ("Requested by", ctx.actor.subject),
+        ("Asked by", ctx.actor.subject),
     ]

@@ -50,7 +50,7 @@ def story_of_run(run_id: UUID) -> Story | None:
             ("State", str(run.state)),
             ("Release", f"{asset.asset}@{asset.version}"),
             ("Model profile", run.model_profile_id),
-            ("Requested by", run.requested_by),
+            ("Asked by", run.requested_by),
         ),
         meters=(_cost(run, usage_of_run(run_id)), *_clock(run)),
         moments=tuple(_moments(run)),

@@ -39,7 +39,7 @@ SHAPES = {
     },
     Waiver: {
         "Template": "nightly-gated", "Release": "sample@1.0.0", "State": "Active", "Ends": TIME,
-        "Writes": r"\d+", "Requested by": WHO, "Decided by": WHO, "Environments": "staging",
+        "Writes": r"\d+", "Asked by": WHO, "Decided by": WHO, "Environments": "staging",
     },
     RevokedToken: {"Time": TIME, "What is refused": ID, "Reason": "The laptop was lost", "Revoked by": WHO},
     Delegation: {

@@ -12,7 +12,7 @@ from factory import clock
 from factory.context import Context, system
 from factory.tenancy import reading
 from projects.admin import delegations, standing
-from projects.commands import add_member, kill_project, remove_member, suspend_project
+from projects.commands import add_member, kill_project, remove_member, revoke_delegation, suspend_project
 from projects.inputs import NewMember
 from projects.models import Delegation
 from runs.commands import cancel_run
@@ -142,6 +142,23 @@ def test_a_role_is_lent_to_somebody_chosen_or_written_and_ended_from_its_page(
     html = client.get(where).content.decode()
     assert "Choose a member" not in html
     assert '<input id="delegate" name="delegate"' in html
+
+
+def test_a_list_of_loans_says_why_one_cannot_be_ended_only_beside_others_that_can(tenant_id: str) -> None:
+    w = House(tenant_id).world
+    where = reverse("admin:projects_delegation_changelist")
+    over, own = lend(w.reviewer, w.requester), lend(w.reviewer, w.observer)
+    lend(w.reviewer2, w.observer)
+    revoke_delegation(w.reviewer, delegation_id=over)
+
+    def acts(member: Context) -> list[str]:
+        cells = re.findall(r'field-end_it[^>]*><div>(.*?)</div>', page_at(member, where))
+        return [re.sub(r"<[^>]+>", "", cell) for cell in cells]
+
+    assert acts(w.reviewer) == ["one of the two ends it", "End it…", "over"]
+    revoke_delegation(w.reviewer, delegation_id=own)
+    assert acts(w.reviewer) == []
+    assert "What can be done" not in page_at(w.reviewer, where)
 
 
 def page_at(member: Context, url: str) -> str:

@@ -155,7 +155,7 @@ def _found(row: Budget, at: datetime) -> str:
 
 def _plot(row: Budget, sums: Sequence[tuple[date, Decimal]], at: datetime) -> Plot:
     days, now = _elapsed(row, at)
-    marks = [(day, f"{day} {row.period_start:%b}") for day in (1, 8, 15, 22) if day <= days]
+    marks = [(day, f"{row.period_start.replace(day=day):%d %b}") for day in (1, 8, 15, 22) if day <= days]
     return pace([0.0, *(float(total) for _, total in sums)], days, now, float(row.amount), marks)
 
 

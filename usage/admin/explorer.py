@@ -174,7 +174,7 @@ def rows_of(by: str, found: Explored) -> list[Row]:
 def _names(by: str, keys: Sequence[tuple[Any, ...]], found: Explored) -> list[tuple[str, str]]:
     """What each group is called, and where one sees what is behind it."""
     if by == "day":
-        return [(f"{day:%a %d %b %Y}", calls_url(day, day + timedelta(days=1))) for (day,) in keys]
+        return [(f"{day:%d %b %Y}", calls_url(day, day + timedelta(days=1))) for (day,) in keys]
     if by == "model":
         calls_of = partial(calls_url, found.start, found.end)
         return [
