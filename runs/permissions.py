@@ -29,6 +29,7 @@ permit(
 permit("UndrainWorker", scope="runs.write", roles=(Role.OPERATOR, Role.PLATFORM_ADMIN), level="tenant")
 permit("ChangeTenantQuota", scope="projects.write", roles=(Role.PLATFORM_ADMIN,), level="tenant")
 
+permit("ListWorkers", scope="runs.read", roles=ROLES, level="tenant")
 permit("RevokeWorker", scope="runs.write", roles=KEEPERS, level="tenant")
 
 permit("ListUncertainAttempts", scope="runs.read", roles=KEEPERS)

@@ -101,6 +101,9 @@ class ServiceAccountAdmin(Stated):
         )
 
 
+ONE_TOKEN = "the token with the id (jti) {}"
+
+
 @admin.register(RevokedToken, site=site)
 class RevocationAdmin(HouseAdmin[RevokedToken]):
     """Tokens and credentials of this tenant that are refused although their signatures are good."""
@@ -109,11 +112,10 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
     list_display = ("at", "which", "reason", "revoked_by")
     heading = "Revoked tokens"
     nothing_yet = "No token was revoked. An administrator revokes one with the button above."
-    whole_ids = ("jti",)
     search_fields = ("jti", "subject", "reason")
     search_help_text = "A token's id (jti), a subject, or words of the reason"
     ordering = ("-revoked_at", "-id")
-    fields = ("at", "which", "reason", "revoked_by")
+    fields = ("at", "all_of_which", "reason", "revoked_by")
     readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RevokedToken]:
@@ -165,5 +167,12 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
     @admin.display(description="what is refused")
     def which(self, row: RevokedToken) -> SafeString:
         if row.jti:
-            return filed(row.jti, format_html("the token with the id (jti) {}", short(row.jti)))
+            return filed(row.jti, format_html(ONE_TOKEN, short(row.jti)))
         return format_html("every token of {} from before", seen(row.subject))
+
+    @admin.display(description="what is refused")
+    def all_of_which(self, row: RevokedToken) -> SafeString:
+        """The same with the whole id, for which a search asks."""
+        if row.jti:
+            return format_html(ONE_TOKEN, format_html("<code>{}</code>", seen(row.jti)))
+        return self.which(row)

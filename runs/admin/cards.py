@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -36,6 +37,7 @@ from runs.states import RUN_ACTIVE, Attention, RunState
 from usage.selectors import UsageView, usage_of_runs
 
 SHOWN = 6
+OWN = 4
 LATELY = timedelta(hours=24)
 """Who has been silent for longer is gone, and no news any more."""
 TARGET = timedelta(minutes=5)
@@ -182,14 +184,19 @@ def _alarm(found: Crew) -> str:
 
 @card(20)
 def runs_of_mine(ctx: Context) -> Card | None:
-    """What this person asked for, newest first, and what each waits for."""
+    """What this person asked for, newest first, and what each waits for; none for who could ask for none."""
     if not may(ctx, "ListRuns"):
         return None
     mine = runs_in(ctx).filter(requester_person=ctx.actor.person).order_by("-created_at", "-id")
-    rows = list(mine[:4])
+    rows = list(mine[: OWN + 1])
+    if not rows and not may(ctx, "SubmitRun"):
+        return None
+    yours = urlencode({"requester_person__exact": ctx.actor.person})
     return Card(
         title="Runs that you started",
-        items=tuple(_own(rows)),
+        items=tuple(_own(rows[:OWN])),
+        more_url=f"{reverse('admin:runs_run_changelist')}?{yours}" if len(rows) > OWN else "",
+        more_label="All of yours",
         empty="You have started none here. A run is submitted over the API, from a template, or with "
         "manage.py submit.",
         aside=True,

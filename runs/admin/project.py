@@ -74,7 +74,7 @@ def pools(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
         for row in rows.order_by("name")[:POOLS]
     )
     empty = "No pool of workers serves this tenant: runs would wait. manage.py pool lets one serve it."
-    more = reverse("admin:runs_worker_changelist") if may(ctx, "ListRuns") else ""
+    more = reverse("admin:runs_worker_changelist") if may(ctx, "ListWorkers") else ""
     card = Card("Workers that serve it", items, empty, more_url=more, more_label="All workers")
     if not items:
         return (card, Missing(empty))

@@ -39,7 +39,7 @@ DRAINERS = "An Operator or a PlatformAdmin drains workers."
 class WorkerAdmin(OwnPageAdmin[Worker]):
     """Workers of the pools that serve this tenant, and how many of their slots are in use."""
 
-    view_operation = "ListRuns"
+    view_operation = "ListWorkers"
     list_display = ("name", "pool", "online", "seen", "slots", "drain", "abilities", "version")
     list_select_related = ("pool",)
     list_before_template = "runs/workers_about.html"
@@ -107,6 +107,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
             "abilities": self.abilities(row),
             "used": open_leases(row.pk),
             "leases": list(current.select_related("step").order_by("fencing_token")),
+            "may_read_runs": may(context_of(request), "ReadRun"),
             "may_revoke": may(context_of(request), "RevokeWorker"),
             "may_drain": may_drain(context_of(request), row),
         }

@@ -51,6 +51,26 @@ def test_an_operator_drains_a_worker_and_ends_it(house: House) -> None:
     assert signed_in(foreign.world.operator).post(reverse("admin:runs_worker_drain"), form).status_code == 404
 
 
+def test_workers_are_listed_and_drained_in_the_whole_tenant_where_no_run_is_read(house: House) -> None:
+    run_id, worker = house.run(), house.hand()
+    worker.take()
+    admin = signed_in(house.world.platform_admin)
+    admin.post("/admin/place/", {"place": f"{house.tenant}/"})
+    row = Worker.objects.get(pool_id=house.pool)
+    page = reverse("admin:runs_worker_change", args=[row.pk])
+    listed = admin.get(reverse(WORKERS)).content.decode()
+    assert f'href="{reverse(WORKERS)}"' in admin.get("/admin/").content.decode()
+    assert f'href="{page}' in listed
+    shown = admin.get(page).content.decode()
+    assert str(run_id)[-8:] in shown
+    assert reverse("admin:runs_run_change", args=[run_id]) not in shown, "It opens in its project alone"
+    form = {"worker": str(row.pk), "reason": "the host is updated"}
+    told = admin.post(reverse("admin:runs_worker_drain"), form, follow=True).content.decode()
+    assert f"{house.world.platform_admin.actor.subject} drained it" in told
+    in_project = signed_in(house.world.operator).get(page).content.decode()
+    assert reverse("admin:runs_run_change", args=[run_id]) in in_project
+
+
 def test_the_quota_and_why_a_run_waits_are_told_and_changed(house: House) -> None:
     admin, operator = signed_in(house.world.platform_admin), signed_in(house.world.operator)
     assert "It has no quota." in operator.get(reverse(WORKERS)).content.decode()

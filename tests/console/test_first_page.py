@@ -8,6 +8,7 @@ import pytest
 
 import config.urls  # noqa: F401 - it is what registers the pages
 from factory.admin.first import (
+    Card,
     Figure,
     FirstPage,
     Need,
@@ -142,6 +143,23 @@ def test_everybody_sees_what_they_may_and_no_more(house: House) -> None:
     assert {"Journal", "Outbox lag"} <= labels["operator"]
     assert money in labels["finance"]
     assert "Journal" not in labels["finance"]
+
+
+def test_runs_of_ones_own_are_for_who_could_start_some_and_lead_to_all_of_them(house: House) -> None:
+    def own(member: Context) -> list[Card]:
+        return [one for one in first(member)[0].asides if one.title == "Runs that you started"]
+
+    assert own(house.world.reviewer) == own(house.world.finance) == []
+    [none] = own(house.world.operator)
+    assert (none.items, none.more_url) == ((), "")
+    [some] = own(house.world.requester)
+    assert (len(some.items), some.more_label) == (4, "All of yours")
+    client = signed_in(house.world.requester)
+    with reading(house.system):
+        mine = Run.objects.filter(requester_person=house.world.requester.actor.person).count()
+    assert mine > 4
+    assert len(client.get(some.more_url).context["cl"].result_list) == mine
+    assert not client.get(some.more_url.replace("requester%40", "operator%40")).context["cl"].result_list
 
 
 def test_the_first_page_asks_the_database_a_known_number_of_questions(house: House) -> None:

@@ -152,7 +152,7 @@ def test_a_list_of_loans_says_why_one_cannot_be_ended_only_beside_others_that_ca
     revoke_delegation(w.reviewer, delegation_id=over)
 
     def acts(member: Context) -> list[str]:
-        cells = re.findall(r'field-end_it[^>]*><div>(.*?)</div>', page_at(member, where))
+        cells = re.findall(r"field-end_it[^>]*><div>(.*?)</div>", page_at(member, where))
         return [re.sub(r"<[^>]+>", "", cell) for cell in cells]
 
     assert acts(w.reviewer) == ["one of the two ends it", "End it…", "over"]

@@ -87,6 +87,11 @@ def test_over_the_api_and_the_console_and_the_command_line(house: House) -> None
     assert [status(token) for token in (lost, other, third)] == [401, 401, 401]
     listed = client.get(reverse("admin:factory_revokedtoken_changelist")).content.decode()
     assert verifier().verify(third).jti in listed
+    with reading(house.system):
+        row = RevokedToken.objects.get(scope=house.tenant, jti=verifier().verify(third).jti)
+    shown = client.get(reverse("admin:factory_revokedtoken_change", args=[row.pk])).content.decode()
+    assert f"<dd>the token with the id (jti) <code>{row.jti}</code></dd>" in shown
+    assert "<dt>Jti</dt>" not in shown
     assert signed_in(w.operator).get(url).status_code == 403
 
 
