@@ -18,7 +18,7 @@ from factory.tenancy import reading
 from projects.admin.ending import YOURSELF, after, ends_with, loans_lost, place_of
 from projects.admin.words import grant_options, role_options
 from projects.commands import add_member, change_member, remove_member
-from projects.commands.reach import roles_in_reach, why_last
+from projects.commands.reach import left_to_platform, roles_in_reach, why_last
 from projects.inputs import MOST_EMAIL, NewMember, ordered
 from projects.models import Membership, Project
 from projects.states import ROLES, MembershipState
@@ -169,7 +169,7 @@ def _changing(ctx: Context, row: Membership) -> Question:
     own = [one for one in lost if one.delegator == row.subject]
     ends = [f"{one.role}, lent to {seen(one.delegate)}, ends if they lose that role." for one in own]
     yours = [YOURSELF] if row.subject == ctx.actor.subject else []
-    last = [f"{told} Until then they keep the role."] if (told := why_last(row)) else []
+    last = [f"{told} Until then they keep the role."] if (told := why_last(row)) else _last_of_role(row)
     return Question(
         title=f"Change what {seen(row)} is in {place_of(row)}",
         lead="It holds from their next request on, in place of what they are now.",
@@ -221,10 +221,16 @@ def _removing(ctx: Context, row: Membership) -> Question:
         button="Remove the member",
         back=url_of(row),
         facts=[("Who", seen(row.subject)), ("Now", standing_of(row))],
-        consequences=ends_with(ctx, row) if active else (),
+        consequences=[*_last_of_role(row), *ends_with(ctx, row)] if active else (),
         heading="Members",
         stops=over(row) or why_last(row),
     )
+
+
+def _last_of_role(row: Membership) -> list[str]:
+    """What the command lets happen, and nobody should do unawares."""
+    told = left_to_platform(row) if row.state == MembershipState.ACTIVE else ""
+    return [told] if told else []
 
 
 def over(row: Membership) -> str:

@@ -81,6 +81,16 @@ def why_last(row: Membership, left: Collection[str] = ()) -> str:
     )
 
 
+def left_to_platform(row: Membership) -> str:
+    """That a membership is the last WorkspaceAdmin of its scope, where the command lets it go all the same:
+    a PlatformAdmin reaches the scope, and nobody else would administer it. Empty where `why_last` refuses."""
+    last = row.kind == SubjectKind.PERSON and Role.WORKSPACE_ADMIN in row.roles
+    if not last or _has_other(row, (Role.WORKSPACE_ADMIN,)) or not _has_other(row, ADMINS):
+        return ""
+    place = "the whole tenant" if row.project_id is None else "this project"
+    return f"{row} is the last WorkspaceAdmin of {place}: without that only a PlatformAdmin administers it."
+
+
 def _has_other(row: Membership, roles: Collection[str]) -> bool:
     """Whether another person has one of the roles by a membership that reaches the scope of this one."""
     others = active_memberships(row.project_id).filter(kind=SubjectKind.PERSON, roles__overlap=list(roles))

@@ -261,6 +261,25 @@ def test_the_last_administrator_stays_until_there_is_another(w: World) -> None:
     assert evidence.violations(w.tenant) == []
 
 
+def test_what_leaves_a_place_to_the_platform_alone_is_said_before_and_done(w: World) -> None:
+    admin = at(w.platform_admin, None)
+
+    def told(key: object, place: str) -> list[bool]:
+        said = f"is the last WorkspaceAdmin of {place}: without that only a PlatformAdmin administers it."
+        pages = (url(f"projects_{act}_member", key) for act in ("change", "remove"))
+        return [said in words(admin.get(page)) for page in pages]
+
+    wide = membership(w, w.tenant_admin.actor.subject)
+    here = w.memberships["workspace_admin"]
+    assert told(here, "this project") == [False, False], "One of the whole tenant reaches it"
+    assert told(w.memberships["operator"], "this project") == [False, False]
+    assert told(wide.pk, "the whole tenant") == [True, True]
+    assert admin.post(url("projects_remove_member", wide.pk), {"reason": "gone"}).status_code == 302
+    assert told(wide.pk, "the whole tenant") == [False, False], "It is over"
+    assert told(here, "this project") == [True, True]
+    assert admin.post(url("projects_remove_member", here), {"reason": "gone"}).status_code == 302
+
+
 @pytest.mark.requirement("IDN-15")
 def test_what_is_out_of_reach_is_not_offered(w: World) -> None:
     platform = membership(w, w.platform_admin.actor.subject)
