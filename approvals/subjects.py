@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from django.db.models import Q
+
 from factory.context import Context
 from factory.errors import DomainError
 
@@ -104,3 +106,14 @@ def stops_of(ctx: Context, view: "ApprovalView") -> str:
     tell = getattr(_subjects.get(view.subject_type), "stops", None)
     refusal: DomainError | None = tell(ctx, view) if tell and view.is_pending else None
     return refusal.detail if refusal else ""
+
+
+def unanswerable() -> Q:
+    """The open requests of which `stops_of` says that no answer would be taken, for a list that would else
+    ask about each of them; an app that has a method `stops` tells it by one called `stopped`."""
+    told = Q(pk__in=[])
+    for kind, subject in _subjects.items():
+        tell = getattr(subject, "stopped", None)
+        if tell is not None:
+            told |= Q(subject_type=kind) & tell()
+    return told

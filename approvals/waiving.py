@@ -2,6 +2,9 @@
 
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
+
 from approvals.errors import WaiverNotAsked, WaiverNotFound
 from approvals.models import Waiver
 from approvals.operations.waiving import waiver_changed
@@ -28,12 +31,15 @@ class AdvanceApproval:
         _locked(subject_id)
 
     def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        row = _locked(view.subject_id)
-        if row.state != WaiverState.REQUESTED or row.approval_id != view.id:
-            return WaiverNotAsked(f"The waiver is {row.state}: nobody needs an answer any more.")
-        if now() >= row.expires_at:
-            return WaiverNotAsked(f"The waiver would have ended at {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
-        return None
+        return _outdated(_locked(view.subject_id), view)
+
+    def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
+        row = Waiver.objects.filter(pk=view.subject_id).first()
+        return _outdated(row, view) if row is not None else None
+
+    def stopped(self) -> Q:
+        asked = Q(state=WaiverState.REQUESTED, approval_id=OuterRef("pk"), expires_at__gt=Now())
+        return Q(Exists(Waiver.objects.filter(~asked, pk=OuterRef("subject_id"))))
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         """Approved: in force from now on. Rejected, sent back or expired: refused, for good."""
@@ -59,6 +65,14 @@ class AdvanceApproval:
     def story(self, ctx: Context, view: ApprovalView) -> Story | None:
         """The proposal says all that there is."""
         return None
+
+
+def _outdated(row: Waiver, view: ApprovalView) -> DomainError | None:
+    if row.state != WaiverState.REQUESTED or row.approval_id != view.id:
+        return WaiverNotAsked(f"The waiver is {row.state}: nobody needs an answer any more.")
+    if now() >= row.expires_at:
+        return WaiverNotAsked(f"The waiver would have ended at {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
+    return None
 
 
 def _locked(waiver_id: UUID) -> Waiver:

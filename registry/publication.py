@@ -3,6 +3,9 @@
 from typing import Any
 from uuid import UUID
 
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
+from django.db.models.functions import JSONArray, JSONObject
+
 from approvals import subjects
 from approvals.selectors import ApprovalView
 from approvals.states import ApprovalState, SubjectType
@@ -14,10 +17,10 @@ from factory.hashing import digest
 from factory.recording import record, save
 from registry.errors import DependencyNotPublished, VersionTaken, WorkflowTaken
 from registry.events import AssetReleasePublished
-from registry.models import AssetWorkflow, EvaluationRecord, Release
+from registry.models import AssetWorkflow, ClosureDependency, EvaluationRecord, Release
 from registry.operations import LATEST, lock_release, point_alias
 from registry.selectors import entries, find_release, needs_in_words, revoked_needs
-from registry.states import HOLDS_VERSION, ReleaseState
+from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
 from registry.stories import story_of_release
 
 SENT_BACK = {
@@ -92,6 +95,9 @@ class Publication:
     def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
         return _outdated(find_release(view.subject_id), view)
 
+    def stopped(self) -> Q:
+        return Q(Exists(_outdated_rows().filter(pk=OuterRef("subject_id"))))
+
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         release = find_release(view.subject_id)
         if release.state != ReleaseState.IN_REVIEW or release.approval_id != view.id:
@@ -120,6 +126,25 @@ def _outdated(release: Release, view: ApprovalView) -> DomainError | None:
     except DomainError as refusal:
         return ReviewOver(refusal.detail)
     return None
+
+
+def _outdated_rows() -> QuerySet[Release]:
+    """The same as a condition of the database, within a question about the requests."""
+    rivals = Release.objects.filter(asset_id=OuterRef("asset_id"), semver=OuterRef("semver"))
+    rivals = rivals.filter(state__in=sorted(HOLDS_VERSION)).exclude(pk=OuterRef("pk"))
+    held = JSONObject(workflows=JSONArray(JSONObject(workflowId=F("workflow_id"))))
+    has = Func(
+        OuterRef("closure__definition"), held,
+        arg_joiner=" @> ", template="(%(expressions)s)", output_field=BooleanField(),
+    )  # fmt: skip
+    taken = AssetWorkflow.objects.exclude(asset_id=OuterRef("asset_id")).filter(has)
+    gone = ClosureDependency.objects.filter(closure_id=OuterRef("closure_id"))
+    gone = gone.exclude(release__state__in=sorted(LOADABLE))
+    under_review = Q(state=ReleaseState.IN_REVIEW, approval_id=OuterRef("pk"))
+    rows: QuerySet[Release] = Release.objects.filter(
+        ~under_review | Exists(rivals) | Exists(taken) | Exists(gone)
+    )
+    return rows
 
 
 def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:

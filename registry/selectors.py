@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from factory.errors import FieldError, NotFound
 from factory.tenancy import scanning
@@ -243,6 +243,14 @@ def loadable(release_id: UUID) -> bool:
     """Whether a worker may load it: Published or Deprecated, and nothing that it needs is Revoked."""
     row = Release.objects.filter(pk=release_id, state__in=LOADABLE).values("closure_id").first()
     return row is not None and not _needs_revoked(row["closure_id"])
+
+
+def is_unloadable(release_id: OuterRef) -> Exists:
+    """That a release is not `loadable`, as a condition of the database on rows that name it."""
+    revoked = ClosureDependency.objects.filter(closure_id=OuterRef("closure_id"))
+    revoked = revoked.filter(release__state=ReleaseState.REVOKED)
+    rows = Release.objects.filter(pk=release_id)
+    return Exists(rows.filter(~Q(state__in=sorted(LOADABLE)) | Exists(revoked)))
 
 
 def revoked_needs(closure_ids: Collection[UUID | None]) -> dict[UUID, list[str]]:

@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef, Q
+
 from approvals.operations import AnswerNotPossible
 from approvals.selectors import ApprovalView, approvals_of_step
 from approvals.states import ApprovalState, SubjectType
@@ -23,8 +25,9 @@ from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.metering import time_attempt
 from runs.operations.moving import stop_waiting
+from runs.selectors.runs import beyond_answer
 from runs.selectors.stories import asker_of, story_of_run
-from runs.states import AttemptState, FailureClass
+from runs.states import RUN_WORKING, AttemptState, FailureClass
 
 MOST_ROUNDS = 10
 """So often may a step's proposals be sent back; then the step fails, class validation."""
@@ -48,6 +51,9 @@ class StepAction:
     def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
         run = Run.objects.filter(pk=view.run_id).first()
         return _outdated(run) if run is not None else None
+
+    def stopped(self) -> Q:
+        return Q(Exists(beyond_answer(RUN_WORKING).filter(pk=OuterRef("run_id"))))
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         """Approved or sent back: the attempt goes on. Rejected or expired: the run fails, policy-denied."""

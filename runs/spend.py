@@ -3,6 +3,8 @@
 from decimal import Decimal
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef, Q
+
 import usage.operations as usage
 from approvals.selectors import ApprovalView, proposal
 from approvals.states import ApprovalState, SubjectType
@@ -19,8 +21,9 @@ from runs.operations.holding import lock_run
 from runs.operations.moving import stop_waiting
 from runs.operations.overspending import run_out_of_money
 from runs.operations.spending import set_aside_and_go
+from runs.selectors.runs import beyond_answer
 from runs.selectors.stories import story_of_spend
-from runs.states import FailureClass, RunState
+from runs.states import RUN_WORKING, FailureClass, RunState
 
 ENDED = {
     ApprovalState.REJECTED: ("SpendRejected", "{by} rejected what the run may cost{why}"),
@@ -40,6 +43,10 @@ class RunSpend:
     def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
         run = Run.objects.filter(pk=view.subject_id).first()
         return _outdated(run) if run is not None else None
+
+    def stopped(self) -> Q:
+        over = beyond_answer({RunState.ACCEPTED, *RUN_WORKING})
+        return Q(Exists(over.filter(pk=OuterRef("subject_id"))))
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         """Of an Accepted run, approved: the budget is reserved and the run begins, or is denied; else it

@@ -3,12 +3,14 @@
 from collections.abc import Collection
 
 from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
 
 from approvals.models import ApprovalRequest
 from approvals.selectors.eligibility import refusal_for
 from approvals.selectors.requests import requests
 from approvals.selectors.views import ApprovalView
 from approvals.states import ApprovalState
+from approvals.subjects import unanswerable
 from factory.context import Context
 from factory.identity.directory import directory
 
@@ -42,13 +44,14 @@ def visible(ctx: Context) -> QuerySet[ApprovalRequest]:
 
 
 def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
-    """What waits for the caller: pending, within their scope, theirs to decide, and not voted on by them.
+    """What waits for the caller: pending, within their scope, theirs to decide, not voted on by them, and
+    such that an answer would be taken.
 
     The roles and the people are compared by the database, so that a page of them is a page.
     """
     actor = ctx.actor
     standing = directory().grants_of(actor.subject, ctx.tenant_id, ctx.project_id)
-    rows = reachable(ctx).filter(state=ApprovalState.PENDING)
+    rows = reachable(ctx).filter(~unanswerable(), state=ApprovalState.PENDING, expires_at__gt=Now())
     if standing is None:
         return rows.none()
     by_role = Q(pk__in=[])

@@ -297,7 +297,8 @@ def test_an_alias_is_followed_through_time(house: House) -> None:
     assert listed.count("leads nowhere until moved") == 2
     with CaptureQueriesContext(connection) as asked:
         measured = read(house.world.observer, reverse("admin:registry_evaluationrecord_changelist"))
-    [releases_read] = [each["sql"] for each in asked if 'FROM "registry_release"' in each["sql"]]
+    of_rows = (each["sql"] for each in asked if '"approvals_approvalrequest"' not in each["sql"])
+    [releases_read] = [sql for sql in of_rows if 'FROM "registry_release"' in sql]
     assert "DISTINCT ON" in releases_read, "one of each closure"
     assert "registry_closure" not in releases_read
     assert "on sample@1.1.0</a>" in measured
