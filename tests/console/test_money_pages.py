@@ -294,7 +294,7 @@ def test_the_explorer_adds_up_what_is_known_and_counts_what_is_not(house: House)
     _, told = explored(house.world.finance, by="release", period="30")
     assert "sample@1.0.0 100 % 4.01" in told
     answer, told = explored(house.world.finance, by="day", period="month")
-    [calls] = re.findall(r'href="([^"]+priced_at__gte[^"]+)"><span[^>]*>\w{3} \d', answer.content.decode())
+    [calls] = re.findall(r'href="([^"]+priced_at__gte[^"]+)"><span[^>]*>\d\d \w{3}', answer.content.decode())
     listed = signed_in(house.world.finance).get(unescape(calls)).content.decode()
     assert listed.count('class="field-at') == 5
     assert "Only calls from" in listed
