@@ -14,6 +14,7 @@ from approvals.selectors.eligibility import (
     right_to_decide,
     voted_already,
     votes_judged,
+    votes_judged_of,
     who_may_decide,
 )
 from approvals.selectors.explaining import Explanation, Waived, explain
@@ -137,6 +138,7 @@ __all__ = [
     "visible",
     "voted_already",
     "votes_judged",
+    "votes_judged_of",
     "votes_of",
     "waiver_view",
     "waivers",

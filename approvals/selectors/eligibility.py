@@ -7,7 +7,7 @@ from uuid import UUID
 
 from approvals.errors import NotEligible, SeparationOfDuties
 from approvals.models import ApprovalRequest, Vote
-from approvals.selectors.requests import approval, votes_of
+from approvals.selectors.requests import approval, votes_by_request
 from approvals.selectors.views import ApprovalView
 from factory.context import Context
 from factory.errors import Forbidden
@@ -156,17 +156,44 @@ def refusal_for(ctx: Context, view: ApprovalView, *, break_glass: bool = False) 
     return None
 
 
-def counted_votes(row: ApprovalView | ApprovalRequest, votes: Iterable[Vote]) -> list[tuple[Vote, Right]]:
+class Electorate:
+    """Who answers for a request, and how who voted stands: asked once each, for one look at several requests.
+
+    It is of one moment: a decision makes its own.
+    """
+
+    def __init__(self) -> None:
+        self._involved: dict[tuple[str, ...], frozenset[str]] = {}
+        self._standings: dict[tuple[str, UUID | None], Standing | None] = {}
+
+    def involved(self, row: ApprovalView | ApprovalRequest) -> frozenset[str]:
+        """Everybody who answers for it."""
+        key = (row.requested_by, row.requester_person, row.author_person)
+        if key not in self._involved:
+            self._involved[key] = involved_in(row)
+        return self._involved[key]
+
+    def standing(self, subject: str, row: ApprovalView | ApprovalRequest) -> Standing | None:
+        """What a voter is at this moment where the request is."""
+        key = (subject, row.project_id)
+        if key not in self._standings:
+            self._standings[key] = directory().grants_of(subject, row.tenant_id, row.project_id)
+        return self._standings[key]
+
+
+def counted_votes(
+    row: ApprovalView | ApprovalRequest, votes: Iterable[Vote], electorate: Electorate | None = None
+) -> list[tuple[Vote, Right]]:
     """The votes that count at this moment, oldest first: of people who may still decide, each person once.
 
     All of it is judged again: a vote of somebody whose role, loan or membership has ended is kept, and
     does not count.
     """
-    involved = involved_in(row)
+    electorate = electorate or Electorate()
     counted: list[tuple[Vote, Right]] = []
     people: set[str] = set()
     for vote in votes:
-        right = _standing_vote(row, vote, involved)
+        right = _standing_vote(row, vote, electorate)
         if right is not None and not right.people & people:
             counted.append((vote, right))
             people |= right.people
@@ -183,10 +210,20 @@ class Judged:
 
 def votes_judged(view: ApprovalView) -> list[Judged]:
     """The votes on a request, for showing: once it is closed, those stand that were counted."""
-    votes = votes_of(view.id) if view.quorum > 1 else []
+    return votes_judged_of([view])[view.id]
+
+
+def votes_judged_of(views: Sequence[ApprovalView]) -> dict[UUID, list[Judged]]:
+    """The same of several requests: what it asks grows with the people who voted, not with the requests."""
+    electorate = Electorate()
+    votes = votes_by_request([view.id for view in views if view.quorum > 1])
+    return {view.id: _judged(view, votes.get(view.id, []), electorate) for view in views}
+
+
+def _judged(view: ApprovalView, votes: Sequence[Vote], electorate: Electorate) -> list[Judged]:
     if not votes or not view.is_pending:
         return [Judged(vote, True) for vote in votes]
-    counted = {vote.id for vote, _ in counted_votes(view, votes)}
+    counted = {vote.id for vote, _ in counted_votes(view, votes, electorate)}
     return [Judged(vote, vote.id in counted) for vote in votes]
 
 
@@ -200,15 +237,13 @@ def voted_already(right: Right, votes: Iterable[Judged]) -> str:
     return ""
 
 
-def _standing_vote(
-    row: ApprovalView | ApprovalRequest, vote: Vote, involved: Collection[str]
-) -> Right | None:
+def _standing_vote(row: ApprovalView | ApprovalRequest, vote: Vote, electorate: Electorate) -> Right | None:
     same = (vote.version, vote.proposal_hash) == (row.version, row.proposal_hash)
-    standing = directory().grants_of(vote.voter, row.tenant_id, row.project_id) if same else None
+    standing = electorate.standing(vote.voter, row) if same else None
     if standing is None:
         return None
     try:
-        return right_of(row, standing, subject=vote.voter, involved=involved)
+        return right_of(row, standing, subject=vote.voter, involved=electorate.involved(row))
     except Forbidden:
         return None
 

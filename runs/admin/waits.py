@@ -1,12 +1,21 @@
 """What a run is doing and what it waits for, each in words, with who puts it right and when it ends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from uuid import UUID
 
 from django.urls import reverse
 
-from approvals.selectors import ApprovalView, Right, right_to_decide, voted_already, votes_judged
+from approvals.selectors import (
+    ApprovalView,
+    Judged,
+    Right,
+    right_to_decide,
+    voted_already,
+    votes_judged_of,
+)
 from approvals.subjects import stops_of
 from factory.admin.show import span
 from factory.context import Context
@@ -52,8 +61,9 @@ def waits(ctx: Context, facts: Facts, at: datetime) -> list[Waits]:
     run = facts.run
     if run.state not in RUN_ACTIVE:
         return []
-    answers = Answers(ctx)
-    found = [_question(answers, facts, view, at) for view in facts.approvals if view.is_pending]
+    asked = [view for view in facts.approvals if view.is_pending]
+    answers = Answers(ctx, asked)
+    found = [_question(answers, facts, view, at) for view in asked]
     found += [_doubt(step) for step in facts.steps if step.attention == Attention.UNCERTAIN]
     if run.state == RunState.CANCELLING:
         found += [_interruption(lease, at) for lease in facts.leases if lease.is_current]
@@ -140,8 +150,9 @@ class Answers:
     A fan-out may ask a hundred of them, of the same people by the same rule.
     """
 
-    def __init__(self, ctx: Context) -> None:
+    def __init__(self, ctx: Context, asked: Sequence[ApprovalView]) -> None:
         self._ctx = ctx
+        self._asked = asked
         self._rights: dict[tuple[object, ...], Right | None] = {}
         self._stops: dict[tuple[str, UUID | None], str] = {}
 
@@ -155,7 +166,12 @@ class Answers:
     def voted(self, view: ApprovalView) -> str:
         """Why the reader's yes would count for nothing more, of one that they may decide on."""
         right = self.right(view)
-        return voted_already(right, votes_judged(view)) if right and view.votes else ""
+        return voted_already(right, self._votes[view.id]) if right and view.votes else ""
+
+    @cached_property
+    def _votes(self) -> dict[UUID, list[Judged]]:
+        """Read for all of the questions at once, when the first of them has a vote."""
+        return votes_judged_of(self._asked)
 
     def right(self, view: ApprovalView) -> Right | None:
         """What the reader may decide by; all that it rests on is in the key."""

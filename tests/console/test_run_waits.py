@@ -18,8 +18,9 @@ from runs.commands import cancel_run
 from runs.models import Lease, Run
 from tests.console.test_pages import signed_in
 from tests.console.test_run_page import page_of
-from tests.support.acts import revoke
+from tests.support.acts import revoke, ruled
 from tests.support.approvals import let_expire
+from tests.support.queries import within_budget
 from tests.support.running import House
 
 
@@ -119,6 +120,28 @@ def test_questions_alike_are_judged_once(house: House, monkeypatch: pytest.Monke
     monkeypatch.setattr(waits, "right_to_decide", judge)
     assert _seen_by(house.world.reviewer, run_id).count("You decide, or another who may,") == 2
     assert len(judged) == 1
+
+
+def _voted(house: House, workflow: str, by: Context) -> UUID:
+    """A run all of whose questions need two people, each with the yes of one of them."""
+    ruled(house, quorum=2)
+    run_id, worker = house.run(workflow), house.hand(slots=9)
+    for work in worker.poll():
+        worker.acquire(work)
+        house.decide(worker.ask(work, park=True).approval_id, by=by)
+    return run_id
+
+
+@pytest.mark.parametrize(("workflow", "questions"), [("gated", 1), ("five", 5)])
+def test_votes_on_many_questions_ask_as_little_as_one_on_one(
+    house: House, workflow: str, questions: int
+) -> None:
+    run_id = _voted(house, workflow, house.world.reviewer)
+    client = signed_in(house.world.reviewer)
+    client.get(page_of(run_id))
+    with within_budget("console run, with votes"):
+        text = client.get(page_of(run_id)).content.decode()
+    assert text.count("You have approved.") == questions
 
 
 def test_steps_that_wait_for_the_same_are_told_as_one(house: House) -> None:

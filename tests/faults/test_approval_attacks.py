@@ -12,15 +12,14 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from approvals.commands import publish_policy_revision
 from approvals.models import Authorization
-from approvals.policy.document import platform_default
 from approvals.selectors import Right
 from factory.context import Context
 from factory.tenancy import reading
 from runs.commands import start_run, submit
 from tests.faults.test_what_was_signed import Worker, approved, refused
 from tests.security.test_own_requests import PATHS, Case, everybody, machine
+from tests.support.acts import ruled
 from tests.support.api import Api
 from tests.support.approvals import let_expire
 from tests.support.evidence import violations
@@ -128,12 +127,6 @@ def lapsed(house: House, worker: Worker) -> Tried:
         unpinned=True,
     )
     return Tried(run_id, work, [(approval_id, DIFF)])
-
-
-def ruled(house: House, **rule: Any) -> None:
-    """A new revision of the tenant's policy, with this rule for shared writes."""
-    rules = [{"actionClass": "shared-write", "effect": "require-approval", **rule}]
-    publish_policy_revision(house.system, document={**platform_default(), "rules": rules})
 
 
 def policy_loosened(house: House, worker: Worker) -> Tried:

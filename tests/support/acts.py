@@ -3,6 +3,8 @@
 from typing import Any
 from uuid import UUID
 
+from approvals.commands import publish_policy_revision
+from approvals.policy.document import platform_default
 from factory.relay.delivery import drain
 from factory.relay.destinations import Handlers
 from registry.commands import deprecate_release, revoke_release
@@ -34,3 +36,9 @@ def revoke(house: House, in_flight: str, reason: str = "it leaks", release_id: U
 def deprecate(house: House, in_flight: str, reason: str = "slow") -> None:
     by = house.world.operator
     deprecate_release(by, release_id=house.release, in_flight=in_flight, reason=reason)
+
+
+def ruled(house: House, **rule: Any) -> None:
+    """A new revision of the tenant's policy, with this rule for shared writes."""
+    rules = [{"actionClass": "shared-write", "effect": "require-approval", **rule}]
+    publish_policy_revision(house.system, document={**platform_default(), "rules": rules})
