@@ -141,6 +141,13 @@ def _break_glass(view: ApprovalView) -> tuple[str, str]:
 
 
 def _too_few(view: ApprovalView) -> tuple[str, str]:
+    if view.names_nobody:
+        return (
+            f"nobody can decide: {_what(view)}",
+            f"A request was opened that no member can decide: {_what(view)}. The rules and the node name no "
+            "role in common, and a newer policy does not change that: a PlatformAdmin decides outside the "
+            f"rule, or the run is cancelled. {_at_its_end(view)}",
+        )
     return (
         f"too few can decide: {_what(view)}",
         f"A request was opened that too few people can decide: {_what(view)}. A workspace admin can add one, "

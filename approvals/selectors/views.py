@@ -132,6 +132,12 @@ class ApprovalView:
         return self.state == ApprovalState.PENDING
 
     @property
+    def names_nobody(self) -> bool:
+        """The rules that it is judged by, which are pinned, and its node have no role in common: no member
+        decides on it, whoever joins, and no newer policy changes that."""
+        return not self.approver_roles
+
+    @property
     def may_be_renewed(self) -> bool:
         """Whether the same is asked once more when nobody answers in time, if it still stands then."""
         return self.on_expiry == OnExpiry.RE_REQUEST and self.renews is None

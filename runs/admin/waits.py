@@ -34,7 +34,7 @@ MOST_AT_WORK = 6
 class Waits:
     """Something that the run waits for: what, in words, and where it is put right.
 
-    `stuck`: nothing that anybody does there lets the run go on, so that it is only to be read.
+    `stuck`: no answer that it asks for lets the run go on, so that it is only to be read.
     """
 
     state: str
@@ -163,10 +163,20 @@ class Answers:
             self._stops[key] = stops_of(self._ctx, view)
         return self._stops[key]
 
+    def missing(self, view: ApprovalView) -> int:
+        """Of how many people a yes is still needed: of one at least, for the last answer closes it."""
+        return max(1, self._still_needed(view))
+
     def voted(self, view: ApprovalView) -> str:
         """Why the reader's yes would count for nothing more, of one that they may decide on."""
         right = self.right(view)
-        return voted_already(right, self._votes[view.id]) if right and view.votes else ""
+        if right is None or not view.votes or self._still_needed(view) <= 0:
+            return ""
+        return voted_already(right, self._votes[view.id])
+
+    def _still_needed(self, view: ApprovalView) -> int:
+        counted = sum(one.counts for one in self._votes[view.id]) if view.votes else 0
+        return view.quorum - counted
 
     @cached_property
     def _votes(self) -> dict[UUID, list[Judged]]:
@@ -192,17 +202,25 @@ def _question(answers: Answers, facts: Facts, view: ApprovalView, at: datetime) 
     of = next((step.node_key for step in facts.steps if step.id == view.step_id), "")
     title, why = _who_decides(answers, view, f" on {of}" if of else "", over=left <= 0)
     first = [one for one in (why, asked) if one]
-    is_open = left > 0 and not stops and answers.right(view) is not None
+    shut = bool(stops) or left <= 0
+    is_theirs = not shut and answers.right(view) is not None and not answers.voted(view)
     return Waits(
         "Pending",
         title,
         f"{' '.join(first)} Asked {span((at - view.requested_at).total_seconds())} ago; "
         + (f"in {span(left)} it expires and {ends}." if left > 0 else f"its time is over: {ends}."),
         reverse("admin:approvals_approvalrequest_change", args=[view.id]),
-        "Open the decision" if is_open else "Read the question",
-        stuck=bool(stops) or left <= 0,
-        is_theirs=is_open,
+        "Open the decision" if is_theirs else "Read the question",
+        stuck=shut or view.names_nobody,
+        is_theirs=is_theirs,
     )
+
+
+NOBODY = (
+    "The rules and the node name no role in common, and a newer policy does not change what this run was "
+    "accepted under. Unless a PlatformAdmin breaks the glass on the page of the question, the run can only "
+    "be cancelled."
+)
 
 
 def _who_decides(answers: Answers, view: ApprovalView, on: str, *, over: bool) -> tuple[str, str]:
@@ -211,11 +229,24 @@ def _who_decides(answers: Answers, view: ApprovalView, on: str, *, over: bool) -
         return f"Nobody decided{on} in time", ""
     if stops := answers.stops(view):
         return f"No answer{on} would be taken as things stand", stops
-    if voted := answers.voted(view):
-        return f"Another person decides{on}", voted
+    if view.names_nobody:
+        return f"Nobody can decide{on}", NOBODY
+    return _still_decide(answers, view, on), answers.voted(view)
+
+
+def _still_decide(answers: Answers, view: ApprovalView, on: str) -> str:
+    """Those whose yes is missing, as the reader sees them: how many where one alone is not enough."""
+    missing, roles = answers.missing(view), " or ".join(view.approver_roles)
+    some_have = missing < view.quorum
+    if answers.voted(view):
+        return f"Another person decides{on}" if missing == 1 else f"{missing} other people decide{on}"
     if answers.right(view) is not None:
-        return f"You decide, or another who may,{on}", ""
-    return f"A {' or '.join(view.approver_roles)} decides{on}", ""
+        if missing == 1:
+            return f"You decide, or another who may,{on}"
+        return f"{missing}{' more' if some_have else ''} people decide{on}, and you may be one of them"
+    if missing == 1:
+        return f"{'Another' if some_have else 'A'} {roles} decides{on}"
+    return f"{missing}{' more' if some_have else ''} people decide{on}, each of them {roles}"
 
 
 def _doubt(step: Step) -> Waits:

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from django.urls import reverse
 
+from approvals.commands import decide_approval
 from approvals.selectors import ApprovalView, Right, right_to_decide
 from factory.admin.site import site
 from factory.context import Context
@@ -102,8 +103,59 @@ def test_who_has_approved_already_reads_that_another_person_decides(house: House
     text = _seen_by(house.world.workspace_admin, run_id)
     assert "Another person decides on publish" in text
     assert "You have approved." in text
+    assert ">Read the question</a>" in text, "their answer is given, so nothing calls them to the page"
+    assert "Open the decision" not in text
     assert "You decide, or another who may, on publish" in _seen_by(house.world.tenant_admin, run_id)
     assert "WorkspaceAdmin decides" not in text
+
+
+def test_a_question_for_several_people_says_how_many_are_missing_whoever_reads(house: House) -> None:
+    ruled(house, quorum=3)
+    run_id, worker = house.run("gated"), house.hand()
+    asked = worker.ask(worker.take(), park=True).approval_id
+    w = house.world
+
+    def titles() -> list[str]:
+        read = (_seen_by(who, run_id) for who in (w.requester, w.workspace_admin, w.reviewer))
+        return [re.findall(r"<h3>([^<]*decides?[^<]*)</h3>", text)[0] for text in read]
+
+    roles = "Reviewer or WorkspaceAdmin"
+    of_three = "3 people decide on publish, and you may be one of them"
+    assert titles() == [f"3 people decide on publish, each of them {roles}", of_three, of_three]
+    house.decide(asked, by=w.reviewer)
+    assert titles() == [
+        f"2 more people decide on publish, each of them {roles}",
+        "2 more people decide on publish, and you may be one of them",
+        "2 other people decide on publish",
+    ]
+    house.decide(asked, by=w.reviewer2)
+    assert titles() == [
+        f"Another {roles} decides on publish",
+        "You decide, or another who may, on publish",
+        "Another person decides on publish",
+    ]
+
+
+def test_a_question_that_no_role_may_answer_says_that_nobody_can_and_what_helps(house: House) -> None:
+    ruled(house, roles=["Reviewer"])
+    run_id, worker = house.run("narrow"), house.hand()
+    asked = worker.ask(worker.take(), park=True).approval_id
+    where = reverse("admin:approvals_approvalrequest_change", args=[asked])
+    for who in (house.world.reviewer, house.world.requester, house.world.platform_admin):
+        text = _seen_by(who, run_id)
+        assert "<h3>Nobody can decide on publish</h3>" in text
+        assert "Unless a PlatformAdmin breaks the glass" in text
+        assert f'<a class="fc-link" href="{where}">Read the question</a>' in text
+        assert "Next: " not in text
+        page = " ".join(signed_in(who).get(where).content.decode().split())
+        assert "No member can decide, whoever joins." in page
+        assert "add a reviewer" not in page, "nobody whom one could add would be asked"
+    [view] = house.pending(run_id)
+    signed = {"version": view.version, "proposal_hash": view.proposal_hash, "reason": "the house burns"}
+    decide_approval(
+        house.world.platform_admin, approval_id=asked, decision="approve", break_glass=True, **signed
+    )
+    assert house.state(run_id) == "Running", "what the page says helps does help"
 
 
 def test_questions_alike_are_judged_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,6 +191,17 @@ def test_operators_are_told_where_too_few_can_decide(asker, mails):
     assert "decide there" not in mail.body
 
 
+def test_nobody_is_told_to_add_a_member_where_none_could_decide(asker, mails):
+    reviewers = asker.ruled(roles=["Reviewer"])
+    assert asker.ask(policy=reviewers, approvers={"roles": ["WorkspaceAdmin"]}).names_nobody
+    handle(asker.world.tenant)
+    send(asker.world.tenant)
+    [mail] = [mail for mail in mails if mail.to[0] in subjects(asker, "operator")]
+    assert mail.subject.startswith("Factory: nobody can decide: an action of class shared-write")
+    assert "or the run is cancelled" in mail.body
+    assert "can add one" not in mail.body
+
+
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
