@@ -11,6 +11,24 @@ from factory.errors import InvalidInput
 FORMAT, CSV = "format", "csv"
 
 
+def wants_file(request: HttpRequest) -> bool:
+    """Whether the list is asked for as a file, not as a page."""
+    return request.method == "GET" and request.GET.get(FORMAT) == CSV
+
+
+def not_all(request: HttpRequest, told: str, why: str) -> None:
+    """Say beside what is shown that it is less than was rightly asked for: of a file, behind its last row."""
+    if wants_file(request):
+        request.said_last = [*said_last(request), f"{told} {why}"]  # type: ignore[attr-defined]
+    else:
+        messages.warning(request, seen(f"{told} {why}"))
+
+
+def said_last(request: HttpRequest) -> list[str]:
+    """What `not_all` has said of the file that is asked for."""
+    return list(getattr(request, "said_last", ()))
+
+
 def not_understood(request: HttpRequest, told: str, instead: str = "") -> None:
     """Say on the page what of its address was not understood, and what it shows `instead`.
 

@@ -17,7 +17,7 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
-from factory.admin.asking import CSV, FORMAT, not_understood, one_asked
+from factory.admin.asking import CSV, FORMAT, not_all, not_understood, one_asked, wants_file
 from factory.admin.confirming import Act
 from factory.admin.detail import told
 from factory.admin.drafts import forget_words, keep_words
@@ -132,7 +132,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
 
         def say() -> None:
             told = f"Words were looked for among the newest {NEWEST:,} of the whole list alone."
-            not_understood(request, told, "Among those that were chosen it takes too long.")
+            not_all(request, told, "Among those that were chosen it takes too long.")
 
         newest = [rows.order_by(*self.ordering) for rows in (queryset, self.get_queryset(request))]
         return search(
@@ -152,7 +152,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
         one_asked(request, FORMAT, (CSV,), "", "The list is shown as a page; csv makes it a file.")
         one_asked(request, ORDER, (OLDEST,), "", f"{self.order_words[0]} is shown.")
         one_asked(request, LOOK, LOOKS, "", "The list is shown as always.")
-        if request.GET.get(FORMAT) == CSV and request.method == "GET":
+        if wants_file(request):
             return self._file(request)
         extra = {"title": self.name, **(extra_context or {})}
         return self.in_scope(request, lambda: super(HouseAdmin, self).changelist_view(request, extra))

@@ -323,11 +323,24 @@ def test_a_file_that_the_database_cuts_short_says_so_in_its_last_line(
         return rows.extra(where=[where], params=[str(third.pk)]), False
 
     monkeypatch.setattr(HouseAdmin, "get_search_results", slow_from_there)
-    monkeypatch.setattr(site._registry[AuditEntry], "list_per_page", 1)
     monkeypatch.setattr(looking, "AT_ONCE", 2)
     monkeypatch.setattr(looking, "STRETCH_MS", 100)
     _, *rows, last = sheet(auditor.get(f"{AUDIT}?format=csv"))
     assert (len(rows), last) == (2, [UNFINISHED])
+
+
+def test_a_file_looks_for_its_own_rows_and_for_no_page(
+    house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, page = list[Any](), looking.Look.page
+
+    def counted(look: looking.Look, place: Any, limit: int, **how: Any) -> looking.Found:
+        looks.append(limit)
+        return page(look, place, limit, **how)
+
+    monkeypatch.setattr(looking.Look, "page", counted)
+    assert len(sheet(auditor.get(f"{SOUGHT}&format=csv"))) == 1 + MADE
+    assert looks == [files.ROWS_AT_FIRST]
 
 
 def test_words_that_are_sought_in_the_whole_list_instead_are_told_to_be(
@@ -336,9 +349,11 @@ def test_words_that_are_sought_in_the_whole_list_instead_are_told_to_be(
     reviewer, inbox = signed_in(house.world.reviewer), "/admin/approvals/approvalrequest/?whose=closed&q=any"
     told = "Words were looked for among the newest 2,000 of the whole list alone."
     assert told not in text(reviewer.get(inbox))
+    assert len(sheet(reviewer.get(f"{inbox}&format=csv"))) == 1
     monkeypatch.setattr(searching, "in_time", lambda *_: None)
     assert told in text(reviewer.get(inbox))
-    assert reviewer.get(f"{inbox}&format=csv").status_code == 400
+    *_, last = sheet(reviewer.get(f"{inbox}&format=csv"))
+    assert last == [f"{told} Among those that were chosen it takes too long."]
 
 
 @pytest.mark.usefixtures("never_at_first")

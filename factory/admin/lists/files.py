@@ -14,6 +14,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.safestring import SafeString
 
 from factory import clock
+from factory.admin.asking import said_last
 from factory.admin.lists.pages import AFTER, HouseList
 from factory.admin.scope import context_of
 from factory.admin.show import seen
@@ -56,10 +57,17 @@ class _Line:
 
 
 def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
-    writer, ctx = csv.writer(_Line()), context_of(request)
+    writer = csv.writer(_Line())
     named = cl.model_admin.file_columns or cl.list_display
-    columns = [(name, label) for name in named if (label := _heading(cl, name))]
-    yield "\ufeff" + writer.writerow([label for _, label in columns])
+    columns = {name: label for name in named if (label := _heading(cl, name))}
+    yield "\ufeff" + writer.writerow(columns.values())
+    yield from _rows(request, cl, list(columns))
+    yield from (writer.writerow([told]) for told in said_last(request))
+
+
+def _rows(request: HttpRequest, cl: HouseList, columns: Sequence[str]) -> Iterator[str]:
+    """The rows page by page, and a line that says so where they are not all."""
+    writer, ctx = csv.writer(_Line()), context_of(request)
     place, told, look = cl.values(cl.params.get(AFTER)), 0, cl.look()
     found_at = monotonic()
     while monotonic() - found_at <= MOST_SECONDS:
@@ -68,7 +76,7 @@ def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
             with reading(ctx):
                 rows, last = look.page(place, limit, patience=PATIENCE)
                 cl.carry(request, rows)
-                lines = [writer.writerow([_cell(cl, name, row) for name, _ in columns]) for row in rows]
+                lines = [writer.writerow([_cell(cl, name, row) for name in columns]) for row in rows]
         except OperationalError as fault:
             if sqlstate(fault) != QUERY_CANCELED:
                 raise

@@ -9,7 +9,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from unfold.views import ChangeList
 
-from factory.admin.asking import FORMAT, not_understood
+from factory.admin.asking import FORMAT, not_understood, wants_file
 from factory.admin.lists.filters import choices_of
 from factory.admin.lists.looking import Look
 from factory.keyset import place_of, values_of
@@ -64,7 +64,10 @@ class HouseList(ChangeList):
         self._say_what_is_no_value(request)
         back = BEFORE in self.params
         place = self.params.get(BEFORE) if back else self.params.get(AFTER)
-        found = self._looked_for(place, back=back)
+        at = self.values(place)
+        if wants_file(request):
+            return  # it looks for all of its rows by itself
+        found = self._looked_for(at, back=back)
         more, found = len(found) > self.list_per_page, found[: self.list_per_page]
         if back:
             found.reverse()
@@ -87,12 +90,12 @@ class HouseList(ChangeList):
                 told = f"“{sent[:60]}” is no {spec.title} here."
                 not_understood(request, told, "So nothing is shown.")
 
-    def _looked_for(self, place: str | None, *, back: bool) -> list[Any]:
+    def _looked_for(self, place: list[Any] | None, *, back: bool) -> list[Any]:
         """A page of rows and the one behind it; how far it was looked for them is kept."""
         look = self.look(back=back)
         looks = self.params.get(LOOK)
         patience = PATIENCE if looks in LOOKS else 0.0
-        rows, last = look.page(self.values(place), self.list_per_page + 1, patience=patience)
+        rows, last = look.page(place, self.list_per_page + 1, patience=patience)
         if last is not None:
             first_of_key = getattr(last, self.key[0])
             self.looked_through = look.through
