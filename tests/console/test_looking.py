@@ -3,7 +3,7 @@
 import re
 from html import unescape
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import OperationalError, connection
@@ -11,13 +11,17 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from approvals.admin.filters import WORDS
+from approvals.commands import decide_approval
+from approvals.models import ApprovalRequest
 from factory.admin.base import HouseAdmin
 from factory.admin.lists import files, looking, pages, searching
 from factory.admin.site import site
 from factory.models import AuditEntry
 from factory.tenancy import reading
 from tests.console.test_lists import AUDIT, keys, sheet, text, way
-from tests.console.test_pages import signed_in
+from tests.console.test_pages import signed_in, url
+from tests.support import threads
+from tests.support.approvals import Asking, asking, staged
 from tests.support.client import Client
 from tests.support.running import House
 
@@ -365,3 +369,55 @@ def test_a_file_in_which_nothing_is_found_for_long_ends_with_a_line_that_says_so
     monkeypatch.setattr(files, "MOST_SECONDS", 0.001)
     [_, last] = sheet(auditor.get(f"{AUDIT}?action=CancelRun&format=csv"))
     assert last == [UNFINISHED]
+
+
+PENDING = f"{url(ApprovalRequest, 'changelist')}?whose=pending"
+
+
+def rejecting(asked: Asking, key: UUID) -> None:
+    view = asked.view(key)
+    with staged():
+        decide_approval(
+            asked.world.reviewer,
+            approval_id=key,
+            decision="reject",
+            version=view.version,
+            proposal_hash=view.proposal_hash,
+        )
+
+
+class Between:
+    """Somebody who decides the newest question after it was found, and before its row is read."""
+
+    def __init__(self, asked: Asking, key: UUID) -> None:
+        self.act, self.done = (lambda: rejecting(asked, key)), False
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        reads_rows = re.search(r'"approvals_approvalrequest"."id" IN \((?!SELECT)', sql)
+        if reads_rows and "summary" in sql and not self.done:
+            self.done = True
+            assert threads.at_once([self.act]) == [None]
+        return execute(sql, params, many, context)
+
+
+@pytest.mark.usefixtures("never_at_first")
+@pytest.mark.parametrize("stretch", [1000, 4])
+@pytest.mark.parametrize("file", [False, True], ids=["pages", "file"])
+def test_what_stops_matching_while_it_is_read_takes_no_other_row_with_it(
+    tenant_id: str, monkeypatch: pytest.MonkeyPatch, stretch: int, file: bool
+) -> None:
+    asked = asking(tenant_id)
+    with staged():
+        views = [asked.again().ask(summary=f"question {number}") for number in range(6)]
+    monkeypatch.setattr(looking, "AT_ONCE", stretch)
+    monkeypatch.setattr(site._registry[ApprovalRequest], "list_per_page", 1)
+    monkeypatch.setattr(files, "ROWS_AT_FIRST", 1)
+    monkeypatch.setattr(files, "ROWS_AT_ONCE", 1)
+    client, between = signed_in(asked.world.operator), Between(asked, views[-1].id)
+    with connection.execute_wrapper(between):
+        if file:
+            told = str(sheet(client.get(f"{PENDING}&format=csv")))
+        else:
+            told = "".join(text(page) for page in walk(client, PENDING))
+    assert between.done
+    assert sorted(set(re.findall("question [0-9]", told))) == [f"question {number}" for number in range(5)]

@@ -98,7 +98,8 @@ class Look:
         """Those among the next `AT_ONCE` rows.
 
         All of their keys are asked for: a database that is asked for the first few reads in the hope of
-        finding them soon, and here it has just not found them.
+        finding them soon, and here it has just not found them. What stops matching between its key and its
+        row is not shown, and takes no place: others are looked for behind the last key that was taken.
         """
         bare = self._behind(self.every, place).select_related(None).prefetch_related(None).only(*self.key)
         edge = list(bare[AT_ONCE - 1 : AT_ONCE + 1])
@@ -107,8 +108,12 @@ class Look:
         if last is not None:
             at = self.place(last)
             rows = rows.filter(beyond(self.key, at, ascending=not self.ascending, including=True))
-        keys = list(rows.values_list("pk", flat=True))[:limit]
-        return Found(list(self.narrowed.filter(pk__in=keys)) if keys else [], last)
+        keys = list(rows.values_list("pk", *self.key))[:limit]
+        found = list(self.narrowed.filter(pk__in=[key for key, *_ in keys])) if keys else []
+        if len(found) < len(keys) == limit:
+            behind = self._stretch(list(keys[-1][1:]), limit - len(found))
+            return Found([*found, *behind.rows], behind.last)
+        return Found(found, last)
 
     def _behind(self, rows: QuerySet[Any], place: list[Any] | None) -> QuerySet[Any]:
         if place is None:
