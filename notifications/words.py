@@ -96,7 +96,7 @@ def _deciders(view: ApprovalView) -> str:
     """The rule's roles in words; which rules of the policy said so stands on the page."""
     many = f"{view.quorum} people, each " if view.quorum > 1 else ""
     who = " or ".join(view.approver_roles) or "nobody, as the rules stand,"
-    return f"{many}{who} of the project, never who asked for it"
+    return f"{many}{who} of the project, never whoever asked for it"
 
 
 def _requested(view: ApprovalView) -> tuple[str, str]:

@@ -44,5 +44,5 @@ def stops_leading(names: Sequence[str], other: Release | None) -> str:
         return f"{told}Deprecated release: let it name another Published one first."
     return (
         f"{told}Deprecated release, and no other one of this asset is Published. Publish another one first; "
-        "or revoke this one: then the alias leads nowhere."
+        f"or revoke this one: then {'the alias leads' if len(names) == 1 else 'they lead'} nowhere."
     )

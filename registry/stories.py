@@ -27,6 +27,8 @@ WORDS = {
     "Deprecated": ("Deprecated", "", "wait"),
     "Revoked": ("Revoked", "", "bad"),
 }
+ENDS_A_REVIEW = ("ApprovalRejected", "ApprovalExpired", "ChangesRequested")
+"""The entries beside `ApprovalGranted` that a request writes by its end; each names the request."""
 
 
 def entries_of(release_id: UUID) -> list[JournalEntry]:
@@ -46,11 +48,11 @@ def moment(row: Release, entry: JournalEntry) -> Moment:
 
 
 def _of_request(row: Release, entry: JournalEntry, view: ApprovalView) -> Moment:
-    """One of them beside the request that brought it about: the decision and what it did have one time."""
+    """One of them beside the request that ended in it: the decision and what it did have one time."""
     told = moment(row, entry)
     approved = entry.cause == "ApprovalGranted" and view.state == ApprovalState.APPROVED
-    ended = approved or entry.detail.get("approvalId") == str(view.id)
-    return replace(told, at=view.closed_at) if ended and view.closed_at else told
+    ended = entry.cause in ENDS_A_REVIEW and entry.detail.get("approvalId") == str(view.id)
+    return replace(told, at=view.closed_at) if (approved or ended) and view.closed_at else told
 
 
 def story_of_release(row: Release, view: ApprovalView) -> Story:

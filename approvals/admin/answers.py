@@ -63,7 +63,7 @@ def _sentences(told: Explanation) -> list[str]:
     if separate(may) < verdict.quorum:
         few = " Too few: a workspace admin can give somebody the role."
     return [
-        f"{who} decides, never who asked for it: {people}.{few}",
+        f"{who} decides, never whoever asked for it: {people}.{few}",
         f"It waits {duration(verdict.expires_in)}. {_silence(verdict)}",
         f"A yes is good for {duration(verdict.valid_for)}, for exactly what was asked, once.",
     ]

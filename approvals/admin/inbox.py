@@ -28,6 +28,7 @@ from approvals.admin.page import SOON, decision_page, moved_on, standing
 from approvals.admin.several import Several, number_of
 from approvals.commands import decide_approval
 from approvals.models import ApprovalRequest
+from approvals.policy.floor import EVERY_APPROVER
 from approvals.selectors import (
     ApprovalView,
     approval,
@@ -85,8 +86,11 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
         return visible(context_of(request)).annotate(at=at)
 
     def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Where every row is decided nothing is left to choose rows for."""
-        return {} if chosen_view(request) in OVER else super().get_actions(request, *args, **kwargs)
+        """Nobody is asked to choose rows where every one is decided, or who could decide none."""
+        could = context_of(request).actor.roles & set(EVERY_APPROVER)
+        if chosen_view(request) in OVER or not could:
+            return {}
+        return super().get_actions(request, *args, **kwargs)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         view = chosen_view(request)

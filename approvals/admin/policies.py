@@ -1,6 +1,8 @@
 """Pages of the policy: what holds, what changed, what would happen, and a new revision."""
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -32,6 +34,7 @@ from factory.admin.scope import context_of
 from factory.admin.show import seen, short, when
 from factory.admin.site import site
 from factory.admin.textdiff import between
+from factory.admin.things import names
 from factory.errors import DomainError
 from factory.identity.permissions import may
 from factory.tenancy import reading
@@ -47,6 +50,14 @@ able(
     provided="where they are that in each project",
     note="Whoever is that in the whole tenant, or in each of its projects; never by a lent role.",
 )  # fmt: skip
+
+
+@names("policy-revision")
+def revision_names(keys: Sequence[UUID]) -> dict[UUID, str]:
+    """Policy revisions by their number: r2."""
+    rows = PolicyRevision.objects.filter(pk__in=keys).only("number")
+    return {row.id: row.revision for row in rows}
+
 
 OUT_OF_REACH = (
     "The policy holds in every project: a workspace admin of the whole tenant publishes it, or one of each "

@@ -14,6 +14,7 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
 from approvals.admin.page import right_before
+from approvals.admin.words import consequence
 from approvals.commands import MOST_AT_ONCE, Item, Outcome, decide_each
 from approvals.models import MAX_REASON, ApprovalRequest
 from approvals.selectors import ApprovalView, approval_view, voted_already, votes_judged
@@ -77,12 +78,14 @@ class Several:
             rows = self.get_queryset(request).filter(pk__in=keys).order_by("-requested_at", "-id")
             views = [approval_view(row) for row in rows[:MOST_AT_ONCE]]
             items = [(view, _why_not(ctx, view, decision)) for view in views]
+            going = [view for view, why_not in items if not why_not]
             context = {
                 **self.admin_site.each_context(request),
                 "title": f"{decision.capitalize()} several",
                 "opts": ApprovalRequest._meta,
                 "decision": decision,
-                "going": [view for view, why_not in items if not why_not],
+                "going": going,
+                "rejected": dict.fromkeys(consequence(view)["reject"] for view in going),
                 "left_out": [(view, why_not) for view, why_not in items if why_not],
                 "many": len(items),
                 "too_many": len(keys) > MOST_AT_ONCE,
@@ -147,11 +150,12 @@ def _why_not(ctx: Context, view: ApprovalView, decision: str) -> str:
     """Why a chosen request is left out of what is sent; empty where it is not."""
     if not view.is_pending:
         return f"It is {view.state}: there is nothing left to decide."
+    if stops := stops_of(ctx, view):
+        return stops
     right, refused = right_before(ctx, view)
     if right is None:
         return refused.detail if refused else ""
-    voted = voted_already(right, votes_judged(view)) if decision == "approve" else ""
-    return voted or stops_of(ctx, view)
+    return voted_already(right, votes_judged(view)) if decision == "approve" else ""
 
 
 def _item(text: str, decision: str, reason: str) -> Item:

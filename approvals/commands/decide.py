@@ -142,6 +142,14 @@ def _close(
         Decision.REQUEST_CHANGES: row.request_changes,
     }
     moves[decision](answer, at=at)
+    audit(
+        ctx,
+        "DecideApproval",
+        subject=f"approval:{row.id}",
+        reason=reason,
+        detail={"decision": row.decision, "proposalHash": row.proposal_hash, "onBehalfOf": answer.acting_for},
+        stream=row.stream,
+    )
     close(ctx, row, CAUSES[decision], *(_broken(ctx, row) if right.break_glass else ()))
 
 

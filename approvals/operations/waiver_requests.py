@@ -10,6 +10,7 @@ from approvals.errors import WaiverNeverServes, WaiverPending
 from approvals.models import LONGEST_WAIVER, MAX_REASON, Waiver
 from approvals.operations.asking import open_request
 from approvals.operations.waiving import waiver_changed
+from approvals.policy.telling import in_words
 from approvals.selectors import PolicyView, Verdict, evaluate, is_enough
 from approvals.states import WAIVABLE, ActionClass, Effect, SubjectType, WaiverState
 from factory import clock
@@ -180,14 +181,14 @@ def _check_not_asked(ctx: Context, terms: Terms, places: Sequence[EnvironmentVie
 def _why_never(signed: Verdict, there: Verdict, terms: Terms) -> str:
     """Why no step could be served in a place by a yes under the publication's words; empty if one could."""
     if there.effect is Effect.DENY:
-        return f"the policy denies {WAIVABLE} ({there.rule})."
+        return in_words(f"the policy denies {WAIVABLE} ({there.rule}).")
     if there.effect is Effect.ALLOW:
-        return f"the policy allows {WAIVABLE} without asking ({there.rule})."
+        return in_words(f"the policy allows {WAIVABLE} without asking ({there.rule}).")
     narrowed = [there.narrowed(step.get("gate")) for step in terms.steps]
     if any(is_enough(signed.roles, signed.quorum, one) for one in narrowed):
         return ""
     asked = "; or ".join(dict.fromkeys(one.approver_rule for one in narrowed))
-    return f"asked are {asked}; a waiver is decided by {signed.approver_rule}."
+    return in_words(f"asked are {asked}; a waiver is decided by {signed.approver_rule}.")
 
 
 def _proposal(row: Waiver, terms: Terms, places: Sequence[EnvironmentView]) -> dict[str, Any]:

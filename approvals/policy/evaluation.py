@@ -29,7 +29,7 @@ class Verdict:
         """The rule as it is frozen into a request; `telling.in_words` says it to people."""
         who = " or ".join(self.roles) or "nobody: the rules and the node name no role in common,"
         many = "" if self.quorum == 1 else f"{self.quorum} people, each "
-        return f"{many}{who} of the project, never who asked for it ({self.rule})"
+        return f"{many}{who} of the project, never whoever asked for it ({self.rule})"
 
     def narrowed(self, approvers: Mapping[str, Any] | None) -> "Verdict":
         """The verdict where a workflow's node names `approvers`: fewer roles, a larger quorum, never more."""

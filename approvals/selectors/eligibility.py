@@ -7,6 +7,7 @@ from uuid import UUID
 
 from approvals.errors import NotEligible, SeparationOfDuties
 from approvals.models import ApprovalRequest, Vote
+from approvals.policy.telling import in_words
 from approvals.selectors.requests import approval, votes_by_request
 from approvals.selectors.views import ApprovalView
 from factory.context import Context
@@ -120,7 +121,7 @@ def _not_named(gate: Gate, held: frozenset[str], break_glass: bool) -> str:
     if break_glass:
         return "Break-glass is for a PlatformAdmin alone."
     other = " A PlatformAdmin may break the glass, with a reason." if BREAKS_GLASS in held else ""
-    return f"It is decided by {gate.approver_rule}.{other}"
+    return f"It is decided by {in_words(gate.approver_rule)}.{other}"
 
 
 def right_to_decide(

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from approvals.errors import WaiverNotFound
 from approvals.models import ApprovalRequest, Waiver
 from approvals.policy.evaluation import Verdict
+from approvals.policy.telling import in_words
 from approvals.selectors.requests import genuine, votes_of
 from approvals.selectors.views import ApprovalView
 from approvals.states import ApprovalState, SubjectType, WaiverState
@@ -152,7 +153,8 @@ def why_not_serving(waiver: Waiver, verdict: Verdict, asking: Collection[str], a
         return "nobody has approved it."
     genuine(given.proposal, given.proposal_hash)
     if not is_enough(given.approver_roles, given.quorum, verdict):
-        return f"it was decided by {given.approver_rule}, and here it takes {verdict.approver_rule}."
+        gave, takes = in_words(given.approver_rule), in_words(verdict.approver_rule)
+        return f"it was decided by {gave}, and here it takes {takes}."
     if not _people(asking).isdisjoint(_people(waiver.never_for)):
         return "it never serves runs of who asked for it or gave it."
     return ""

@@ -113,7 +113,7 @@ def journal(look: Look) -> Figure | None:
     last, found = look.once(_last)
     url = reverse("admin:factory_verification_changelist")
     if last is None:
-        told = "The auditor has not looked yet. It does once a day, and with manage.py verify."
+        told = "Every rule is checked once a day, and with manage.py verify."
         return Figure("Journal", "Not checked yet", told, url=url)
     state = f"{found} violations" if found else "Not all checked" if last.unchecked else "Intact"
     anchor = last.anchors.partition(" by ")[0]
@@ -143,7 +143,7 @@ def _last(ctx: Context) -> tuple[Verification | None, int]:
 
 @needs(30)
 def findings(look: Look) -> Needs | None:
-    """What the auditor found wrong, for those who read the evidence."""
+    """What was found wrong, for those who read the evidence."""
     if not reads_evidence(look.ctx):
         return None
     last, many = look.once(_last)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import Count, QuerySet
@@ -68,13 +69,28 @@ def _kinds_by_state() -> dict[str, list[str]]:
 
 
 class NamedJournal(HouseList):
-    """Entries with what the aliases are called that they are about, asked for with one query."""
+    """Entries with what the things are called that people know by a name, asked for with a query a kind."""
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
-        named = names_of("alias", [row.entity_id for row in rows if row.entity == "alias"])
+        named: dict[UUID, str] = {}
+        for kind in ("alias", "policy-revision"):
+            named |= names_of(kind, [row.entity_id for row in rows if row.entity == kind])
         for row in rows:
             row.called = named.get(row.entity_id, "")
+
+
+class NamedAudit(HouseList):
+    """The same for what the audit log speaks of."""
+
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
+        about = {row.id: row.subject.partition(":") for row in rows}
+        keys = [as_uuid(key) for kind, _, key in about.values() if kind == "policy-revision"]
+        named = names_of("policy-revision", [key for key in keys if key is not None])
+        for row in rows:
+            key = as_uuid(about[row.id][2])
+            row.called = named.get(key, "") if key else ""
 
 
 @admin.register(JournalEntry, site=site)
@@ -107,7 +123,7 @@ class JournalAdmin(EvidenceAdmin):
         if row.from_state == row.to_state:
             return f"{kind}, still {row.to_state}: {why}"
         before = "" if row.from_state == CREATION else f"{row.from_state} → "
-        return f"{kind}: {before}{row.to_state}, because of {why}"
+        return f"{kind}: {before}{row.to_state} ({why})"
 
     @admin.display(description="time")
     def at(self, row: JournalEntry) -> SafeString:
@@ -152,12 +168,15 @@ class AuditAdmin(EvidenceAdmin):
     list_filter = (
         one_of("outcome", "outcome", ("done", "refused", "noted")),
         one_of("action", "action", lambda request: sorted(table)),
-        one_of("channel", "by way of", CHANNELS),
+        one_of("channel", "way in", CHANNELS),
     )
     whole_ids = ("subject", "id")
     search_fields = ("actor", "subject")
     search_help_text = "A whole address of a person, or the whole id of what it was about"
     ordering = ("-occurred_at", "-id")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return NamedAudit
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """An id alone is looked for under every kind of thing that the log speaks of."""
@@ -175,11 +194,13 @@ class AuditAdmin(EvidenceAdmin):
 
     @admin.display(description="did")
     def what(self, row: AuditEntry) -> str:
-        return words_of(row.action)
+        """What was done; of a decision also which."""
+        decision = row.detail.get("decision", "") if row.outcome == "done" else ""
+        return f"{words_of(row.action)}: {words_of(decision).lower()}" if decision else words_of(row.action)
 
     @admin.display(description="about")
-    def about_(self, row: AuditEntry) -> SafeString:
-        return named(row.subject)
+    def about_(self, row: Any) -> SafeString:
+        return named(row.subject, called=getattr(row, "called", ""))
 
     @admin.display(description="reason")
     def told(self, row: AuditEntry) -> SafeString:
@@ -193,7 +214,7 @@ class AuditAdmin(EvidenceAdmin):
     def result(self, row: AuditEntry) -> SafeString:
         return badge(row.outcome)
 
-    @admin.display(description="by way of")
+    @admin.display(description="way in")
     def way_in(self, row: AuditEntry) -> str:
         return row.channel
 
@@ -234,9 +255,9 @@ class FoundList(HouseList):
 
 @admin.register(Verification, site=site)
 class VerificationAdmin(EvidenceAdmin):
-    """When the auditor looked at everything, and what came of it; Findings has what it found here."""
+    """When every rule was checked, and what came of it; Findings has what was found here."""
 
-    nothing_yet = "The auditor looks once a day, and with manage.py verify. What came of it stands here then."
+    nothing_yet = "Every rule is checked once a day, and with manage.py verify. Then it is told here."
     list_display = ("at", "result", "rules", "here", "walls_", "unchecked_", "anchored", "took")
     list_display_links = None
     fields = ("started_at", "seconds", "rules", "anchors")

@@ -33,6 +33,8 @@ PAGES = {
     "event": "factory_outboxevent",
     "notification": "notifications_notification",
 }
+BY_NAME = {"policy-revision": "policy"}
+"""What stands before the name of a thing, where that is not its kind: policy r2."""
 IN_A_RUN = ("step", "attempt", "lease")
 KINDS = (*PAGES, *IN_A_RUN, "door", "channel", "pool", "service",
          "setting", "subject", "system", "tenant", "token")  # fmt: skip
@@ -45,7 +47,9 @@ def thing(kind: str, key: Any, run: Any = None, *, called: str = "") -> SafeStri
     page, at = PAGES.get(kind), key
     if kind in IN_A_RUN and run is not None:
         page, at = PAGES["run"], run
-    words = format_html("{} {}", kind.replace("-", " "), seen(called) if called else short(key))
+    words = format_html("{} {}", kind.replace("-", " "), short(key))
+    if called:
+        words = format_html("{} {}", BY_NAME.get(kind, kind.replace("-", " ")), seen(called))
     if page is None:
         return words
     return format_html(
@@ -53,13 +57,13 @@ def thing(kind: str, key: Any, run: Any = None, *, called: str = "") -> SafeStri
     )
 
 
-def named(subject: str) -> SafeString:
-    """What an audit entry is about: `kind:key` in words."""
+def named(subject: str, *, called: str = "") -> SafeString:
+    """What an audit entry is about: `kind:key` in words, or as it is `called`."""
     kind, _, key = subject.partition(":")
     if kind == "alias" and "/" in key:
         return _alias(*key.split("/", 1))
     if kind in KINDS and key:
-        return thing(kind, key) if len(key) == 36 else format_html("{} {}", kind, seen(key))
+        return thing(kind, key, called=called) if len(key) == 36 else format_html("{} {}", kind, seen(key))
     return format_html("{}", seen(subject))
 
 

@@ -18,7 +18,7 @@ from factory.admin.base import HouseAdmin
 from factory.admin.confirming import Act
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_moment, context_of
-from factory.admin.show import badge, seen, span, timed
+from factory.admin.show import badge, seen, span, timed, when
 from factory.admin.site import site
 from factory.clock import now
 from factory.errors import DomainError, InvalidInput
@@ -59,6 +59,8 @@ class DelegationAdmin(HouseAdmin[Any]):
     nothing_yet = "Nobody has lent a role. Whoever holds one lends it with the form above, for an absence."
     search_fields = ("delegator", "delegate", "reason")
     search_help_text = "Who lent, who borrowed, or words of the reason"
+    fields = ("role", "lender", "borrower", "place", "status", "ends", "until", "lent", "why")
+    readonly_fields = fields
     ordering = ("-lent_at", "-id")
     list_before_template = "projects/lend.html"
 
@@ -151,6 +153,14 @@ class DelegationAdmin(HouseAdmin[Any]):
             return "–"
         left = (row.expires_at - now()).total_seconds()
         return timed(row.expires_at, f"in {span(left)}" if left > 0 else "its time is over")
+
+    @admin.display(description="until")
+    def until(self, row: Delegation) -> SafeString:
+        return when(row.expires_at)
+
+    @admin.display(description="lent")
+    def lent(self, row: Delegation) -> SafeString:
+        return when(row.lent_at)
 
     @admin.display(description="reason")
     def why(self, row: Delegation) -> str:

@@ -157,6 +157,7 @@ class Happened:
     at: datetime
     what: str
     by: str
+    why: str
 
 
 def member_page(ctx: Context, row: Membership) -> dict[str, Any]:
@@ -209,7 +210,9 @@ def _history(row: Membership) -> Iterator[Happened]:
         now, before = (_words(entry.detail, tail) for tail in ("", "Before"))
         told = CAUSES.get(entry.cause, entry.cause)
         what = f"{told}: {now}" if now else told
-        yield Happened(entry.occurred_at, f"{what}; before: {before}" if before else what, seen(entry.actor))
+        why = seen(entry.detail.get("reason", ""))
+        told = f"{what}; before: {before}" if before else what
+        yield Happened(entry.occurred_at, told, seen(entry.actor), why)
 
 
 def _words(detail: dict[str, Any], tail: str) -> str:

@@ -40,7 +40,10 @@ able(
     60, "Add and change members and environments, suspend the project, throw its kill switch",
     by="SuspendProject", note="About members nobody decides by a lent role.",
 )  # fmt: skip
-able(70, "Read the journal and the audit log", roles=EVIDENCE, grants=(Grant.AUDIT,))
+able(
+    70, "Read the whole journal and audit log", roles=EVIDENCE, grants=(Grant.AUDIT,),
+    note="Those of one run stand on its page, for whoever may read it.",
+)  # fmt: skip
 able(80, "Read what goes into runs and comes out of them", grants=(Grant.PAYLOADS,))
 
 

@@ -14,9 +14,13 @@ from projects.admin.adding import ADDED
 from projects.admin.standing import Able, loans, memberships, who_can
 from projects.models import Project
 from projects.selectors import EnvironmentView, environments, may_end, service_accounts
-from projects.states import ProjectState
+from projects.states import LENDABLE, ProjectState
 
 ACCOUNTS = 50
+
+
+def _could_lend(ctx: Context) -> bool:
+    return may(ctx, "LendRole") and not ctx.actor.roles.isdisjoint(LENDABLE)
 
 
 def project_page(ctx: Context, row: Project) -> dict[str, Any]:
@@ -42,7 +46,7 @@ def project_page(ctx: Context, row: Project) -> dict[str, Any]:
         "more_members": more,
         "can": can,
         "lent": [(each, may_end(ctx, each.row)) for each in lent],
-        "may_lend": ctx.project_id == row.pk and may(ctx, "LendRole"),
+        "may_lend": ctx.project_id == row.pk and _could_lend(ctx),
         "environments": places,
         "sees_accounts": may(ctx, "ListServiceAccounts"),
         "accounts": accounts[:ACCOUNTS],

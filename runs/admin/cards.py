@@ -144,7 +144,7 @@ def open_runs(look: Look) -> Figure | None:
 @figure(20)
 def workers(look: Look) -> Figure | None:
     """Who works, and who has stopped to."""
-    if not may(look.ctx, "ListRuns"):
+    if not may(look.ctx, "ListWorkers"):
         return None
     found = crew(look.ctx, look.at, look.at - LATELY)
     url = reverse("admin:runs_worker_changelist")
@@ -173,13 +173,16 @@ def _silent(found: Crew) -> str:
     return f" Silent: {names}."
 
 
+TAKEN_BACK = "what {} held is taken back some seconds after its lease has ended."
+
+
 def _alarm(found: Crew) -> str:
     if not found.silent:
         return "" if found.online else "No worker is online."
     if len(found.silent) == 1:
-        return f"The worker {found.silent[0][1]} has fallen silent; what it held waits for its lease to end."
+        return f"The worker {found.silent[0][1]} has fallen silent; {TAKEN_BACK.format('it')}"
     many = in_words(len(found.silent))
-    return f"{many} workers have fallen silent; what they held waits for its lease to end."
+    return f"{many} workers have fallen silent; {TAKEN_BACK.format('they')}"
 
 
 @card(20)

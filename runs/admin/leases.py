@@ -80,7 +80,7 @@ class LeaseAdmin(HouseAdmin[Lease]):
     def left(self, row: Any) -> SafeString:
         """Counted down in the browser, where scripts run."""
         seconds = (row.expires_at - row.at).total_seconds()
-        words = span(seconds) if seconds > 0 else f"over since {span(seconds)}"
+        words = span(seconds) if seconds > 0 else f"over for {span(seconds)}"
         return format_html(
             '<time data-countdown="{}" datetime="{}">{}</time>',
             round(seconds), row.expires_at.isoformat(), words,

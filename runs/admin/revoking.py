@@ -6,8 +6,10 @@ from django.urls import reverse
 
 from factory.admin.confirming import Question, act_on
 from factory.admin.scope import context_of
+from factory.admin.show import span
 from runs.commands import revoke_worker
 from runs.models import Worker
+from runs.operations.timing import grace
 
 
 def revoke_view(site: AdminSite, request: HttpRequest, row: Worker, held: int) -> HttpResponse:
@@ -21,7 +23,8 @@ def revoke_view(site: AdminSite, request: HttpRequest, row: Worker, held: int) -
         back=back,
         facts=[("Attempts that it holds or is offered", held)],
         consequences=(
-            "Its leases are not taken by force: they end, and its attempts settle after the grace.",
+            "Its leases are not taken by force: they end, and its attempts are settled "
+            f"{span(grace().total_seconds())} later.",
             "An attempt that may have had an effect then waits for an Operator.",
             "A token that is issued afterwards is good again.",
         ),

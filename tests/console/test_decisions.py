@@ -164,6 +164,7 @@ def test_each_button_decides(asked: Asking, stage: Stage, decision: str, reason:
     assert [moved.id for moved in stage.moved] == [view.id]
     (entry,) = audits(asked.house, "DecideApproval")
     assert entry.channel == "admin"
+    assert (entry.reason, entry.detail["decision"]) == (reason, decision), "the log says what, and why"
 
 
 def test_decides_nothing_when_the_proposal_has_moved_on(asked: Asking) -> None:

@@ -139,7 +139,7 @@ def test_the_file_holds_what_is_shown_and_nothing_that_a_spreadsheet_would_run(
     asked = {"action": "CancelRun", "order": "oldest"}
     heads, *rows = sheet(auditor.get(f"{AUDIT}?{urlencode({**asked, 'format': 'csv'})}"))
     shown = auditor.get(f"{AUDIT}?{urlencode(asked)}")
-    assert heads == ["Time", "Actor", "Did", "About", "Outcome", "Reason", "By way of"]
+    assert heads == ["Time", "Actor", "Did", "About", "Outcome", "Reason", "Way in"]
     assert len(rows) == len(keys(shown)) == 1
     [(at, actor, _, about, outcome, reason, _)] = rows
     assert (actor, outcome, reason) == (house.world.operator.actor.subject, "done", f"'{FORMULA}")

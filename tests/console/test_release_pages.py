@@ -205,8 +205,9 @@ def test_a_decision_and_what_it_did_have_one_time(house: House) -> None:
     with reading(house.system):
         asked = approval(release(house.release).approval_id)
         story = story_of_release(find_release(house.release), asked)
-        [told] = [one for one in story.moments if one.what == "Approved"]
-    assert told.at == asked.closed_at
+        times = {one.what: one.at for one in story.moments}
+    assert times["Approved"] == asked.closed_at
+    assert times["Its review was asked for"] < asked.closed_at, "which is not the decision's time"
 
 
 def _nobody_can_answer(house: House, release_id: UUID) -> None:

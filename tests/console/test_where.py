@@ -155,7 +155,7 @@ def test_what_was_only_noted_has_become_nothing() -> None:
     assert (page.moved(noted), page.headline(noted)) == ("–", "Approval, still Pending: vote cast")
     assert "Approved" in page.moved(decided)
     assert page.why(decided) == "Decision to approve"
-    assert page.headline(decided) == "Approval: Pending → Approved, because of decision to approve"
+    assert page.headline(decided) == "Approval: Pending → Approved (decision to approve)"
 
 
 def test_the_events_of_a_new_webhook_are_told_by_service_with_what_they_mean(admin: Client) -> None:

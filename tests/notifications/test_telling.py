@@ -35,7 +35,7 @@ def test_those_who_may_decide_are_told_once_and_the_requester_of_the_decision(as
         "Factory: waiting for a decision: an action of class shared-write in main"
     )
     assert f"/open/{view.id}/?in={w.tenant}%2F{w.project}" in first.body
-    assert "Decided by: Reviewer or WorkspaceAdmin of the project, never who asked for it\n" in first.body
+    assert "Decided by: Reviewer or WorkspaceAdmin of the project, never whoever asked for it\n" in first.body
     assert "https://factory.example.org/admin/notifications/" in first.body
     for mail in mails:
         whole = mail.message().as_string()

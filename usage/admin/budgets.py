@@ -162,7 +162,7 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
     return {
         "budget": row,
         "sentence": sentence(row, at),
-        "tighter": _tighter(row, ctx.project_id),
+        "tighter": _tighter(row, ctx.project_id, at),
         "tone": tone_of(row),
         "bar": bar(row),
         "shares": shares(row),
@@ -194,9 +194,9 @@ def sentence(row: Budget, at: datetime) -> str:
     return f"{capfirst(in_words(row))}: {left}. The month {time_in_words(row, at)}."
 
 
-def _tighter(row: Budget, reader: UUID | None) -> Budget | None:
+def _tighter(row: Budget, reader: UUID | None, at: datetime) -> Budget | None:
     """The tenant's budget of the month, where less is left of it: runs of the project reserve in both."""
-    if row.project_id is None:
+    if row.project_id is None or at >= ends_at(row):
         return None
     rows = visible_budgets(reader).filter(project=None, period_start=row.period_start)
     return rows.filter(available__lt=row.available).first()

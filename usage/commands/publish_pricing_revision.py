@@ -22,8 +22,9 @@ def publish_pricing_revision(
 ) -> str:
     """Publish prices under the tenant's next number, in force from `valid_from`, by default from now.
 
-    Guards: the grant finance or the role PlatformAdmin (403); a valid document (400 with pointers); not in
-    the past (`PriceInThePast`, 422), for what was already priced stays as it is. Answers with its id.
+    Guards: the grant finance, or the role WorkspaceAdmin or PlatformAdmin, in the whole tenant (403); a valid
+    document (400 with pointers); not in the past (`PriceInThePast`, 422), for what was already priced stays
+    as it is. Answers with its id.
     """
     require_over_money(ctx, whole_tenant=True)
     return _publish(ctx, checked(document, "/document"), valid_from)

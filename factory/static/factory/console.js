@@ -69,6 +69,6 @@ setInterval(() => {
   for (const each of document.querySelectorAll("[data-countdown]")) {
     if (!firstSeen.has(each)) firstSeen.set(each, performance.now());
     const left = Math.round(Number(each.dataset.countdown) - (performance.now() - firstSeen.get(each)) / 1000);
-    each.textContent = left > 0 ? spanned(left) : `over since ${spanned(-left)}`;
+    each.textContent = left > 0 ? spanned(left) : `over for ${spanned(-left)}`;
   }
 }, 1000);
