@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import DurationField, Func, Q, QuerySet
+from django.db.models import Case, DurationField, Exists, Func, OuterRef, Q, QuerySet, When
 
 from factory.context import Context, system
 from factory.tenancy import active, reading, scanning
@@ -328,6 +328,15 @@ def holds_everywhere(subject: str, role: str) -> bool:
     own = Membership.objects.filter(subject=subject, state=MembershipState.ACTIVE, roles__contains=[role])
     places = set(own.values_list("project_id", flat=True))
     return None in places or not Project.objects.exclude(pk__in=[one for one in places if one]).exists()
+
+
+def in_each_project(role: str) -> Case:
+    """Of a membership that gives a role in one project, whether its subject holds the role by such in every
+    project of the tenant: the question of `holds_everywhere`, asked beside the row."""
+    own = Membership.objects.filter(subject=OuterRef(OuterRef("subject")), project=OuterRef("pk"))
+    own = own.filter(state=MembershipState.ACTIVE, roles__contains=[role])
+    lacks = Exists(Project.objects.filter(~Exists(own)))
+    return Case(When(roles__contains=[role], project__isnull=False, then=~lacks), default=False)
 
 
 def reaches(person: str, project_id: UUID | None) -> bool:

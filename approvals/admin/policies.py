@@ -42,13 +42,12 @@ from projects.selectors import environments
 from projects.states import Role
 
 able(
-    25, "Decide past the rule, by break-glass", roles=(Role.PLATFORM_ADMIN,),
+    25, "Decide past the rule, by break-glass", roles=(Role.PLATFORM_ADMIN,), own=True,
     note="With a reason, marked for good, and never on what they asked for.",
 )  # fmt: skip
 able(
-    55, "Publish the tenant's policy", by="PublishPolicyRevision",
-    provided="where they are that in each project",
-    note="Whoever is that in the whole tenant, or in each of its projects; never by a lent role.",
+    55, "Publish the tenant's policy", by="PublishPolicyRevision", everywhere=True, own=True,
+    note="Whoever is WorkspaceAdmin in the whole tenant, or in each of its projects; never by a lent role.",
 )  # fmt: skip
 
 

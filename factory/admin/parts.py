@@ -65,8 +65,10 @@ class Ability:
     note: str = ""
     needed: bool = False
     """Whether no run gets anywhere in a project where nobody can do it."""
-    provided: str = ""
-    """On what a role or grant of one project alone opens it; that of the whole tenant needs nothing else."""
+    everywhere: bool = False
+    """Whether a role of one project opens it only to who holds it in each; one of the whole tenant does."""
+    own: bool = False
+    """Whether only a role of one's own opens it, and none that is lent."""
     widely: str = ""
     """What it is where the role or grant is held in the whole tenant, if that is more."""
     only_widely: bool = False
@@ -85,7 +87,8 @@ def able(
     grants: Iterable[str] = (),
     note: str = "",
     needed: bool = False,
-    provided: str = "",
+    everywhere: bool = False,
+    own: bool = False,
     widely: str = "",
     only_widely: bool = False,
 ) -> None:
@@ -93,7 +96,7 @@ def able(
     those of a command that judges them itself."""
     known = (table[by].roles or frozenset()) if by else frozenset()
     opened = known | frozenset(map(str, roles)), frozenset(map(str, grants))
-    ability = Ability(words, *opened, note, needed, provided, widely, only_widely)
+    ability = Ability(words, *opened, note, needed, everywhere, own, widely, only_widely)
     _abilities.append((order, ability))
     _abilities.sort(key=lambda each: each[0])
 

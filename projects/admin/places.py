@@ -36,10 +36,8 @@ from projects.states import Grant, ProjectState, Role
 EVIDENCE = (Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN, Role.OPERATOR)
 
 
-able(
-    60, "Add and change members and environments, suspend the project, throw its kill switch",
-    by="SuspendProject", note="About members nobody decides by a lent role.",
-)  # fmt: skip
+able(60, "Add and change members", by="AddMember", own=True, note="Never by a lent role.")
+able(62, "Add environments, suspend the project, throw its kill switch", by="SuspendProject")
 able(
     70, "Read the whole journal and audit log", roles=EVIDENCE, grants=(Grant.AUDIT,),
     note="Those of one run stand on its page, for whoever may read it.",

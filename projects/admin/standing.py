@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from factory.admin.parts import Ability, abilities
 from factory.admin.show import seen
 from projects.models import Delegation, Membership, Project
-from projects.selectors import active_memberships, delegations_in_force
+from projects.selectors import active_memberships, delegations_in_force, in_each_project
 from projects.states import DelegationState, SubjectKind
 
 MOST = 200
@@ -30,6 +30,8 @@ class Member:
     grants: Sequence[str]
     through: str
     since: datetime
+    each: frozenset[str]
+    """The roles of it that they hold in every project of the tenant, where something asks for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,16 @@ class Able:
 def memberships(project: Project) -> tuple[list[Member], bool]:
     """The active memberships that reach a project, its own first, and whether there are more than these."""
     rows = active_memberships(project.pk).order_by("project_id", "display_name", "subject", "id")
-    found = list(rows[: MOST + 1])
-    return [_member(row) for row in found[:MOST]], len(found) > MOST
+    judged = frozenset[str]().union(*(ability.roles for ability in abilities() if ability.everywhere))
+    found = list(rows.annotate(**{_asked(role): in_each_project(role) for role in judged})[: MOST + 1])
+    return [_member(row, judged) for row in found[:MOST]], len(found) > MOST
 
 
-def _member(row: Membership) -> Member:
+def _asked(role: str) -> str:
+    return f"each_{role}"
+
+
+def _member(row: Membership, judged: Iterable[str]) -> Member:
     machine = row.kind == SubjectKind.SERVICE
     through = "this project" if row.project_id else "the whole tenant"
     return Member(
@@ -73,6 +80,7 @@ def _member(row: Membership) -> Member:
         grants=tuple(row.grants),
         through=f"{through}; {seen(row.person)} answers for it" if machine else through,
         since=row.created_at,
+        each=frozenset(role for role in judged if getattr(row, _asked(role))),
     )
 
 
@@ -102,33 +110,44 @@ class Hold:
     grants: frozenset[str]
     how: str
     wide: bool = False
+    each: frozenset[str] = frozenset()
+    lent: bool = False
 
 
 def who_can(members: Iterable[Member], lent: Iterable[Loan]) -> list[Able]:
     """For each ability the people who have it, and through what."""
-    held = [
-        Hold(one.subject, one.name, frozenset(one.roles), frozenset(one.grants), _how(one), one.wide)
-        for one in members
-    ]
+    held = [_own(one) for one in members]
     held += [_borrowed(each) for each in lent if each.counts]
-    return [_able(ability, held) for ability in abilities()]
+    return [_able(ability, _opening(ability, held)) for ability in abilities()]
 
 
-def _how(one: Member) -> str:
-    return "tenant-wide" if one.wide else ""
+def _own(one: Member) -> Hold:
+    roles, grants, how = frozenset(one.roles), frozenset(one.grants), "tenant-wide" if one.wide else ""
+    return Hold(one.subject, one.name, roles, grants, how, one.wide, one.each)
 
 
 def _borrowed(loan: Loan) -> Hold:
     role, subject = frozenset({loan.row.role}), seen(loan.row.delegate)
-    return Hold(subject, loan.borrower, role, frozenset(), f"lent by {loan.lender}")
+    return Hold(subject, loan.borrower, role, frozenset(), f"lent by {loan.lender}", lent=True)
+
+
+def _opening(ability: Ability, held: Sequence[Hold]) -> list[Hold]:
+    """Of what is held here, that by which the commands behind the ability would judge."""
+    counted = [
+        one for one in held if not ((ability.own and one.lent) or (ability.only_widely and not one.wide))
+    ]
+    return [one if one.wide else _in_each(one) for one in counted] if ability.everywhere else counted
+
+
+def _in_each(one: Hold) -> Hold:
+    """What is left of it where a role counts only that is held in each project."""
+    return replace(one, roles=one.roles & one.each, grants=frozenset(), how="in each project")
 
 
 def _able(ability: Ability, held: Sequence[Hold]) -> Able:
     ways: dict[str, list[str]] = defaultdict(list)
     names = {one.subject: one.name for one in held}
     for one in held:
-        if ability.only_widely and not one.wide:
-            continue
         grants = [f"grant {grant}" for grant in sorted(one.grants & ability.grants)]
         by = sorted(one.roles & ability.roles) or grants
         if by:

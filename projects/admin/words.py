@@ -39,7 +39,7 @@ def _words(ability: Ability, wide: bool) -> str:
     """What somebody can do by what they hold in that place, and on what else it depends there."""
     if wide:
         return ability.widely or ability.words
-    return f"{ability.words}, {ability.provided}" if ability.provided else ability.words
+    return f"{ability.words}, where they are that in each project" if ability.everywhere else ability.words
 
 
 def _listed(words: list[str]) -> str:

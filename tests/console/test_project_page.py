@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 from html import unescape
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.urls import reverse
@@ -12,7 +12,14 @@ from factory import clock
 from factory.context import Context, system
 from factory.tenancy import reading
 from projects.admin import delegations, standing
-from projects.commands import add_member, kill_project, remove_member, revoke_delegation, suspend_project
+from projects.commands import (
+    add_member,
+    kill_project,
+    onboard_project,
+    remove_member,
+    revoke_delegation,
+    suspend_project,
+)
 from projects.inputs import NewMember
 from projects.models import Delegation
 from runs.commands import cancel_run
@@ -85,6 +92,40 @@ def test_it_says_how_the_project_stands_and_who_can_do_what_through_what(house: 
         reverse("admin:projects_kill", args=[house.world.project])
     )
     assert "Open runs that are not being stopped already 1" in words(kill.content.decode())
+
+
+def test_who_can_do_what_names_nobody_whom_the_command_would_refuse(tenant_id: str) -> None:
+    """By a lent role nobody decides on members or the policy, and what holds in all projects is for who is
+    that in all of them."""
+    small = House(tenant_id)
+    w = small.world
+    lend(w.workspace_admin, w.requester, "WorkspaceAdmin")
+    lent = "Requester (WorkspaceAdmin, lent by Workspace Admin)"
+    ends = {
+        "Publish the tenant's policy": "Add and change members",
+        "Add and change members": "Add environments",
+        "Add environments": "Read the whole journal",
+    }
+
+    def rows() -> dict[str, str]:
+        told = words(page_of(small, w.reviewer)).partition("Who can do what here")[2]
+        return {begins: row(told, begins, ends[begins]) for begins in ends}
+
+    told = rows()
+    assert lent in told["Add environments"], "which a lent role does open"
+    for own in ("Publish the tenant's policy", "Add and change members"):
+        assert "Workspace Admin (WorkspaceAdmin" in told[own]
+        assert "lent by" not in told[own]
+    policy = told["Publish the tenant's policy"]
+    assert "Workspace Admin (WorkspaceAdmin, in each project)" in policy
+    second = onboard_project(w.system(), slug="second", name="Second", environments=[], members=[])
+    policy = rows()["Publish the tenant's policy"]
+    assert "Tenant Admin (WorkspaceAdmin, tenant-wide)" in policy
+    assert "(WorkspaceAdmin, in each project)" not in policy
+    as_admin = NewMember(w.workspace_admin.actor.subject, ("WorkspaceAdmin",))
+    add_member(system(tenant_id, "test"), project_id=UUID(second["projectId"]), member=as_admin)
+    policy = rows()["Publish the tenant's policy"]
+    assert "Workspace Admin (WorkspaceAdmin, in each project)" in policy
 
 
 def test_a_reader_is_offered_nothing_and_others_are_told_nothing(house: House) -> None:

@@ -25,7 +25,8 @@ able(
 )  # fmt: skip
 able(
     52, "Publish prices", only_widely=True, **_OVER_MONEY,
-    note="They hold in the whole tenant, and so does what lets publish them; it is done over the API.",
+    note="Prices hold in the whole tenant, so only a role or grant in the whole tenant lets publish them; it "
+    "is done over the API.",
 )  # fmt: skip
 
 
