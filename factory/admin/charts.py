@@ -192,8 +192,8 @@ def curves(
     words: Sequence[Sequence[str]],
 ) -> Plot:  # fmt: skip
     """Lines over slots, broken where nothing was measured. `values` are the marks at the left with their
-    words, `words` what each point of each series says. The first series lies on the others: where their
-    points are the same, theirs are seen as rings around its own."""
+    words, `words` what each point of each series says. The first series lies on the others: where its
+    points hide theirs, those are seen as rings around its own."""
     slot, most = 100 / max(len(names), 1), values[-1][0]
     drawn: list[Curve] = []
     dots: list[Dot] = []
@@ -211,7 +211,7 @@ def curves(
                 *place,
                 one.kind,
                 f"{name}: {one.word} {word}",
-                RING if any(each.values[n] == one.values[n] for each in ahead) else DOT,
+                RING if any(_is_hidden(one.values[n], each.values[n], most) for each in ahead) else DOT,
             )
             for n, (place, name, word) in enumerate(zip(places, names, told, strict=True))
             if place is not None
@@ -219,6 +219,13 @@ def curves(
     across = tuple(Label(_at((n + 0.5) * slot), HEIGHT - 6, mark) for n, mark in enumerate(marks) if mark)
     up = _marks([value for value, _ in values], [word for _, word in values])
     return Plot(curves=tuple(drawn), dots=tuple(dots), across=across, up=up, margin=52)
+
+
+def _is_hidden(value: float | None, before: float | None, most: float) -> bool:
+    """Whether the dot of a value lies under the one of another that is drawn later."""
+    if value is None or before is None:
+        return False
+    return abs(height_of(min(value, most), most) - height_of(min(before, most), most)) < DOT
 
 
 def _pieces(places: Sequence[tuple[float, float] | None]) -> list[list[tuple[float, float]]]:

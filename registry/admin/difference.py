@@ -109,8 +109,8 @@ def unread(ctx: Context, *rows: Release) -> str:
     if closed and not ctx.actor.roles & READS_CANDIDATES:
         verb = "is" if len(closed) == 1 else "are"
         return (
-            f"{' and '.join(closed)} {verb} not published: until then its author, Reviewers and "
-            "administrators read what stands in it."
+            f"{' and '.join(closed)} {verb} not published: until then the lines of its files are read by its "
+            "author, Reviewers and administrators."
         )
     return ""
 

@@ -94,6 +94,7 @@ class AliasAdmin(HouseAdmin[Alias]):
     heading = "Aliases"
     nothing_yet = "The alias latest comes with the first published release of an asset."
     list_display = ("of", "names", "moves")
+    order_words = ("Newest alias first", "Oldest alias first")
     file_columns = ("asset_name", "name", *list_display[1:])
     search_fields = ("asset__name", "name", "release__semver")
     search_help_text = "Words of an asset, an alias or a version"

@@ -17,7 +17,7 @@ from factory.context import Context
 from factory.errors import Conflict, DomainError
 from factory.identity.permissions import may
 from factory.tenancy import reading
-from registry.selectors import pinnable, release
+from registry.selectors import ReleaseView, pinnable, release
 from runs.commands import submit
 from runs.models import Run
 from runs.selectors import find_run
@@ -70,14 +70,18 @@ def _question(ctx: Context, run: Run, key: str) -> Question:
         (str(view.id), _told(view.asset, view.version, view.hash, aliases, same=bool(n == 0 and own)))
         for n, (view, aliases) in enumerate(ordered)
     )
+    lead = "A new run asks for the same work. It refers to this one, which stays as it is."
+    before = release(run.release_id)
+    if options and not own:
+        lead += f" {before.asset}@{before.version} is {before.state} and takes no new runs: choose another."
     if not options:
         options = ((str(run.release_id), "The same release, which is not published any more"),)
     return Question(
         title=f"Run {run.workflow_id} again",
-        lead="A new run asks for the same work. It refers to this one, which stays as it is.",
+        lead=lead,
         button="Run it again",
         back=reverse("admin:runs_run_change", args=[run.id]),
-        facts=_pins(ctx, run),
+        facts=_pins(ctx, run, before),
         fields=[Choice("release_id", "Against which release", options)],
         reason="",
         danger=False,
@@ -90,8 +94,8 @@ def _told(asset: str, version: str, digest: str, aliases: tuple[str, ...], *, sa
     return f"{asset}@{version} (…{digest[-8:]}){names}{', as before' if same else ''}"
 
 
-def _pins(ctx: Context, run: Run) -> list[tuple[str, object]]:
-    limits, before = run.limits, release(run.release_id)
+def _pins(ctx: Context, run: Run, before: ReleaseView) -> list[tuple[str, object]]:
+    limits = run.limits
     return [
         ("Release of this run", _told(before.asset, before.version, before.hash, (), same=False)),
         ("Policy", f"{current_policy(ctx).revision} (this run had {run.policy_revision})"),

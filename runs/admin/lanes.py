@@ -32,7 +32,7 @@ SAID = {
 DRAWN = {
     "parked": "parked: no worker is held",
     "tail": "until an Operator settles it",
-    "lease": "a worker's lease",
+    "lease": "a worker's lease, or the offer of one",
     "question": "a question to people, from asked to closed",
     "use": "an approval was used",
 }

@@ -13,11 +13,25 @@ from factory.admin.base import HouseAdmin
 from factory.admin.scope import context_of
 from factory.admin.show import outline, seen, short, span, timed, when
 from factory.admin.site import site
+from factory.clock import now
 from factory.tenancy import reading
 from runs.models import Lease
 from runs.operations.timing import grace
 from runs.selectors.figures import in_hands
 from runs.states import LEASE_CURRENT, RUN_TERMINAL, LeaseState, RunState
+
+
+def _then(row: Lease) -> str:
+    """What becomes of the attempt when a lease ends without a word of its holder."""
+    if row.acquired_at is None:
+        return "offered to another worker."
+    if row.run.state == RunState.CANCELLING:
+        return "Uncertain; the run is Cancelled once nobody holds any of it."
+    if row.run.state in RUN_TERMINAL:
+        return "closed; the run is over, and nothing is tried again."
+    if row.step.side_effect_class in ("read", "sandbox"):
+        return "tried again, if attempts are left."
+    return "Uncertain if it may have acted, else it waits on or is tried again."
 
 
 @admin.register(Lease, site=site)
@@ -56,7 +70,14 @@ class LeaseAdmin(HouseAdmin[Lease]):
             return super().changelist_view(request, {**(extra_context or {}), "hands": in_hands(here)})
 
     def headline(self, row: Lease) -> str:
-        has = "holds" if row.state == LeaseState.HELD else "is offered"
+        over = row.expires_at <= now()
+        has = (
+            ("held" if over else "holds")
+            if row.state == LeaseState.HELD
+            else "was offered"
+            if over
+            else "is offered"
+        )
         return f"{row.worker_name} {has} {row.step.node_key} of {row.run.workflow_id}"
 
     @admin.display(description="step")
@@ -92,17 +113,7 @@ class LeaseAdmin(HouseAdmin[Lease]):
         until = timed(end, f"{end:%H:%M:%S} UTC")
         if end <= row.at:  # type: ignore[attr-defined]
             return format_html("Overdue since {}: nobody has taken it back yet.", until)
-        if row.acquired_at is None:
-            return format_html("Offered to another worker after {}.", until)
-        if row.run.state == RunState.CANCELLING:
-            told = "Uncertain after {}; the run is Cancelled once nobody holds any of it."
-            return format_html(told, until)
-        if row.run.state in RUN_TERMINAL:
-            return format_html("Closed after {}; the run is over, and nothing is tried again.", until)
-        if row.step.side_effect_class in ("read", "sandbox"):
-            return format_html("Tried again after {}, if attempts are left.", until)
-        told = "After {}: Uncertain if it may have acted, else it waits on or is tried again."
-        return format_html(told, until)
+        return format_html("{} later, at {}: {}", span(grace().total_seconds()), until, _then(row))
 
     @admin.display(description="token")
     def token(self, row: Lease) -> str:

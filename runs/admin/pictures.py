@@ -139,7 +139,8 @@ def _step_spans(facts: Facts, step: Step, least: timedelta, one_of_many: bool) -
         if not one_of_many:
             for lease in each.leases:
                 label = f"lease of {lease.worker_name}"
-                yield Span(label, str(lease.state), lease.offered_at, lease.closed_at, "lease")
+                until = lease.closed_at or lease.expires_at
+                yield Span(label, str(lease.state), lease.offered_at, until, "lease")
     if not one_of_many:
         for view in facts.approvals:
             if view.step_id == step.id:

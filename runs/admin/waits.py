@@ -16,6 +16,7 @@ from approvals.selectors import (
     voted_already,
     votes_judged_of,
 )
+from approvals.states import ApprovalState
 from approvals.subjects import stops_of
 from factory.admin.show import span
 from factory.context import Context
@@ -106,7 +107,20 @@ def what_next(facts: Facts) -> str:
     if later:
         more = f" and {len(later) - 3} more" if len(later) > 3 else ""
         return f"Next: {', '.join(later[:3])}{more}."
+    asks = [step.node_key for step in facts.steps if _open((step,)) and _asks_first(facts, step)]
+    if asks:
+        return f"Next: {', '.join(asks[:3])} {'asks' if len(asks) == 1 else 'ask'} before anything is done."
     return "Next: the run is Completed, with its output."
+
+
+def _asks_first(facts: Facts, step: Step) -> bool:
+    """Whether a step has still to ask: nothing of it is approved, and no question of it is open."""
+    states = {view.state for view in facts.approvals if view.step_id == step.id}
+    return (
+        step.gated
+        and not step.is_human
+        and states.isdisjoint({ApprovalState.PENDING, ApprovalState.APPROVED})
+    )
 
 
 def _next_of_a_doubt(steps: list[Step]) -> str:
@@ -125,14 +139,22 @@ def _open(steps: tuple[Step, ...]) -> bool:
 def _idle(facts: Facts, at: datetime) -> list[Waits]:
     """The steps that nobody works at, each with the reason that the API tells too."""
     reasons = Reasons(facts.run, facts.steps, attempts_of(facts.run.id))
-    alike: dict[tuple[str, str, str], list[Step]] = {}
+    alike: dict[tuple[str, str, str, bool, bool], list[Step]] = {}
     for step in facts.steps:
-        if why := _offer_over(facts, step, at) or reasons.of_step(step):
+        lapsed = _offer_over(facts, step, at)
+        if why := lapsed or reasons.of_step(step):
             due = step.next_dispatch_at
             again = span((due - at).total_seconds()) if due is not None and due > at else ""
             state = WAITS_FOR_A_WORKER if facts.waits_for_a_worker(step) else str(step.state)
-            alike.setdefault((state, why, again), []).append(step)
+            begun = _has_begun(facts, step)
+            alike.setdefault((state, why, again, bool(lapsed), begun), []).append(step)
     return [_idle_steps(steps, *told) for told, steps in alike.items()]
+
+
+def _has_begun(facts: Facts, step: Step) -> bool:
+    """Whether somebody was at it before: it goes on then, where others start."""
+    asked = any(view.step_id == step.id for view in facts.approvals)
+    return asked or len(facts.tries(step)) > 1
 
 
 def _offer_over(facts: Facts, step: Step, at: datetime) -> str:
@@ -141,7 +163,8 @@ def _offer_over(facts: Facts, step: Step, at: datetime) -> str:
     end = max((one.expires_at for one in offers), default=None)
     if end is None or end + grace() > at:
         return ""
-    return f"The worker that it was offered to has not taken it up; the offer ended at {end:%H:%M:%S} UTC."
+    told = f"The worker that it was offered to has not taken it up; the offer ended at {end:%H:%M:%S} UTC"
+    return f"{told}, and it is offered to another once that is taken back."
 
 
 class Answers:
@@ -264,7 +287,10 @@ def _interruption(lease: Lease, at: datetime) -> Waits:
     end = lease.expires_at + grace()
     left = (end - at).total_seconds()
     if left <= 0:
-        told = f"Its time was over at {end:%H:%M:%S} UTC: its attempt becomes Uncertain."
+        told = (
+            f"Its lease ended at {lease.expires_at:%H:%M:%S} UTC, and it was waited for until "
+            f"{end:%H:%M:%S}: its attempt becomes Uncertain."
+        )
         return Waits("Cancelling", f"{lease.worker_name} did not stop in time", told)
     return Waits(
         "Cancelling",
@@ -274,11 +300,14 @@ def _interruption(lease: Lease, at: datetime) -> Waits:
     )
 
 
-def _idle_steps(steps: list[Step], state: str, why: str, again: str) -> Waits:
+def _idle_steps(steps: list[Step], state: str, why: str, again: str, lapsed: bool, begun: bool) -> Waits:
     """Steps that wait for the same, as one: a fan-out may have a hundred of them."""
     named = ", ".join(step.node_key for step in steps[:3])
     more = f" and {len(steps) - 3} more" if len(steps) > 3 else ""
-    verb, start = ("waits", "it starts") if len(steps) == 1 else ("wait", "they start")
+    one = len(steps) == 1
+    verb = "waits" if one else "wait"
     if again:
         return Waits("Pending", f"{named}{more} {verb} to be tried again", f"In {again}.")
-    return Waits(state, f"{named}{more} {verb} for a worker", f"{why} As soon as that changes, {start}.")
+    goes = ("it goes on" if begun else "it starts") if one else ("they go on" if begun else "they start")
+    told = why if lapsed else f"{why} As soon as that changes, {goes}."
+    return Waits(state, f"{named}{more} {verb} for a worker", told)

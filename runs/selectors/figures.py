@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Now
 
 from factory.context import Context
 from runs.models import Lease, Run, Step, Worker
@@ -147,14 +148,19 @@ def lapsed(ctx: Context, before: datetime) -> list[datetime]:
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """How many attempts workers hold, and how many more they are offered and have not taken."""
+    """How many attempts workers hold, how many more they are offered and have not taken, and of how many of
+    both the time is over, although they stand."""
 
     held: int
     offered: int
+    over: int
 
 
 def in_hands(leases: QuerySet[Lease]) -> Hands:
-    """The two numbers of some leases, told apart: nobody works at what is only offered."""
+    """The numbers of some leases, told apart: nobody works at what is only offered."""
     current = leases.filter(state__in=sorted(LEASE_CURRENT)).order_by()
-    found = dict(current.values_list("state").annotate(Count("pk")))
-    return Hands(found.get(LeaseState.HELD, 0), found.get(LeaseState.OFFERED, 0))
+    over = Count("pk", filter=Q(expires_at__lte=Now()))
+    rows = current.values_list("state").annotate(Count("pk"), over)
+    found = {state: (many, late) for state, many, late in rows}
+    held, offered = (found.get(state, (0, 0)) for state in (LeaseState.HELD, LeaseState.OFFERED))
+    return Hands(held[0], offered[0], held[1] + offered[1])

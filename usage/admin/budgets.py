@@ -23,6 +23,7 @@ from factory.admin.confirming import Act
 from factory.admin.scope import context_of
 from factory.admin.show import seen
 from factory.admin.site import site
+from factory.admin.things import names_of
 from factory.amounts import usd
 from factory.identity.permissions import may
 from factory.tenancy import reading
@@ -150,12 +151,14 @@ class Waiting:
 
     row: Reservation
     then: str
+    called: str
 
 
 def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
     """The values of a budget's page, each by an index, however many runs have drawn on it."""
     ctx, at = context_of(request), clock.now()
     found = list(open_reservations(row, ctx.project_id)[: SHOWN + 1])
+    called = names_of("run", [each.run_id for each in found[:SHOWN]])
     read = may(ctx, "ReadLedger")
     before = _before(request)
     ledger = reverse("admin:usage_ledgerentry_changelist")
@@ -169,7 +172,7 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
         "ends": ends_at(row),
         "rules": rules(row, at),
         "spend": spend_of(row, at),
-        "waiting": [Waiting(each, _then(each)) for each in found[:SHOWN]],
+        "waiting": [Waiting(each, _then(each), called.get(each.run_id, "")) for each in found[:SHOWN]],
         "more_waiting": len(found) > SHOWN,
         "wide": row.project_id is None and ctx.project_id is None,
         "partly": row.project_id is None and ctx.project_id is not None,
