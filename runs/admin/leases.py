@@ -113,7 +113,7 @@ class LeaseAdmin(HouseAdmin[Lease]):
         until = timed(end, f"{end:%H:%M:%S} UTC")
         if end <= row.at:  # type: ignore[attr-defined]
             return format_html("Overdue since {}: nobody has taken it back yet.", until)
-        return format_html("{} later, at {}: {}", span(grace().total_seconds()), until, _then(row))
+        return format_html("Waited for until {}, then {}", until, _then(row))
 
     @admin.display(description="token")
     def token(self, row: Lease) -> str:

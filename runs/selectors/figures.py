@@ -160,7 +160,7 @@ def in_hands(leases: QuerySet[Lease]) -> Hands:
     """The numbers of some leases, told apart: nobody works at what is only offered."""
     current = leases.filter(state__in=sorted(LEASE_CURRENT)).order_by()
     over = Count("pk", filter=Q(expires_at__lte=Now()))
-    rows = current.values_list("state").annotate(Count("pk"), over)
+    rows = current.values_list("state").annotate(many=Count("pk"), late=over)
     found = {state: (many, late) for state, many, late in rows}
     held, offered = (found.get(state, (0, 0)) for state in (LeaseState.HELD, LeaseState.OFFERED))
     return Hands(held[0], offered[0], held[1] + offered[1])

@@ -116,7 +116,7 @@ def test_what_was_not_published_is_read_by_who_decides_and_what_was_taken_back_b
         assert "Then say it." in text
         assert "without its comments" in text
     text = read(w.observer, page_of(made))
-    assert "1.1.0 is not published: until then its author" in text
+    assert "1.1.0 is not published: until then the lines of its files are read by its author" in text
     assert "by their hashes" in text
     for hidden in ("Then say it.", "Line by line", "without its comments"):
         assert hidden not in text
