@@ -214,3 +214,22 @@ def test_an_open_page_closes_when_no_answer_would_be_taken_and_keeps_what_is_typ
     reviewer.reads("No answer on publish would be taken as things stand")
     reviewer.follow("Read the question")
     reviewer.page.wait_for_url(f"**{page_of(asked)}")
+
+
+def test_an_open_page_of_who_may_not_decide_offers_nothing_beside_that_no_answer_would_be_taken(
+    house: House, visit: Visit
+) -> None:
+    """The last resort, and who else may, are gone with the answers, on pages without a form too."""
+    _, _, _, asked = asking(house)
+    admin = visit().sign_in(house.world.platform_admin, opening=page_of(asked))
+    requester = visit().sign_in(house.world.requester, opening=page_of(asked))
+    glass = admin.page.get_by_role("link", name="Break the glass…")
+    expect(glass).to_be_visible()
+    admin.reads("others may.")
+    requester.reads("You asked for this, so you may not decide on it.")
+    revoke(house, "drain", release_id=house.release)
+    expect(glass).to_be_hidden(timeout=15_000)
+    for reader in (admin, requester):
+        expect(reader.part("#decision")).to_contain_text("No answer would be taken as things stand.")
+        for gone in ("others may.", "You may not decide", "you may not decide"):
+            expect(reader.part("#decision")).not_to_contain_text(gone)
