@@ -45,7 +45,7 @@ class Story:
     """What a reviewer should know about a subject: where it is, its figures, and what happened so far.
 
     `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject;
-    `opens` is what the link to its page is called.
+    `opens` is what the link to its page is called; `helps` says what to do where no answer would be taken.
     """
 
     title: str
@@ -57,6 +57,7 @@ class Story:
     asker: str = ""
     cancel_url: str = ""
     opens: str = "Open the run"
+    helps: str = ""
 
 
 class Subject(Protocol):

@@ -63,6 +63,7 @@ def story_of_release(row: Release, view: ApprovalView) -> Story:
         title=f"The release so far: {row.asset.name}@{row.semver}",
         url=reverse("admin:registry_release_change", args=[row.pk]),
         opens="See its parts, and what is different",
+        helps="A release never changes: what is mended takes another version.",
         facts=(
             ("State", str(row.state)),
             ("The one before", f"{before.semver}, {before.state}" if before else "none: it is the first"),

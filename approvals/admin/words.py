@@ -47,7 +47,7 @@ def _act(shown: Shown) -> str:
 def lead(view: ApprovalView, shown: Shown | None, *, may_decide: bool, stops: str = "") -> str:
     """What a yes means, in one sentence, before anything is read: the reader's own, or somebody's."""
     if stops:
-        return "Nothing has happened yet. As things stand nothing will, whatever anybody answers."
+        return "Nothing of this has happened, and no answer would make it happen as things stand."
     yes = "If you approve" if may_decide else "If it is approved"
     if view.subject_type == SubjectType.SPEND:
         return f"{yes}, this run may cost up to so much, and begins. Nothing has been spent yet."

@@ -273,7 +273,7 @@ def test_what_no_answer_is_taken_for_any_more_closes_the_form_of_an_open_page(
         "<div data-closed>",
         "What you have typed is kept below.",
         "Nobody, as things stand.",
-        "As things stand nothing will, whatever anybody answers.",
+        "Nothing of this has happened, and no answer would make it happen as things stand.",
     ):
         assert said in after, said
     assert "You may." not in after

@@ -214,9 +214,15 @@ def _nobody_can_answer(house: House, release_id: UUID) -> None:
     """A publication that would be refused says so where it is decided, in the words of the release's page."""
     with reading(house.system):
         asked = release(release_id).approval_id
-    where = reverse("admin:approvals_approvalrequest_change", args=[asked])
+    where, mended = (
+        reverse("admin:approvals_approvalrequest_change", args=[asked]),
+        "what is mended takes another",
+    )
+    assert mended in read(house.world.observer, page_of(release_id))
     for by in (house.world.reviewer, house.world.observer):
         text = read(by, where)
+        assert mended in text, "what to do is said where nothing can be answered"
+        assert mended in read(by, f"{where}?part=standing"), "and on pages that are open already"
         assert text.index("<h1>") < text.index("No answer would be taken as things stand"), "the title first"
         assert "It needs base@1.0.0, which is Revoked." in text
         assert "Approve exactly this" not in text
