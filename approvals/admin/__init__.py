@@ -1,5 +1,5 @@
 """The inbox, the pages of the policy, and those of waivers."""
 
-from approvals.admin import cards, charts, finding, inbox, policies, waivers
+from approvals.admin import belonging, cards, charts, finding, inbox, policies, waivers
 
-__all__ = ["cards", "charts", "finding", "inbox", "policies", "waivers"]
+__all__ = ["belonging", "cards", "charts", "finding", "inbox", "policies", "waivers"]

@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
+from factory.admin.belonging import entries_in, findings_in
 from factory.admin.cards import reads_evidence
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
@@ -69,7 +70,13 @@ def _kinds_by_state() -> dict[str, list[str]]:
 
 
 class NamedJournal(HouseList):
-    """Entries with what the things are called that people know by a name, asked for with a query a kind."""
+    """Entries with what the things are called that people know by a name, asked for with a query a kind.
+
+    No index knows the project of an entry, so in a project it is among the tenant's that they are found.
+    """
+
+    def walked_in(self, request: HttpRequest) -> QuerySet[Any]:
+        return JournalEntry.objects.all()
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
@@ -114,6 +121,10 @@ class JournalAdmin(EvidenceAdmin):
     search_fields = ("entity_id", "stream_id")
     search_help_text = "The whole id of a run, a step, an approval …"
     ordering = ("-occurred_at", "-id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows, project_id = super().get_queryset(request), context_of(request).project_id
+        return rows if project_id is None else entries_in(rows, project_id)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
         return NamedJournal
@@ -303,13 +314,20 @@ class VerificationAdmin(EvidenceAdmin):
 class FindingAdmin(EvidenceAdmin):
     """What verifications found wrong here. A run concerned stays frozen until a PlatformAdmin has looked."""
 
-    nothing_yet = "No verification has found anything wrong here, if one has looked: Verifications says when."
+    nothing_yet = (
+        "No verification has found anything wrong here, if one has looked: Verifications says when. What was "
+        "found of other projects, or of none, stands where the whole tenant is chosen."
+    )
     list_display = ("at", "code", "subject", "detail")
     list_display_links = None
     list_filter = ("code",)
     search_fields = ("subject", "detail")
     search_help_text = "Words of what was found"
     ordering = ("-found_at", "-id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows, project_id = super().get_queryset(request), context_of(request).project_id
+        return rows if project_id is None else findings_in(rows, project_id)
 
     @admin.display(description="time")
     def at(self, row: Finding) -> SafeString:

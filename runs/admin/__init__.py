@@ -1,6 +1,7 @@
 """Pages of runs and their templates, of what needs an Operator, and of the workers."""
 
 from runs.admin import (
+    belonging,
     cards,
     charts,
     finding,
@@ -15,6 +16,7 @@ from runs.admin import (
 )
 
 __all__ = [
+    "belonging",
     "cards",
     "charts",
     "finding",

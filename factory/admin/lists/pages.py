@@ -48,6 +48,14 @@ class HouseList(ChangeList):
         """Another filter begins at the first page again."""
         return str(super().get_query_string(new_params, [*(remove or ()), *OF_A_PAGE]))
 
+    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Any]:
+        self.walked = self.walked_in(request)
+        return cast("QuerySet[Any]", super().get_queryset(request, *args, **kwargs))
+
+    def walked_in(self, request: HttpRequest) -> QuerySet[Any]:
+        """The rows among which those of the list are found one by one: all that the place has."""
+        return cast("QuerySet[Any]", self.root_queryset)
+
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
         names = [*self.model_admin.get_ordering(request)]
         return [_turned(name) for name in names] if self.oldest_first else names
@@ -108,7 +116,7 @@ class HouseList(ChangeList):
     def look(self, *, back: bool = False) -> Look:
         """A look for the list's rows in its order, or in the opposite."""
         narrowed = cast("QuerySet[Any]", self.queryset)
-        every = self.root_queryset.order_by(*narrowed.query.order_by)
+        every = self.walked.order_by(*narrowed.query.order_by)
         ascending = self.model_admin.ordering[0].startswith("-") == self.oldest_first
         if back:
             return Look(every.reverse(), narrowed.reverse(), self.key, not ascending)
@@ -138,6 +146,11 @@ class HouseList(ChangeList):
     def found_nothing_before(self) -> bool:
         """Whether it was looked as far as here, and nothing was found on the way."""
         return bool(self.params.get(LOOK) == FURTHER)
+
+    @property
+    def went_through(self) -> bool:
+        """Whether rows were looked through one by one on the way here, so that this is an end of the list."""
+        return bool(self.params.get(LOOK) in LOOKS)
 
     @property
     def goes_back(self) -> bool:

@@ -1,0 +1,168 @@
+"""The audit grant opens the evidence of the project that it is held in, and of no other of the tenant."""
+
+import re
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.urls import reverse
+
+from factory.admin.belonging import kinds_of_projects
+from factory.admin.lists import looking, pages
+from factory.clock import now
+from factory.context import Context
+from factory.ids import uuid7
+from factory.invariants import journaled_models
+from factory.lifecycle import lifecycles
+from factory.models import Finding, JournalEntry
+from factory.tenancy import reading
+from factory.verifying import record_findings
+from tests.console.test_lists import sheet, text, way
+from tests.console.test_looking import walk
+from tests.console.test_pages import signed_in
+from tests.security.scene import Place, Scene
+from tests.support.client import Client
+
+JOURNAL = reverse("admin:factory_journalentry_changelist")
+FINDINGS = reverse("admin:factory_finding_changelist")
+OF_NO_PROJECT = {"release", "alias", "policy-revision", "pricing-revision", "service-account"}
+"""Kinds that every project of a tenant shares."""
+
+
+def everywhere(place: Place) -> dict[str, tuple[JournalEntry, UUID | None]]:
+    """All entries of the tenant, and the project that the row says that each is about."""
+    models = {model.lifecycle.entity: model for model in journaled_models()}
+    with reading(place.system()):
+        return {
+            str(entry.pk): (entry, models[entry.entity].objects.get(pk=entry.entity_id).refs.project_id)
+            for entry in JournalEntry.objects.all()
+        }
+
+
+def of(place: Place) -> set[str]:
+    return {key for key, (_, project) in everywhere(place).items() if project == place.project}
+
+
+def one_of_each(place: Place) -> list[JournalEntry]:
+    """An entry of each kind that is of another project, or of none."""
+    kinds = {
+        (entry.entity, project): entry
+        for entry, project in everywhere(place).values()
+        if project != place.project
+    }
+    return [*kinds.values()]
+
+
+def listed(client: Client, query: str = "") -> set[str]:
+    """All pages of the journal."""
+    at, found = JOURNAL + query, set[str]()
+    while at:
+        answer = client.get(at)
+        assert answer.status_code == 200
+        found |= {*entries(answer)}
+        at = way(answer, "next")
+    return found
+
+
+def entries(answer: Any) -> list[str]:
+    return re.findall(rf"{JOURNAL}([0-9a-f-]{{36}})/change/", text(answer))
+
+
+def in_place(member: Context, place: str) -> Client:
+    client = signed_in(member)
+    client.post("/admin/place/", {"place": place})
+    return client
+
+
+@pytest.fixture(params=["home", "sister"])
+def here(request: Any, scene: Scene) -> Place:
+    found: Place = getattr(scene, request.param)
+    return found
+
+
+@pytest.fixture
+def there(here: Place, scene: Scene) -> Place:
+    return scene.sister if here is scene.home else scene.home
+
+
+def test_every_kind_of_thing_is_of_a_project_or_said_to_be_of_none() -> None:
+    made_by_tests = {"door"}
+    assert kinds_of_projects() | OF_NO_PROJECT | made_by_tests == {*lifecycles()} | made_by_tests
+    assert not kinds_of_projects() & OF_NO_PROJECT
+
+
+def test_who_stands_in_a_project_reads_its_journal_alone(here: Place, there: Place) -> None:
+    client, own, others = signed_in(here.everybody), of(here), of(there)
+    assert own
+    assert others
+    assert listed(client) == own
+    assert {everywhere(here)[key][0].entity for key in own} >= kinds_of_projects() - {"usage-record"}
+    lines = sheet(client.get(f"{JOURNAL}?format=csv"))
+    assert len(lines) == 1 + len(own)
+    for key in sorted(own)[:3]:
+        assert client.get(f"{JOURNAL}{key}/change/").status_code == 200
+    for entry in one_of_each(here):
+        assert client.get(f"{JOURNAL}{entry.pk}/change/").status_code == 404, entry
+        assert listed(client, f"?q={entry.stream_id}") <= own, entry
+    assert not listed(client, f"?q={there.ids['run_id']}")
+    assert len(sheet(client.get(f"{JOURNAL}?q={there.ids['run_id']}&format=csv"))) == 1
+
+
+def test_a_look_through_the_journal_of_a_project_loses_nothing_and_says_where_it_ends(
+    here: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking.Look, "_at_first", lambda *_: None)
+    monkeypatch.setattr(looking, "AT_ONCE", 23)
+    monkeypatch.setattr(pages, "PATIENCE", 0.0)
+    client = signed_in(here.everybody)
+    walked = walk(client, JOURNAL)
+    found = [key for page in walked for key in entries(page)]
+    assert sorted(found) == sorted(of(here))
+    assert "23 rows of the list were looked through" in text(walked[0])
+    assert not [page for page in walked if "have moved on" in text(page)]
+    assert not [page for page in walked if "Clear the search" in text(page)], "Nothing was chosen"
+    assert len(sheet(client.get(f"{JOURNAL}?format=csv"))) == 1 + len(found)
+
+
+def test_who_reads_the_whole_tenant_reads_all_of_it_and_of_a_chosen_project_its_own(
+    here: Place, scene: Scene
+) -> None:
+    admin = here.house.world.tenant_admin
+    assert listed(in_place(admin, f"{here.tenant}/")) == {*everywhere(here)}
+    everybody = here.everybody
+    assert listed(in_place(everybody, f"{here.tenant}/{here.project}")) == of(here)
+
+
+def test_findings_are_read_where_the_thing_is_that_they_are_about(here: Place, there: Place) -> None:
+    class Found:
+        def __init__(self, subject: str, detail: str) -> None:
+            self.code, self.subject, self.detail = "A4", subject, detail
+
+    class Looked:
+        id, started_at = uuid7(), now()
+
+    told = {
+        f"run:{here.ids['run_id']}": "a run here",
+        here.ids["run_id"]: "its chain",
+        f"lease:{here.ids['lease_id']}": "a lease here",
+        f"run:{there.ids['run_id']}": "a run there",
+        there.ids["approval_id"]: "an approval there",
+        f"release:{here.ids['release_id']}": "a release",
+        "policy:default": "a policy",
+        "unheard": "of nothing",
+    }
+    record_findings(
+        here.system(),
+        verification=Looked(),
+        found=[Found(subject, f"{words} {here.project}") for subject, words in told.items()],
+    )  # type: ignore[arg-type]
+    with reading(here.system()):
+        assert Finding.objects.filter(verification_id=Looked.id).count() == len(told)
+    shown = text(signed_in(here.everybody).get(FINDINGS))
+    assert [words for words in told.values() if f"{words} {here.project}" in shown] == [
+        "a run here",
+        "its chain",
+        "a lease here",
+    ]
+    everything = text(in_place(here.house.world.tenant_admin, f"{here.tenant}/").get(FINDINGS))
+    assert all(f"{words} {here.project}" in everything for words in told.values())
