@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin
@@ -69,14 +69,15 @@ def _kinds_by_state() -> dict[str, list[str]]:
     return found
 
 
-class NamedJournal(HouseList):
-    """Entries with what the things are called that people know by a name, asked for with a query a kind.
-
-    No index knows the project of an entry, so in a project it is among the tenant's that they are found.
-    """
+class OfThings(HouseList):
+    """Evidence about things of a project: no index knows which it is, so it is found among the tenant's."""
 
     def walked_in(self, request: HttpRequest) -> QuerySet[Any]:
-        return JournalEntry.objects.all()
+        return cast("QuerySet[Any]", self.model._default_manager.all())
+
+
+class NamedJournal(OfThings):
+    """Entries with what the things are called that people know by a name, asked for with a query a kind."""
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
@@ -254,7 +255,7 @@ def way(done: Any, aside: Any, attempts: int) -> str:
 
 
 class FoundList(HouseList):
-    """Verifications with how much each found here, asked for with one query."""
+    """Verifications with how much each found in the tenant, asked for with one query."""
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
@@ -266,7 +267,7 @@ class FoundList(HouseList):
 
 @admin.register(Verification, site=site)
 class VerificationAdmin(EvidenceAdmin):
-    """When every rule was checked, and what came of it; Findings has what was found here."""
+    """When every rule was checked, and what came of it in this tenant; Findings has what was found."""
 
     nothing_yet = "Every rule is checked once a day, and with manage.py verify. Then it is told here."
     list_display = ("at", "result", "rules", "here", "walls_", "unchecked_", "anchored", "took")
@@ -288,7 +289,7 @@ class VerificationAdmin(EvidenceAdmin):
             return "violated"
         return "not all checked" if row.unchecked else "holds"
 
-    @admin.display(description="found here")
+    @admin.display(description="found in the tenant")
     def here(self, row: Verification) -> int:
         return int(row.found_here)  # type: ignore[attr-defined]  # put on by FoundList
 
@@ -328,6 +329,9 @@ class FindingAdmin(EvidenceAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows, project_id = super().get_queryset(request), context_of(request).project_id
         return rows if project_id is None else findings_in(rows, project_id)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+        return OfThings
 
     @admin.display(description="time")
     def at(self, row: Finding) -> SafeString:
