@@ -37,6 +37,8 @@ DRAWN = {
     "use": "an approval was used",
 }
 """What a legend says of each other kind of mark."""
+GOES_ON = {"question": "a question to people, from asked to closed, or until now"}
+"""What it says instead where one of the kind goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Bar:
     left: float
     width: float
     words: str
+    goes_on: bool
+    """Whether it has no end yet: then nothing is drawn at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class Sign:
     kind: str
     tone: str
     words: str
+    goes_on: bool = False
+    """Whether all of its kind do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,8 @@ def draw_timeline(
         words = f"{span.label}: {span.state}, {_times(span)}"
         left = min(max(left, 0), 100 - THINNEST)
         width = min(max(width, THINNEST), 100 - left)
-        return Bar(span.kind, span.state, tone(span.state), round(left, 2), round(width, 2), words)
+        place = round(left, 2), round(width, 2)
+        return Bar(span.kind, span.state, tone(span.state), *place, words, goes_on=span.end is None)
 
     rows = tuple(Row(title, state, tuple(bar(s) for s in spans)) for title, state, spans in lines)
     return Timeline(rows, tuple(_marks(start, end)), _signs(rows))
@@ -150,11 +157,17 @@ def _signs(rows: Iterable[Row]) -> tuple[Sign, ...]:
     bars = [bar for row in rows for bar in row.bars]
     states = {bar.state: bar.tone for bar in bars if bar.kind == "bar"}
     said = {kind: _said(state for state, own in states.items() if own == kind) for kind in TONES_OF_BARS}
-    tones = {bar.kind: bar.tone for bar in bars}
     return (
         *(Sign("bar", kind, words) for kind, words in said.items() if words),
-        *(Sign(kind, tones[kind], words) for kind, words in DRAWN.items() if kind in tones),
+        *(_sign(kind, alike) for kind in DRAWN if (alike := [bar for bar in bars if bar.kind == kind])),
     )
+
+
+def _sign(kind: str, bars: Sequence[Bar]) -> Sign:
+    """The sign of one kind of mark, as these are drawn."""
+    open_ = [bar for bar in bars if bar.goes_on]
+    words = GOES_ON.get(kind, DRAWN[kind]) if open_ else DRAWN[kind]
+    return Sign(kind, bars[-1].tone, words, goes_on=len(open_) == len(bars))
 
 
 def _said(states: Iterable[str]) -> str:

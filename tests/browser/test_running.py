@@ -26,6 +26,24 @@ def test_the_page_follows_the_run_while_it_is_open(house: House, visit: Visit) -
     expect(watcher.part(".fc-row .fc-badge").first).to_contain_text("Completed")
 
 
+LAST_AND_SHORTEST = """() => [...document.querySelectorAll(".fc-lane > .fc-span")].map((mark) => {
+  mark.style.setProperty("--from", "99.5%");
+  mark.style.width = "0.5%";
+  return mark.getBoundingClientRect().right - mark.parentElement.getBoundingClientRect().right;
+})"""
+"""By how many pixels each kind of mark passes the end of the axis where it is the last, and of no length."""
+
+
+def test_no_mark_of_a_timeline_passes_the_end_of_its_axis_on_a_phone(house: House, visit: Visit) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    worker.ask(worker.take(), park=True)
+    watcher = visit(width=390).sign_in(house.world.operator, opening=page_of(run_id))
+    watcher.reads("until now")
+    passed = watcher.measure(LAST_AND_SHORTEST)
+    assert len(passed) > 3
+    assert max(passed) < 0.1
+
+
 @pytest.mark.requirement("RUN-14")
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_an_operator_cancels_a_run(house: House, visit: Visit, scripts: bool) -> None:

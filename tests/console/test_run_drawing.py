@@ -127,6 +127,21 @@ def test_a_legend_says_no_more_than_what_is_drawn() -> None:
     assert told == [("wait", "waiting for a worker or stopping"), ("bad", "timed out")]
 
 
+def test_a_question_that_is_open_has_no_end_and_the_legend_speaks_of_now_only_then() -> None:
+    start = datetime(2026, 11, 30, 9, 31, 2, tzinfo=UTC)
+    over = Span("question", "Approved", start, start + timedelta(minutes=1), "question")
+    asked = Span("question", "Pending", start + timedelta(minutes=2), None, "question")
+    until_now = "a question to people, from asked to closed, or until now"
+    for spans, ends, words, sign_goes_on in (
+        ([over], [False], "a question to people, from asked to closed", False),
+        ([over, asked], [False, True], until_now, False),
+        ([asked], [True], until_now, True),
+    ):
+        drawn = draw_timeline([("ask", "Waits", spans)], start, start + timedelta(minutes=4))
+        assert [bar.goes_on for bar in drawn.rows[0].bars] == ends
+        assert [(sign.words, sign.goes_on) for sign in drawn.signs] == [(words, sign_goes_on)]
+
+
 def test_a_short_run_has_times_too_and_no_bar_passes_the_end_of_its_axis() -> None:
     start = datetime(2026, 11, 30, 9, 31, 2, 120_000, tzinfo=UTC)
     end = start + timedelta(milliseconds=230)
