@@ -48,6 +48,8 @@ def lead(view: ApprovalView, shown: Shown | None, *, may_decide: bool, stops: st
     """What a yes means, in one sentence, before anything is read: the reader's own, or somebody's."""
     if stops:
         return "Nothing of this has happened, and no answer would make it happen as things stand."
+    if view.names_nobody:
+        return "Nothing of this has happened, and no member can approve it, whoever joins."
     yes = "If you approve" if may_decide else "If it is approved"
     if view.subject_type == SubjectType.SPEND:
         return f"{yes}, this run may cost up to so much, and begins. Nothing has been spent yet."
@@ -69,7 +71,8 @@ def lead(view: ApprovalView, shown: Shown | None, *, may_decide: bool, stops: st
 def _what(shown: Shown | None) -> str:
     if shown is None or shown.diff is None:
         return "the proposal below"
-    return f"the change below, of {shown.diff.added} lines added and {shown.diff.removed} removed,"
+    added, removed = shown.diff.added, shown.diff.removed
+    return f"the change below, of {added} line{'' if added == 1 else 's'} added and {removed} removed,"
 
 
 def consequence(view: ApprovalView) -> dict[str, str]:

@@ -20,10 +20,16 @@ THEN = {OnExpiry.FAIL: "then it fails", OnExpiry.RE_REQUEST: "then it is asked o
 """What becomes of a request that nobody answers."""
 _ANYWHERE = re.compile(rf"(?<=rule )(\d+: [a-z-]+) in {re.escape(ANYWHERE)}(?=[;)]|$)")
 """A rule for every environment, as verdicts and the records of requests name it."""
+_NOBODY = re.compile(
+    r"(?:\d+ people, each )?nobody: the rules and the node name no role in common, of the project, "
+    r"never who(?:ever)? asked for it"
+)
+"""Where no role is left that could decide, as they say it by the pattern of all others."""
 
 
 def in_words(told: str) -> str:
     """A text that names rules as records do, for people; records and the API keep it as it is."""
+    told = _NOBODY.sub("nobody, for the rules and the node name no role in common", told)
     return _ANYWHERE.sub(rf"\1 {where(ANYWHERE)}", told)
 
 

@@ -150,6 +150,10 @@ def test_a_question_that_no_role_may_answer_says_that_nobody_can_and_what_helps(
         page = " ".join(signed_in(who).get(where).content.decode().split())
         assert "No member can decide, whoever joins." in page
         assert "add a reviewer" not in page, "nobody whom one could add would be asked"
+        assert "no member can approve it, whoever joins." in page
+        assert "decided by nobody, for the rules and the node name no role in common (rule 1" in page
+        for many in ("people, each", "more needed", "different people"):
+            assert many not in page, "nor does it call for a number of them"
     [view] = house.pending(run_id)
     signed = {"version": view.version, "proposal_hash": view.proposal_hash, "reason": "the house burns"}
     decide_approval(
