@@ -63,6 +63,11 @@ def test_where_two_lines_are_the_same_both_are_seen() -> None:
         ("wait", RING), ("wait", DOT), ("busy", DOT), ("busy", DOT),
     ]  # fmt: skip
     assert [curve.kind for curve in made.curves] == ["wait", "busy"], "what is drawn last lies on top"
+    near = Series("wait", "most", (1.02, 4.0))
+    made = curves(
+        [half, near], ["a", "b"], ["a", "b"], [(0, "0"), (4, "4 s")], [["1 s", "2 s"], ["1 s", "4 s"]]
+    )
+    assert made.dots[0].radius == RING, "one that is hidden by another is as good as the same"
 
 
 def test_rows_of_pairs_are_as_long_as_their_numbers() -> None:

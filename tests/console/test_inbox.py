@@ -60,4 +60,6 @@ def test_shows_first_what_waits_for_its_reader_and_says_so(asked: Asking) -> Non
         True,
         False,
     ], "Rows are chosen where something can be decided"
+    for who in (asked.world.observer, asked.world.auditor, asked.world.finance):
+        assert 'id="chosen-act"' not in shown(signed_in(who), "?whose=pending"), "and by who could decide"
     assert f'href="{INBOX}?action_class=spend&amp;whose=closed"' in shown(reviewer, "?action_class=spend")

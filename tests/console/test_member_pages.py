@@ -181,6 +181,8 @@ def test_a_member_is_added_changed_and_removed_with_what_follows_said_before(w: 
     gone = admin.post(remove, {"reason": "Left us"}, follow=True)
     assert "is no member of The main project any more." in words(gone)
     assert "Whoever comes back is added again." in words(gone)
+    history = words(admin.get(url("projects_membership_change", row.pk)))
+    assert re.search(r"Was removed .* by \S+ Left us", history), "with the reason"
     for act in (change, remove):
         assert change not in gone.content.decode()
         assert admin.get(act).status_code == 200

@@ -209,6 +209,18 @@ def test_steps_that_wait_for_the_same_are_told_as_one(house: House) -> None:
     assert "Next: end." in text
 
 
+def test_what_comes_next_of_a_step_that_has_to_ask_is_its_question(house: House) -> None:
+    run_id = house.run("gated")
+    client, worker = signed_in(house.world.operator), house.hand()
+    assert "Next: publish asks before anything is done." in client.get(page_of(run_id)).content.decode()
+    asked = worker.ask(worker.take(), park=True)
+    assert "Next: the run is Completed, with its output." in client.get(page_of(run_id)).content.decode()
+    house.decide(asked.approval_id, "request_changes")
+    text = client.get(page_of(run_id)).content.decode()
+    assert "Next: publish asks before anything is done." in text
+    assert "As soon as that changes, it starts" not in text, "it has begun"
+
+
 def test_a_long_reason_without_a_blank_is_cut_and_not_left_out() -> None:
     key = UUID(int=2**127 + 7)
     told = with_short_ids(f"{key}/" + "a" * 200, 40)
@@ -233,5 +245,6 @@ def test_what_was_due_and_is_not_done_yet_is_told_as_past(house: House) -> None:
     assert (stops.title, "becomes Uncertain." in stops.detail) == ("late did not stop in time", True)
     assert "it is waited for no longer" not in stops.detail
     assert "has not taken it up; the offer ended at" in waiting.detail
+    assert waiting.detail.endswith("it is offered to another once that is taken back.")
     row.at = later  # type: ignore[attr-defined]
     assert "Overdue since" in site._registry[Lease].then(row)  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ import pytest
 from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
+from approvals.models import PolicyRevision
 from factory.admin.events import EventAdmin
 from factory.admin.evidence import JournalAdmin
 from factory.admin.lists.files import plain
@@ -32,6 +33,14 @@ def house() -> House:
 @pytest.fixture(scope="module")
 def admin(house: House) -> Client:
     return signed_in(house.world.tenant_admin)
+
+
+@pytest.fixture
+def wide(house: House) -> Client:
+    """The same person, where the whole tenant is chosen: policies and aliases are of no project."""
+    client = signed_in(house.world.tenant_admin)
+    client.post("/admin/place/", {"place": f"{house.tenant}/"})
+    return client
 
 
 def trail(page: str) -> list[tuple[str, str]]:
@@ -93,13 +102,23 @@ def test_the_way_to_a_record_ends_at_its_list(house: House, admin: Client) -> No
     assert f"<dt>Entity id</dt><dd><code>{row.entity_id}</code></dd>" in shown.partition("As it is stored")[0]
 
 
-def test_the_journal_calls_an_alias_by_its_names_as_the_audit_log_does(house: House, admin: Client) -> None:
+def test_the_journal_calls_an_alias_by_its_names_as_the_audit_log_does(house: House, wide: Client) -> None:
     with reading(house.system):
         row = JournalEntry.objects.filter(tenant_id=house.tenant, entity="alias").first()
         assert row is not None
         [name] = names_of("alias", [row.entity_id]).values()
-    shown = admin.get(f"{reverse('admin:factory_journalentry_changelist')}?entity=alias").content.decode()
+    shown = wide.get(f"{reverse('admin:factory_journalentry_changelist')}?entity=alias").content.decode()
     assert f'href="{reverse("admin:registry_alias_change", args=[row.entity_id])}">alias {name}</a>' in shown
+
+
+def test_evidence_calls_a_policy_by_its_number_as_people_do(house: House, wide: Client) -> None:
+    with reading(house.system):
+        row = PolicyRevision.objects.order_by("number").first()
+        assert row is not None
+    page_of = reverse("admin:approvals_policyrevision_change", args=[row.id])
+    for page in ("journalentry_changelist", "auditentry_changelist"):
+        where = f"{reverse(f'admin:factory_{page}')}?q={row.id}"
+        assert f'href="{page_of}">policy {row.revision}</a>' in wide.get(where).content.decode(), page
 
 
 def test_an_entry_that_is_not_shown_is_no_way_back() -> None:
