@@ -50,12 +50,16 @@ def _set(**values: str) -> None:
 
 
 @contextmanager
-def bound(ctx: Context, *, read_only: bool = False) -> Iterator[None]:
-    """One top-level transaction bound to the tenant of `ctx`.
+def bound(ctx: Context, *, read_only: bool = False, one_moment: bool = False) -> Iterator[None]:
+    """One top-level transaction bound to the tenant of `ctx`; of `one_moment`, if all of its statements see
+    what the first one saw.
 
     Durable: it refuses to be nested, because an outer transaction would decide over its commit.
     """
     with transaction.atomic(durable=True):
+        if one_moment:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         values = {TENANT_SETTING: ctx.tenant_id}
         if read_only:
             values["transaction_read_only"] = "on"
@@ -77,6 +81,13 @@ def reading(ctx: Context) -> Iterator[None]:
         yield
         return
     with bound(ctx, read_only=True):
+        yield
+
+
+@contextmanager
+def reading_one_moment(ctx: Context) -> Iterator[None]:
+    """A read-only transaction of its own, in which nothing moves from one statement to the next."""
+    with bound(ctx, read_only=True, one_moment=True):
         yield
 
 

@@ -46,6 +46,8 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     `whole_ids` stand there besides, all of each, because searches ask for them and lists shorten them.
     A list's file has the columns of the list, or `file_columns`, so that what programs read keeps its shape
     where a page joins columns; `file_headings` are theirs where they are called otherwise than on the page.
+    A list's key stays as it is; one whose rows are few, and move in it, says in `moving` what that does to
+    its pages, and its file is read as all of it is at one moment.
     """
 
     view_operation: ClassVar[str]
@@ -65,6 +67,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
     sortable_by: ClassVar[tuple[str, ...]] = ()
     actions: ClassVar[Any] = None
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
+    moving: ClassVar[str] = ""
     order_words: ClassVar[tuple[str, str]] = ("Newest first", "Oldest first")
     change_list_template = "factory/list.html"
     list_before_template = "factory/about.html"

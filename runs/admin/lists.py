@@ -50,6 +50,11 @@ class AttentionAdmin(HouseAdmin[Step]):
     search_fields = ("run__id", "node_key")
     search_help_text = "The whole id of a run, or words of a step's name"
     ordering = ("-updated_at", "-id")
+    list_per_page = 200
+    moving = (
+        "A step moves when it changes, so while you turn the pages one may be missing or stand twice. "
+        "The file has each of them, as they are at one moment."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         at = Func(function="clock_timestamp", output_field=DateTimeField())

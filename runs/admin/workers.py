@@ -1,11 +1,12 @@
 """Workers that serve this tenant: alive or not, what they can do, how busy they are, and who drains them."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import DateTimeField, Func, QuerySet
+from django.db.models import DateTimeField, F, Func, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -15,6 +16,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from factory.admin.base import OwnPageAdmin
+from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.settings import whole
@@ -32,6 +34,13 @@ from runs.selectors.waiting import open_leases, open_leases_of
 from runs.states import LEASE_CURRENT
 
 ONLINE_SECONDS = 60
+SILENT = Q(last_seen_at__lt=F("at") - timedelta(seconds=ONLINE_SECONDS))
+STANDING = {
+    "Active": ~SILENT & Q(draining_at=None),
+    "Draining": ~SILENT & Q(draining_at__isnull=False),
+    "Offline": SILENT,
+}
+"""What a worker's state is called, and of which workers it is that of, at the moment `at`."""
 DRAINERS = "An Operator or a PlatformAdmin drains workers."
 
 
@@ -46,10 +55,11 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
     nothing_yet = (
         "A worker stands here as soon as it has registered with a token of a pool that serves this tenant."
     )
-    order_words = ("Seen last first", "Longest silent first")
+    order_words = ("By name", "Names backwards")
+    list_filter = (one_of("state", "state", tuple(STANDING), asks=STANDING),)
     search_fields = ("name", "version", "pool__name")
     search_help_text = "Words of a name, a pool or a version"
-    ordering = ("-last_seen_at", "-id")
+    ordering = ("name", "id")
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

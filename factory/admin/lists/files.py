@@ -19,7 +19,7 @@ from factory.admin.lists.pages import AFTER, HouseList
 from factory.admin.scope import context_of
 from factory.admin.show import seen
 from factory.rest.problems import QUERY_CANCELED, sqlstate
-from factory.tenancy import reading
+from factory.tenancy import reading, reading_one_moment
 
 MOST_ROWS = 100_000
 ROWS_AT_FIRST, ROWS_AT_ONCE = 100, 1_000
@@ -32,7 +32,9 @@ EMPTY = "–"
 
 
 def file_of(request: HttpRequest, cl: HouseList) -> StreamingHttpResponse:
-    """The list as a file. Each page of it is a transaction of its own: a slow reader holds nothing."""
+    """The list as a file. Each page of it is a transaction of its own: a slow reader holds nothing.
+
+    Of a list whose rows move it has one page."""
     return _answer(f"{cl.opts.model_name}-{clock.now():%Y-%m-%d-%H%M}", _lines(request, cl))
 
 
@@ -68,13 +70,15 @@ def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
 def _rows(request: HttpRequest, cl: HouseList, columns: Sequence[str]) -> Iterator[str]:
     """The rows page by page, and a line that says so where they are not all."""
     writer, ctx = csv.writer(_Line()), context_of(request)
+    moves = bool(cl.model_admin.moving)
+    first, patience = (MOST_ROWS, MOST_SECONDS) if moves else (ROWS_AT_FIRST, PATIENCE)
     place, told, look = cl.values(cl.params.get(AFTER)), 0, cl.look()
     found_at = monotonic()
     while monotonic() - found_at <= MOST_SECONDS:
-        limit = min(ROWS_AT_ONCE if told else ROWS_AT_FIRST, MOST_ROWS - told) or 1
+        limit = min(ROWS_AT_ONCE if told else first, MOST_ROWS - told) or 1
         try:
-            with reading(ctx):
-                rows, last = look.page(place, limit, patience=PATIENCE)
+            with reading_one_moment(ctx) if moves else reading(ctx):
+                rows, last = look.page(place, limit, patience=patience)
                 cl.carry(request, rows)
                 lines = [writer.writerow([_cell(cl, name, row) for name in columns]) for row in rows]
         except OperationalError as fault:
@@ -88,6 +92,8 @@ def _rows(request: HttpRequest, cl: HouseList, columns: Sequence[str]) -> Iterat
         told += len(rows)
         if len(rows) < limit and last is None:
             return
+        if moves and last is not None:
+            break  # what comes behind it has moved by now
         found_at = monotonic() if rows else found_at
         place = look.place(last or rows[-1])
     yield writer.writerow(["Not looked through to the end: it takes too long. Filter the list otherwise."])

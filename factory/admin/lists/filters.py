@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from factory.admin.asking import not_understood
@@ -19,12 +19,14 @@ def one_of(
     values: Values,
     implies: Mapping[str, Any] | None = None,
     words: Mapping[Any, str] | None = None,
+    asks: Mapping[str, Q] | None = None,
 ) -> type[admin.SimpleListFilter]:
     """A choice among values that the code, or a small table, knows.
 
     `implies` is what every row with any of them is besides, by a rule of the table: the database then sees
     at once that another filter contradicts this one, and does not read all rows to find none. `words` are
-    what people call the values, where a page calls them otherwise than the API.
+    what people call the values, where a page calls them otherwise than the API. `asks` is what is asked for
+    each, where `field` is no column.
     """
 
     class OneOf(admin.SimpleListFilter):
@@ -45,7 +47,8 @@ def one_of(
                 return queryset
             if chosen not in {value for value, _ in self.lookup_choices}:
                 not_understood(request, f"“{chosen[:60]}” is no {self.title} here.", "So nothing is shown.")
-            return queryset.filter(**{field: chosen, **(implies or {})})
+            asked = (asks or {}).get(chosen, Q(**{field: chosen}))
+            return queryset.filter(asked, **(implies or {}))
 
     OneOf.parameter_name = field
     OneOf.title = title
