@@ -73,7 +73,7 @@ def test_every_page_is_sound_at_every_width_and_axe_finds_nothing_grave(
         seen_at_every_width(admin, path)
 
 
-@pytest.mark.parametrize(("member", "acts"), [("reviewer", 2), ("operator", 3)])
+@pytest.mark.parametrize(("member", "acts"), [("reviewer", 2), ("operator", 1), ("workspace_admin", 3)])
 def test_pages_of_several_rows_are_sound_too(house: House, visit: Visit, member: str, acts: int) -> None:
     visitor = visit().sign_in(getattr(house.world, member))
     asked = list(several_pages(visitor))
