@@ -23,7 +23,7 @@ OVER = (CLOSED, GLASS, WAIVED)
 """Views in which nothing waits for anybody."""
 WORDS = {
     MINE: ("Waiting for me", "Only what you may decide at this moment."),
-    PENDING: ("All pending", "Everything that waits for somebody, whoever that is."),
+    PENDING: ("All pending", "Everything that is open, whoever it waits for."),
     CLOSED: ("Closed", "What is over: decided, replaced, withdrawn, or not answered in time."),
     GLASS: ("Decided by break-glass", "What was decided outside the rule, past those whom it names."),
     WAIVED: ("Approved in advance", "What a waiver has approved, and nobody was asked about."),

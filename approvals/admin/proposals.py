@@ -75,7 +75,8 @@ class Shown:
     @property
     def cut(self) -> bool:
         """Whether some of it is in the download alone."""
-        return bool(self.diff and self.diff.cut) or any(one.cut for one in self._texts())
+        unread = self.diff is not None and (self.diff.cut or any(file.binary for file in self.diff.files))
+        return bool(unread) or any(one.cut for one in self._texts())
 
     @property
     def folded(self) -> bool:

@@ -17,7 +17,12 @@ def wants_file(request: HttpRequest) -> bool:
 
 
 def not_all(request: HttpRequest, told: str, why: str) -> None:
-    """Say beside what is shown that it is less than was rightly asked for: of a file, behind its last row."""
+    """Say beside what is shown that it is less than was rightly asked for: of a file, behind its last row.
+
+    As `not_understood`, it says nothing on the page of an act.
+    """
+    if request.method == "POST":
+        return
     if wants_file(request):
         request.said_last = [*said_last(request), f"{told} {why}"]  # type: ignore[attr-defined]
     else:

@@ -45,6 +45,7 @@ class File:
     opened: bool = True
     tag: str = ""
     differs: bool = False
+    binary: bool = False
 
     @property
     def folded(self) -> str:
@@ -112,7 +113,10 @@ def _file(patched: PatchedFile) -> File:
     if windows:
         lines = [replace(line, text=line.text.removesuffix("\r")) for line in lines]
     notes = [*_notes(patched), *(["Its lines end as on Windows (CR LF)."] if windows else [])]
-    return File(seen(_name(patched)), _change(patched), patched.added, patched.removed, tuple(notes), lines)
+    return File(
+        seen(_name(patched)), _change(patched), patched.added, patched.removed, tuple(notes), lines,
+        binary=patched.is_binary_file,
+    )  # fmt: skip
 
 
 def _name(patched: PatchedFile) -> str:

@@ -172,7 +172,7 @@ class DelegationAdmin(HouseAdmin[Any]):
         if not row.beside_others:
             return SafeString("")
         if not row.may_end:
-            told = "one of the two ends it" if row.state == DelegationState.ACTIVE else "over"
+            told = "one of the two, or an admin, ends it" if row.state == DelegationState.ACTIVE else "over"
             return format_html('<span class="fc-soft">{}</span>', told)
         url = reverse("admin:projects_revoke_delegation", args=[row.id])
         return format_html('<a class="fc-link" href="{}">End it…</a>', url)

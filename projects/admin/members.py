@@ -22,6 +22,7 @@ from factory.admin.show import seen, when
 from factory.admin.site import site
 from factory.context import Context
 from factory.identity.permissions import may
+from factory.lagging import audited_reason
 from factory.models import JournalEntry
 from factory.tenancy import reading
 from projects.admin.adding import adds_members, way_to
@@ -210,7 +211,7 @@ def _history(row: Membership) -> Iterator[Happened]:
         now, before = (_words(entry.detail, tail) for tail in ("", "Before"))
         told = CAUSES.get(entry.cause, entry.cause)
         what = f"{told}: {now}" if now else told
-        why = seen(entry.detail.get("reason", ""))
+        why = seen(audited_reason(row, "RemoveMember")) if entry.cause == "MemberRemoved" else ""
         told = f"{what}; before: {before}" if before else what
         yield Happened(entry.occurred_at, told, seen(entry.actor), why)
 

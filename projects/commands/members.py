@@ -72,7 +72,7 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
     require_other_admin(ctx, row)
     at = now()
     row.remove(at=at)
-    record(ctx, row, "MemberRemoved", detail={"reason": reason} if reason else {})
+    record(ctx, row, "MemberRemoved")
     audit(ctx, "RemoveMember", subject=f"membership:{row.id}", reason=reason, stream=row.id)
     revoke_groundless(ctx, row.subject, "MemberRemoved")
     if row.kind == SubjectKind.PERSON:

@@ -106,6 +106,9 @@ def test_says_whether_all_of_a_proposal_is_on_the_page_and_what_of_it_is_folded(
     assert "all of it on this page." in told({**kind, "diff": new_file(3)})
     assert f"all of it on this page{opens}" in told({**kind, "diff": new_file(300)})
     assert f"not all of it on this page{opens}" in told({**kind, "diff": new_file(10_001)})
+    for change in ("", "new file mode 100644\n", "deleted file mode 100644\n"):
+        png = f"diff --git a/x.png b/x.png\n{change}index 123..456\nBinary files a/x.png and b/x.png differ\n"
+        assert "not all of it on this page" in told({**kind, "diff": png}), change
 
 
 @pytest.mark.requirement("APR-09")

@@ -359,6 +359,9 @@ def test_words_that_are_sought_in_the_whole_list_instead_are_told_to_be(
     assert told in text(reviewer.get(inbox))
     *_, last = sheet(reviewer.get(f"{inbox}&format=csv"))
     assert last == [f"{told} Among those that were chosen it takes too long."]
+    chosen = {"action": "approve_selected", "_selected_action": [str(uuid4())], "index": "0"}
+    acted = reviewer.post("/admin/approvals/approvalrequest/?whose=pending&q=any", chosen, follow=True)
+    assert ("Approve several" in text(acted), told in text(acted)) == (True, False), "that is another page"
 
 
 @pytest.mark.usefixtures("never_at_first")

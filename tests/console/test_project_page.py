@@ -196,7 +196,7 @@ def test_a_list_of_loans_says_why_one_cannot_be_ended_only_beside_others_that_ca
         cells = re.findall(r"field-end_it[^>]*><div>(.*?)</div>", page_at(member, where))
         return [re.sub(r"<[^>]+>", "", cell) for cell in cells]
 
-    assert acts(w.reviewer) == ["one of the two ends it", "End it…", "over"]
+    assert acts(w.reviewer) == ["one of the two, or an admin, ends it", "End it…", "over"]
     revoke_delegation(w.reviewer, delegation_id=own)
     assert acts(w.reviewer) == []
     assert "What can be done" not in page_at(w.reviewer, where)

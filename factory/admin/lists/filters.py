@@ -47,6 +47,7 @@ def one_of(
                 return queryset
             if chosen not in {value for value, _ in self.lookup_choices}:
                 not_understood(request, f"“{chosen[:60]}” is no {self.title} here.", "So nothing is shown.")
+                return queryset.none()
             asked = (asks or {}).get(chosen, Q(**{field: chosen}))
             return queryset.filter(asked, **(implies or {}))
 
