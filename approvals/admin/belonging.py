@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from approvals.models import ApprovalRequest, Waiver
+from approvals.models import ApprovalRequest, Authorization, Waiver
 from factory.admin.belonging import project_of
 
 
@@ -16,3 +16,8 @@ def of_an_approval(key: Any) -> QuerySet[Any]:
 @project_of("waiver")
 def of_a_waiver(key: Any) -> QuerySet[Any]:
     return Waiver.objects.filter(pk=key).values("project_id")
+
+
+@project_of()
+def of_a_use(key: Any) -> QuerySet[Any]:
+    return Authorization.objects.filter(pk=key).values("approval__project_id")

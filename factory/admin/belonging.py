@@ -5,27 +5,40 @@ project, and what nobody has said the project of, is read where the whole tenant
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, OuterRef, QuerySet, Subquery, UUIDField, When
-from django.db.models.functions import Cast, Coalesce, Right
+from django.db.models import Case, Func, OuterRef, Q, QuerySet, Subquery, TextField, UUIDField, Value, When
+from django.db.models.functions import Cast, Coalesce, Substr
 
-from factory.models import WebhookSubscription
+from factory.chain import audit_stream, scope_stream
+from factory.context import Context
+from factory.ids import IN_WORDS
+from factory.models import AuditEntry, OutboxEvent, WebhookDelivery, WebhookSubscription
 
 Find = Callable[[Any], QuerySet[Any]]
 _kinds: dict[Find, tuple[str, ...]] = {}
-
-ENDS_IN_AN_ID = r"^([a-z-]+:)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-"""What a finding is about, where that is one thing: `kind:id`, or the id of a chain alone."""
+_called: dict[Find, str] = {}
 
 
 def project_of(*kinds: str) -> Callable[[Find], Find]:
     """Declare how the project of things of some kinds is found: a query by their primary key, so that it is
-    one look into an index for each entry, however many things there are."""
+    one look into an index for each entry, however many things there are. Without a kind it is of things
+    that the journal has no entries about, only findings."""
 
     def declare(find: Find) -> Find:
         _kinds[find] = kinds
+        return find
+
+    return declare
+
+
+def project_of_called(prefix: str) -> Callable[[Find], Find]:
+    """The same for things of findings whose ids are words that others chose, behind this prefix."""
+
+    def declare(find: Find) -> Find:
+        _called[find] = prefix
         return find
 
     return declare
@@ -39,19 +52,61 @@ def kinds_of_projects() -> frozenset[str]:
 def entries_in(rows: QuerySet[Any], project_id: UUID) -> QuerySet[Any]:
     """Those journal entries that are about things of a project."""
     ways = [
-        When(entity__in=kinds, then=Subquery(find(OuterRef("entity_id")))) for find, kinds in _kinds.items()
+        When(entity__in=kinds, then=Subquery(find(OuterRef("entity_id"))))
+        for find, kinds in _kinds.items()
+        if kinds
     ]
     return rows.alias(belongs_to=Case(*ways, output_field=UUIDField())).filter(belongs_to=project_id)
 
 
-def findings_in(rows: QuerySet[Any], project_id: UUID) -> QuerySet[Any]:
-    """Those findings that are about one thing of a project."""
-    key = Cast(Right(OuterRef("subject"), 36), UUIDField())
-    belongs_to = Coalesce(*(Subquery(find(key)) for find in _kinds), output_field=UUIDField())
-    only_ids = Case(When(subject__regex=ENDS_IN_AN_ID, then=belongs_to), output_field=UUIDField())
-    return rows.alias(belongs_to=only_ids).filter(belongs_to=project_id)
+def findings_in(rows: QuerySet[Any], ctx: Context) -> QuerySet[Any]:
+    """Those findings that are about a thing of the project in which somebody stands, about its chain of
+    changes or of the audit log, or about the chain of what was done there and concerns no thing."""
+    called = [
+        When(subject__startswith=prefix, then=Subquery(find(Substr(OuterRef("subject"), len(prefix) + 1))))
+        for find, prefix in _called.items()
+    ]
+    scopes = [
+        When(names__in=[stream, audit_stream(stream)], then=Value(project_id, UUIDField()))
+        for project_id in (ctx.project_id, None)
+        for stream in [scope_stream(replace(ctx, project_id=project_id))]
+    ]
+    told = Coalesce(_project_named(), Subquery(_of_an_audit_chain(_first_id(OuterRef("subject")), ctx)))
+    belongs_to = Case(*called, *scopes, default=told, output_field=UUIDField())
+    rows = rows.alias(names=_first_id("subject"))
+    return rows.alias(belongs_to=belongs_to).filter(belongs_to=ctx.project_id)
+
+
+def _first_id(subject: Any) -> Cast:
+    """The first id among the words of a subject; none where there is none."""
+    found = Func(subject, Value(IN_WORDS), function="SUBSTRING", output_field=TextField())
+    return Cast(found, UUIDField())
+
+
+def _project_named() -> Coalesce:
+    """The project of the thing that a row's subject names, whatever its kind."""
+    key = _first_id(OuterRef("subject"))
+    return Coalesce(*(Subquery(find(key)) for find in _kinds), output_field=UUIDField())
+
+
+def _of_an_audit_chain(key: Any, ctx: Context) -> QuerySet[Any]:
+    """An audit chain is called by a hash, which leads to nothing: what it is about its first entry says. What
+    was done from another project is not asked, because that project's own chain may name any thing."""
+    entries = AuditEntry.objects.filter(stream_id=key).order_by("sequence")
+    own = entries.filter(Q(project_id=None) | Q(project_id=ctx.project_id))
+    return own.annotate(belongs_to=_project_named()).values("belongs_to")[:1]
 
 
 @project_of("webhook")
 def of_a_webhook(key: Any) -> QuerySet[Any]:
     return WebhookSubscription.objects.filter(pk=key).values("project_id")
+
+
+@project_of()
+def of_a_delivery(key: Any) -> QuerySet[Any]:
+    return WebhookDelivery.objects.filter(pk=key).values("project_id")
+
+
+@project_of()
+def of_an_event(key: Any) -> QuerySet[Any]:
+    return OutboxEvent.objects.filter(pk=key).values("project_id")

@@ -327,8 +327,8 @@ class FindingAdmin(EvidenceAdmin):
     ordering = ("-found_at", "-id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows, project_id = super().get_queryset(request), context_of(request).project_id
-        return rows if project_id is None else findings_in(rows, project_id)
+        rows, ctx = super().get_queryset(request), context_of(request)
+        return rows if ctx.project_id is None else findings_in(rows, ctx)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
         return OfThings

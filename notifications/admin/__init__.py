@@ -1,5 +1,5 @@
 """Pages of notifications."""
 
-from notifications.admin import cards, messages
+from notifications.admin import belonging, cards, messages
 
-__all__ = ["cards", "messages"]
+__all__ = ["belonging", "cards", "messages"]

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from factory.admin.belonging import project_of
-from runs.models import Attempt, Lease, Run, RunTemplate, Step
+from factory.admin.belonging import project_of, project_of_called
+from runs.models import Attempt, Lease, Receipt, Run, RunTemplate, Step
 
 
 @project_of("run")
@@ -31,3 +31,9 @@ def of_an_attempt(key: Any) -> QuerySet[Any]:
 @project_of("lease")
 def of_a_lease(key: Any) -> QuerySet[Any]:
     return Lease.objects.filter(pk=key).values("run__project_id")
+
+
+@project_of_called("receipt:")
+def of_a_receipt(name: Any) -> QuerySet[Any]:
+    """By the worker's or the provider's own word for it, which need not be an id of the house."""
+    return Receipt.objects.filter(receipt_id=name).values("run__project_id")

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from approvals.selectors import runs_of_approvals
+from factory.ids import IN_WORDS
 from factory.models import AuditEntry, OutboxEvent
 from runs.models import Attempt, Lease, Receipt, Run, Step
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = re.compile(IN_WORDS)
 
 
 def concerned(subjects: Iterable[str]) -> dict[str, UUID]:

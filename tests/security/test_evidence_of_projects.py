@@ -1,14 +1,19 @@
 """The audit grant opens the evidence of the project that it is held in, and of no other of the tenant."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.urls import reverse
 
+from approvals.models import Authorization
 from factory.admin.belonging import kinds_of_projects
 from factory.admin.lists import looking, pages
+from factory.auditing import Violation
+from factory.chain import audit_stream, scope_stream
 from factory.clock import now
 from factory.context import Context
 from factory.ids import uuid7
@@ -17,11 +22,16 @@ from factory.lifecycle import lifecycles
 from factory.models import Finding, JournalEntry
 from factory.tenancy import reading
 from factory.verifying import record_findings
+from notifications.models import Notice
+from runs.commands import start_run, submit
 from tests.console.test_lists import sheet, text, way
 from tests.console.test_looking import walk
 from tests.console.test_pages import signed_in
+from tests.kernel.damage import corrupt
 from tests.security.scene import Place, Scene
 from tests.support.client import Client
+from tests.support.running import costing
+from tests.support.world import context_of
 
 JOURNAL = reverse("admin:factory_journalentry_changelist")
 FINDINGS = reverse("admin:factory_finding_changelist")
@@ -133,14 +143,112 @@ def test_who_reads_the_whole_tenant_reads_all_of_it_and_of_a_chosen_project_its_
     assert listed(in_place(everybody, f"{here.tenant}/{here.project}")) == of(here)
 
 
+class Looked:
+    """A verification that a test makes up."""
+
+    def __init__(self) -> None:
+        self.id, self.started_at = uuid7(), now()
+
+
+def found_here(place: Place, found: Sequence[Violation]) -> list[str]:
+    """Subjects of what was found, as they are listed in a project."""
+    mark = uuid4().hex
+    told = [replace(each, detail=f"{each.detail} {mark}") for each in found]
+    record_findings(place.system(), verification=Looked(), found=told)  # type: ignore[arg-type]
+    lines = sheet(signed_in(place.everybody).get(f"{FINDINGS}?format=csv"))
+    return [line[2] for line in lines if mark in line[3]]
+
+
+def worked(place: Place, receipt: str) -> str:
+    """A run of the project whose worker sent this receipt and took an authorization, and the id of that."""
+    body, _ = submit(place.everybody, payload=place.house.payload("gated"), key=str(uuid4()))
+    start_run(place.system(), run_id=UUID(body["runId"]))
+    hand = place.house.hand(f"w-{uuid4().hex[:6]}")
+    work = hand.take()
+    hand.receipts(work, costing("0.01") | {"receiptId": receipt})
+    asked = hand.ask(work)
+    other = context_of(f"another-{place.everybody.actor.subject}", place.tenant, place.project)
+    place.house.decide(asked.approval_id, by=other)
+    hand.authorize(work, asked.approval_id)
+    with reading(place.system()):
+        return str(Authorization.objects.get(approval_id=asked.approval_id).pk)
+
+
+JOURNALED = "UPDATE factory_journalentry SET"
+TAMPERED = {
+    "A6 a run's journal": (
+        "A6",
+        f"{JOURNALED} actor = 'eve' WHERE stream_id = %s AND sequence = 2",
+        "run_id",
+    ),
+    "A8 its times": (
+        "A8",
+        f"{JOURNALED} occurred_at = now() - interval '1 day' WHERE stream_id = %s AND sequence = 2",
+        "run_id",
+    ),
+    "A6b a run's audit chain": (
+        "A6b",
+        "UPDATE factory_auditentry SET outcome = 'refused' WHERE stream_id = %s AND sequence = 1",
+        "audit of run_id",
+    ),
+    "A3b its end": (
+        "A3b",
+        "UPDATE factory_chainhead SET sequence = 99 WHERE stream_id = %s",
+        "audit of run_id",
+    ),
+    "A6b a membership's": (
+        "A6b",
+        "UPDATE factory_auditentry SET outcome = 'refused' WHERE stream_id = %s AND sequence = 1",
+        "audit of member_id",
+    ),
+    "C2 an event": ("C2", "UPDATE factory_outboxevent SET payload = '{}' WHERE id = %s", "event_id"),
+    "D3 a use": (
+        "D3",
+        "UPDATE approvals_authorization SET authorized_at = now() + interval '9 days' WHERE id = %s",
+        "authorization_id",
+    ),
+    "N2 a message": (
+        "N2",
+        "UPDATE notifications_notification SET subject = 'eve' WHERE id = %s",
+        "notification_id",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_what_the_auditor_writes_of_a_project_is_read_there_alone(
+    here: Place, there: Place, what: str
+) -> None:
+    code, damage, about = TAMPERED[what]
+    if about == "authorization_id":
+        key = UUID(worked(here, uuid4().hex))
+    else:
+        key = UUID(here.ids[about.removeprefix("audit of ")])
+    key = audit_stream(key) if about.startswith("audit of ") else key
+    found = corrupt(code, [(damage, [key])], tenant_id=here.tenant)
+    found = [each for each in found if str(key) in each.subject]
+    assert found, "the auditor sees the damage"
+    assert found_here(here, found) == [each.subject for each in reversed(found)]
+    assert found_here(there, found) == []
+
+
+def test_findings_of_the_scope_of_a_project_of_receipts_and_of_notices(here: Place, there: Place) -> None:
+    own, named = audit_stream(scope_stream(here.everybody)), f"msg-{uuid4().hex[:8]}:{there.ids['run_id']}"
+    worked(here, named)
+    with reading(here.system()):
+        notice = Notice.objects.filter(project_id=here.project).values_list("pk", flat=True)[0]
+    subjects = [f"{own}#1", str(own), f"receipt:{named}", f"notice:{notice}"]
+    found = [Violation("A6b", here.tenant, subject, "broken") for subject in subjects]
+    assert sorted(found_here(here, found)) == sorted(subjects)
+    assert found_here(there, found) == []
+    release, tenant = here.house.release, scope_stream(replace(here.everybody, project_id=None))
+    shared = [release, audit_stream(release), tenant, audit_stream(tenant)]
+    found = [Violation("A6b", here.tenant, f"{key}#1", "broken") for key in shared]
+    assert found_here(here, found) == []
+
+
 def test_findings_are_read_where_the_thing_is_that_they_are_about(here: Place, there: Place) -> None:
-    class Found:
-        def __init__(self, subject: str, detail: str) -> None:
-            self.code, self.subject, self.detail = "A4", subject, detail
-
-    class Looked:
-        id, started_at = uuid7(), now()
-
+    looked = Looked()
     told = {
         f"run:{here.ids['run_id']}": "a run here",
         here.ids["run_id"]: "its chain",
@@ -153,11 +261,14 @@ def test_findings_are_read_where_the_thing_is_that_they_are_about(here: Place, t
     }
     record_findings(
         here.system(),
-        verification=Looked(),
-        found=[Found(subject, f"{words} {here.project}") for subject, words in told.items()],
-    )  # type: ignore[arg-type]
+        verification=looked,  # type: ignore[arg-type]
+        found=[
+            Violation("A4", here.tenant, subject, f"{words} {here.project}")
+            for subject, words in told.items()
+        ],
+    )
     with reading(here.system()):
-        assert Finding.objects.filter(verification_id=Looked.id).count() == len(told)
+        assert Finding.objects.filter(verification_id=looked.id).count() == len(told)
     shown = text(signed_in(here.everybody).get(FINDINGS))
     assert [words for words in told.values() if f"{words} {here.project}" in shown] == [
         "a run here",

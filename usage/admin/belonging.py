@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from factory.admin.belonging import project_of
-from usage.models import Budget, Reservation, UsageRecord
+from usage.models import Budget, LedgerEntry, Reservation, UsageRecord
 
 
 @project_of("budget")
@@ -21,3 +21,10 @@ def of_a_reservation(key: Any) -> QuerySet[Any]:
 @project_of("usage-record")
 def of_a_usage_record(key: Any) -> QuerySet[Any]:
     return UsageRecord.objects.filter(pk=key).values("project_id")
+
+
+@project_of()
+def of_a_transaction(key: Any) -> QuerySet[Any]:
+    """It stands in the budgets of one project, and in that of the tenant over them."""
+    within = LedgerEntry.objects.filter(transaction_id=key, budget__project_id__isnull=False)
+    return within.values("budget__project_id")[:1]
