@@ -8,6 +8,7 @@ from django.db.models import Count, OuterRef
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
+from factory.admin.belonging import findings_in
 from factory.admin.first import MOST, Figure, Look, Need, Needs, count, figure, needs, number
 from factory.admin.show import seen, span
 from factory.consumers import HANDLERS, STREAMS, SetAside, set_aside
@@ -115,7 +116,8 @@ def journal(look: Look) -> Figure | None:
     if last is None:
         told = "Every rule is checked once a day, and with manage.py verify."
         return Figure("Journal", "Not checked yet", told, url=url)
-    state = f"{found} violations" if found else "Not all checked" if last.unchecked else "Intact"
+    many = "1 violation" if found == 1 else f"{found} violations"
+    state = many if found else "Not all checked" if last.unchecked else "Intact"
     anchor = last.anchors.partition(" by ")[0]
     note = f"{last.rules} rules checked at {last.started_at:%d %b %H:%M} UTC; "
     note += f"{_anchored(anchor)}." if anchor else "no anchor was taken yet."
@@ -134,8 +136,12 @@ def _anchored(standing: str) -> str:
 
 
 def _last(ctx: Context) -> tuple[Verification | None, int]:
-    """The newest verification, and what it found: in this tenant, and of the walls that stand around all."""
-    found = Finding.objects.filter(verification_id=OuterRef("pk")).order_by().values("verification_id")
+    """The newest verification, and what it found: in this tenant, or of the project in which somebody stands,
+    as the list does to which it leads; and of the walls that stand around all."""
+    found = Finding.objects.filter(verification_id=OuterRef("pk"))
+    if ctx.project_id is not None:
+        found = findings_in(found, ctx)
+    found = found.order_by().values("verification_id")
     here = Coalesce(found.annotate(many=Count("pk")).values("many"), 0)
     last = Verification.objects.annotate(here=here).order_by("-started_at", "-id").first()
     return last, last.here + len(last.walls) if last else 0

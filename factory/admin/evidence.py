@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.admin.base import HouseAdmin
-from factory.admin.belonging import entries_in, findings_in
+from factory.admin.belonging import entries_in, findings_in, kinds_of_projects
 from factory.admin.cards import reads_evidence
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
@@ -37,17 +37,17 @@ class EvidenceAdmin(HouseAdmin[Any]):
         return super().has_view_permission(request, obj) and reads_evidence(context_of(request))
 
 
-class Became(one_of("to_state", "became", lambda request: sorted(_kinds_by_state()))):  # type: ignore[misc]
+class Became(one_of("to_state", "became", lambda request: sorted(_kinds_by_state(request)))):  # type: ignore[misc]
     """A state is looked for among the kinds that have it: the index has the kind before the state."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().queryset(request, queryset)
         chosen = self.value()
-        kinds = _kinds_by_state().get(chosen or "", ())
+        kinds = _kinds_by_state(request).get(chosen or "", ())
         return rows if chosen is None else _seldom(rows.filter(entity__in=kinds), kinds)
 
 
-class What(one_of("entity", "what", lambda request: sorted(lifecycles()))):  # type: ignore[misc]
+class What(one_of("entity", "what", lambda request: _kinds(request))):  # type: ignore[misc]
     """The kind of thing that changed."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -61,10 +61,16 @@ def _seldom(rows: QuerySet[Any], kinds: Collection[str]) -> QuerySet[Any]:
     return rows if set(kinds) & set(OFTEN) else rows.filter(SELDOM)
 
 
-def _kinds_by_state() -> dict[str, list[str]]:
+def _kinds(request: HttpRequest) -> list[str]:
+    """Kinds of things that the journal has entries about; in a project those that can be of one."""
+    wide = context_of(request).project_id is None
+    return sorted(kind for kind in lifecycles() if wide or kind in kinds_of_projects())
+
+
+def _kinds_by_state(request: HttpRequest) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name, machine in sorted(lifecycles().items()):
-        for state in machine.states:
+    for name in _kinds(request):
+        for state in lifecycles()[name].states:
             found.setdefault(state, []).append(name)
     return found
 
@@ -110,7 +116,8 @@ class JournalAdmin(EvidenceAdmin):
     readonly_fields = ("checked",)
     nothing_yet = (
         "Each change of state of a run, an approval, a release or a budget writes an entry here by itself. "
-        "The first of them brings the first entry."
+        "The first of them brings the first entry. What happened to things of other projects, or of none, "
+        "stands where the whole tenant is chosen."
     )
     large = True
     list_display = ("at", "which", "moved", "why", "actor", "place")

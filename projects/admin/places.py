@@ -39,7 +39,8 @@ EVIDENCE = (Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN, Role.OPERATOR)
 able(60, "Add and change members", by="AddMember", own=True, note="Never by a lent role.")
 able(62, "Add environments, suspend the project, throw its kill switch", by="SuspendProject")
 able(
-    70, "Read the whole journal and audit log", roles=EVIDENCE, grants=(Grant.AUDIT,),
+    70, "Read the journal, the audit log and the findings of this project",
+    widely="Read the whole journal, the audit log and all findings", roles=EVIDENCE, grants=(Grant.AUDIT,),
     note="Those of one run stand on its page, for whoever may read it.",
 )  # fmt: skip
 able(80, "Read what goes into runs and comes out of them", grants=(Grant.PAYLOADS,))

@@ -106,6 +106,9 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
 
     def _page(self, request: HttpRequest, row: Worker) -> TemplateResponse:
         current = Lease.objects.filter(worker_id=row.pk, state__in=sorted(LEASE_CURRENT))
+        leases = list(current.select_related("step", "run").order_by("fencing_token"))
+        project_id = context_of(request).project_id
+        here = [each for each in leases if project_id in (None, each.run.project_id)]
         context = {
             **self.admin_site.each_context(request),
             "title": f"Worker {seen(row.name)}",
@@ -116,7 +119,8 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
             "last_seen": self.seen(row),
             "abilities": self.abilities(row),
             "used": open_leases(row.pk),
-            "leases": list(current.select_related("step").order_by("fencing_token")),
+            "leases": here,
+            "elsewhere": len(leases) - len(here),
             "may_read_runs": may(context_of(request), "ReadRun"),
             "may_revoke": may(context_of(request), "RevokeWorker"),
             "may_drain": may_drain(context_of(request), row),

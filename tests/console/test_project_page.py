@@ -78,7 +78,7 @@ def test_it_says_how_the_project_stands_and_who_can_do_what_through_what(house: 
     assert "Tenant Admin (WorkspaceAdmin, tenant-wide)" in prices
     assert "Finance" not in prices, "what is held in one project alone publishes no prices"
     assert "Operator (Operator)" in row(told, "Settle an attempt", "Take a release")
-    assert row(told, "Read the whole journal", "Read what goes").count("(") == 5
+    assert row(told, "Read the journal", "Read what goes").count("(") == 5
     assert "this project; requester@" in told
     assert re.search(r"\d+ min", row(told, "Roles lent for a time", "Environments"))
     assert "production" in row(told, "Environments", "Service accounts")
@@ -104,7 +104,7 @@ def test_who_can_do_what_names_nobody_whom_the_command_would_refuse(tenant_id: s
     ends = {
         "Publish the tenant's policy": "Add and change members",
         "Add and change members": "Add environments",
-        "Add environments": "Read the whole journal",
+        "Add environments": "Read the journal",
     }
 
     def rows() -> dict[str, str]:

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from approvals.models import Authorization
 from factory.admin.belonging import kinds_of_projects
+from factory.admin.evidence import JournalAdmin
 from factory.admin.lists import looking, pages
 from factory.auditing import Violation
 from factory.chain import audit_stream, scope_stream
@@ -19,10 +20,11 @@ from factory.context import Context
 from factory.ids import uuid7
 from factory.invariants import journaled_models
 from factory.lifecycle import lifecycles
-from factory.models import Finding, JournalEntry
+from factory.models import Finding, JournalEntry, Verification
 from factory.tenancy import reading
 from factory.verifying import record_findings
 from notifications.models import Notice
+from projects.admin.words import grant_lets, role_lets
 from runs.commands import start_run, submit
 from tests.console.test_lists import sheet, text, way
 from tests.console.test_looking import walk
@@ -277,3 +279,53 @@ def test_findings_are_read_where_the_thing_is_that_they_are_about(here: Place, t
     ]
     everything = text(in_place(here.house.world.tenant_admin, f"{here.tenant}/").get(FINDINGS))
     assert all(f"{words} {here.project}" in everything for words in told.values())
+
+
+def test_the_first_page_of_a_project_counts_what_the_list_behind_it_holds(here: Place, there: Place) -> None:
+    looked = Verification(id=uuid7(), started_at=now(), seconds=1, rules=9, violations=3)
+    looked.save(force_insert=True)
+    subjects = [f"run:{here.ids['run_id']}", f"{there.ids['run_id']}#2", f"release:{here.house.release}"]
+    found = [Violation("A6", here.tenant, subject, "broken") for subject in subjects]
+    record_findings(here.system(), verification=looked, found=found)
+    told = text(signed_in(here.everybody).get("/admin/"))
+    assert "The last verification found 1 violation<" in told
+    assert re.search(r">\s*1 violation\s*<", told), "the figure counts the same"
+    told = text(in_place(here.house.world.tenant_admin, f"{here.tenant}/").get("/admin/"))
+    assert "The last verification found 3 violations" in told
+
+
+def test_a_project_reads_on_a_worker_s_page_only_leases_of_its_runs(here: Place, there: Place) -> None:
+    page = reverse("admin:runs_worker_change", args=[there.ids["worker_id"]])
+    link = reverse("admin:runs_run_change", args=[there.ids["run_id"]])
+    shown = text(signed_in(here.everybody).get(page))
+    assert there.ids["run_id"] not in shown
+    assert "1 attempt of another project of this tenant: it is read there." in shown
+    assert "Nothing. An attempt" not in shown
+    assert link in text(signed_in(there.everybody).get(page))
+    assert "of another project" not in text(signed_in(there.everybody).get(page))
+
+
+def test_the_journal_of_a_project_offers_no_choice_that_can_never_match(here: Place) -> None:
+    def offered(client: Client, name: str) -> set[str]:
+        choices = text(client.get(JOURNAL)).partition(f'name="{name}">')[2].partition("</select>")[0]
+        return set(re.findall(r'value="([A-Za-z-]+)"', choices))
+
+    client = signed_in(here.everybody)
+    wide = in_place(here.house.world.tenant_admin, f"{here.tenant}/")
+    assert offered(client, "entity") == kinds_of_projects()
+    assert offered(wide, "entity") == {*lifecycles()}
+    assert "Published" in offered(wide, "to_state") - offered(client, "to_state")
+    assert "Completed" in offered(client, "to_state")
+    refused = text(client.get(f"{JOURNAL}?entity=release"))
+    assert "is no what here" in refused
+    assert not entries(client.get(f"{JOURNAL}?to_state=Published"))
+    assert "stands where the whole tenant is chosen" in JournalAdmin.nothing_yet
+
+
+def test_the_words_of_the_audit_grant_say_how_far_it_reaches() -> None:
+    for told, wide in ((grant_lets("audit", wide=False), False), (grant_lets("audit", wide=True), True)):
+        assert "indings" in told
+        assert ("of this project" in told) is not wide
+        assert ("the whole journal" in told.lower()) is wide
+    assert "findings of this project" in role_lets("Operator", wide=False)
+    assert "all findings" in role_lets("Operator", wide=True)

@@ -1,4 +1,7 @@
-"""What a list shows, as CSV: the same rows in the same order, read page by page and never held at once."""
+"""What a list shows, as CSV: the same rows in the same order, read page by page and never held at once.
+
+A list whose order moves meanwhile has no pages to go by: it is read at one moment, as one page, and held.
+"""
 
 import csv
 import re
