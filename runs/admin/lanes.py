@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from factory.admin.show import tone
 
 MOST_MARKS = 6
-ROOM = 20
+ROOM = 28
 """Per cent of the axis that the words at its begin and its end take, on a small screen too."""
 THINNEST = 0.5
 """Per cent of the axis: what was very short is still seen."""
