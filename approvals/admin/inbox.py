@@ -236,6 +236,8 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
     def where(self, row: ApprovalRequest) -> SafeString:
         project = row.project.name if row.project else "the whole tenant"
         told = "{}<small>{}</small>"
+        if row.environment is None and row.subject_type == SubjectType.WAIVER:
+            return filed(project, seen(project))  # it names its environments itself
         if row.environment is None:
             return filed(project, format_html(told, seen(project), "no environment"))
         return format_html(told, seen(project), row.environment.slug)

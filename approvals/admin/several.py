@@ -18,6 +18,7 @@ from approvals.admin.words import consequence
 from approvals.commands import MOST_AT_ONCE, Item, Outcome, decide_each
 from approvals.models import MAX_REASON, ApprovalRequest
 from approvals.selectors import ApprovalView, approval_view, voted_already, votes_judged
+from approvals.states import SubjectType
 from approvals.subjects import stops_of
 from factory.admin.scope import as_uuid, context_of
 from factory.admin.several import Fate, chosen, fates_of, keep_chosen, keep_fates
@@ -27,6 +28,13 @@ from factory.reasons import remark
 from factory.tenancy import reading
 
 BULK = ("approve", "reject")
+OF = {
+    SubjectType.RUN: "A question of a run",
+    SubjectType.SPEND: "Money of a run",
+    SubjectType.PUBLICATION: "A publication",
+    SubjectType.WAIVER: "A waiver",
+}
+"""What a request is of, where several kinds are rejected at once."""
 
 
 class Several:
@@ -85,7 +93,7 @@ class Several:
                 "opts": ApprovalRequest._meta,
                 "decision": decision,
                 "going": going,
-                "rejected": dict.fromkeys(consequence(view)["reject"] for view in going),
+                "rejected": _rejected(going),
                 "left_out": [(view, why_not) for view, why_not in items if why_not],
                 "many": len(items),
                 "too_many": len(keys) > MOST_AT_ONCE,
@@ -144,6 +152,12 @@ def _fate(outcome: Outcome) -> Fate:
     assert view is not None  # an outcome is one of the two
     kept = f"Your approval is kept: {view.votes} of {view.quorum}." if view.is_pending else ""
     return Fate(view.id, str(view.state), kept)
+
+
+def _rejected(views: Sequence[ApprovalView]) -> list[str]:
+    """What rejecting them does, once for each kind of request; of several kinds it says which."""
+    told = {consequence(view)["reject"]: OF[SubjectType(view.subject_type)] for view in views}
+    return [f"{of}: {words}" for words, of in told.items()] if len(told) > 1 else list(told)
 
 
 def _why_not(ctx: Context, view: ApprovalView, decision: str) -> str:

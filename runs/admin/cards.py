@@ -45,7 +45,7 @@ TARGET = timedelta(minutes=5)
 ORDER = (RunState.ACCEPTED, RunState.RUNNING, RunState.WAITING, RunState.CANCELLING)
 TONES = {
     RunState.ACCEPTED: "plain", RunState.RUNNING: "busy", RunState.WAITING: "wait",
-    RunState.CANCELLING: "bad",
+    RunState.CANCELLING: "doubt",
 }  # fmt: skip
 TOLD = {
     Attention.UNCERTAIN: (
@@ -199,7 +199,7 @@ def runs_of_mine(ctx: Context) -> Card | None:
         title="Runs that you started",
         items=tuple(_own(rows[:OWN])),
         more_url=f"{reverse('admin:runs_run_changelist')}?{yours}" if len(rows) > OWN else "",
-        more_label="All of yours",
+        more_label="These are the newest; see all of yours",
         empty="You have started none here. A run is submitted over the API, from a template, or with "
         "manage.py submit.",
         aside=True,

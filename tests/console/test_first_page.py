@@ -153,7 +153,7 @@ def test_runs_of_ones_own_are_for_who_could_start_some_and_lead_to_all_of_them(h
     [none] = own(house.world.operator)
     assert (none.items, none.more_url) == ((), "")
     [some] = own(house.world.requester)
-    assert (len(some.items), some.more_label) == (4, "All of yours")
+    assert (len(some.items), some.more_label) == (4, "These are the newest; see all of yours")
     client = signed_in(house.world.requester)
     with reading(house.system):
         mine = Run.objects.filter(requester_person=house.world.requester.actor.person).count()

@@ -108,3 +108,21 @@ def test_what_is_over_waits_for_nobody_before_its_end_is_recorded(house: House) 
     with reading(house.world.reviewer):
         assert not mine(house.world.reviewer).exists()
         assert approval(asked).is_pending
+
+
+def test_several_of_different_kinds_say_which_is_rejected_how(house: House) -> None:
+    house.run("gated")
+    worker = house.hand()
+    step = worker.ask(worker.take(), summary="commit the report", park=True).approval_id
+    waiver = ask_waiver(house, template(house))["approval"]
+    reviewer = signed_in(house.world.reviewer)
+
+    def told(*chosen: UUID) -> str:
+        sent = {"action": "reject_selected", "_selected_action": [str(key) for key in chosen], "index": "0"}
+        return reviewer.post(f"{INBOX}?whose=pending", sent, follow=True).content.decode()
+
+    both = told(step, waiver)
+    assert "A waiver: Nothing is allowed in advance" in both
+    assert "A question of a run: Nothing is done. The run fails" in both
+    assert "A waiver:" not in told(waiver), "One kind needs no name"
+    assert "no environment" not in reviewer.get(f"{INBOX}?q=approve shared writes").content.decode()
