@@ -46,7 +46,7 @@ class PlacedList(HouseList):
 
 @admin.register(Waiver, site=site)
 class WaiverAdmin(OwnPageAdmin[Waiver]):
-    """Shared writes that a reviewer approved in advance: of one template, with one release, for a time."""
+    """Shared writes approved in advance, or asked to be: of one template, with one release, for a time."""
 
     view_operation = "ListWaivers"
     own_page = "approvals/waiver.html"

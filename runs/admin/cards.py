@@ -146,7 +146,7 @@ def workers(look: Look) -> Figure | None:
     """Who works, and who has stopped to."""
     if not may(look.ctx, "ListWorkers"):
         return None
-    found = crew(look.ctx, look.at, look.at - LATELY)
+    found = crew(look.ctx, look.at, look.at - LATELY, grace())
     url = reverse("admin:runs_worker_changelist")
     whole = found.online + len(found.silent)
     if not whole:
@@ -173,16 +173,21 @@ def _silent(found: Crew) -> str:
     return f" Silent: {names}."
 
 
-TAKEN_BACK = "what {} held is taken back some seconds after its lease has ended."
+def _held(found: Crew, who: str) -> str:
+    """What becomes of what silent workers held."""
+    if not found.overdue:
+        return f"what {who} held is taken back some seconds after its lease has ended."
+    leases = "1 lease is" if found.overdue == 1 else f"{found.overdue} leases are"
+    return f"{leases} over, and not taken back yet."
 
 
 def _alarm(found: Crew) -> str:
     if not found.silent:
         return "" if found.online else "No worker is online."
     if len(found.silent) == 1:
-        return f"The worker {found.silent[0][1]} has fallen silent; {TAKEN_BACK.format('it')}"
+        return f"The worker {found.silent[0][1]} has fallen silent; {_held(found, 'it')}"
     many = in_words(len(found.silent))
-    return f"{many} workers have fallen silent; {TAKEN_BACK.format('they')}"
+    return f"{many} workers have fallen silent; {_held(found, 'they')}"
 
 
 @card(20)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -109,31 +109,37 @@ def _rows(
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """The workers that serve a tenant: who is there, who was lately, and how much of them is in use."""
+    """The workers that serve a tenant: who is there, who was lately, how much of them is in use, and how many
+    leases of the silent ones are over and stand."""
 
     online: int
     slots: int
     draining: int
     silent: tuple[tuple[UUID, str, datetime], ...]
     in_use: int
+    overdue: int
 
 
-def crew(ctx: Context, at: datetime, lately: datetime) -> Crew:
-    """Those that were seen since `lately`; leases are counted for this tenant alone."""
+def crew(ctx: Context, at: datetime, lately: datetime, grace: timedelta) -> Crew:
+    """Those that were seen since `lately`; leases are counted for this tenant alone, and are over when they
+    ended longer than `grace` ago."""
     rows = Worker.objects.filter(pool__tenants__contains=[ctx.tenant_id], last_seen_at__gte=lately)
     columns = ("id", "name", "last_seen_at", "max_concurrency", "draining_at")
     known = list(rows.order_by("last_seen_at", "name").values_list(*columns, named=True))
     alive = at - ALIVE
     here = [one for one in known if one.last_seen_at >= alive]
-    in_use = Lease.objects.filter(
-        state__in=sorted(LEASE_CURRENT), worker_id__in=[one.id for one in here]
-    ).count()
+    silent = tuple((one.id, one.name, one.last_seen_at) for one in known if one.last_seen_at < alive)
+    current = Lease.objects.filter(state__in=sorted(LEASE_CURRENT))
+    counts = current.aggregate(
+        in_use=Count("pk", filter=Q(worker_id__in=[one.id for one in here])),
+        overdue=Count("pk", filter=Q(worker_id__in=[key for key, *_ in silent], expires_at__lte=at - grace)),
+    )
     return Crew(
         online=len(here),
         slots=sum(one.max_concurrency for one in here),
         draining=sum(one.draining_at is not None for one in here),
-        silent=tuple((one.id, one.name, one.last_seen_at) for one in known if one.last_seen_at < alive),
-        in_use=in_use,
+        silent=silent,
+        **counts,
     )
 
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 import config.urls  # noqa: F401 - it is what registers the pages
+from factory import clock
 from factory.admin.first import (
     Card,
     Figure,
@@ -22,7 +23,7 @@ from factory.admin.first import (
 from factory.context import Context
 from factory.tenancy import reading
 from factory.verifying import verify_and_act
-from runs.models import Run
+from runs.models import Run, Worker
 from tests.console.test_pages import signed_in
 from tests.support.queries import within_budget
 from tests.support.running import House, costing, effect, said
@@ -213,3 +214,23 @@ def test_windows_end_with_the_hour_or_the_day_that_is_running() -> None:
     assert hours.names[0] == "11:00 UTC"
     assert [mark for mark in hours.marks if mark] == ["12:00", "18:00", "00:00", "06:00"]
     assert (days.names[0], days.names[-1]) == ("17 Nov", "30 Nov")
+
+
+def test_what_silent_workers_held_is_told_as_it_stands(tenant_id: str) -> None:
+    own = House(tenant_id)
+    own.run("single")
+    worker = own.hand("quiet")
+    worker.take()
+
+    def told() -> str:
+        page, _ = first(own.world.operator)
+        return next(each.alarm for each in page.figures if each.label == "Workers")
+
+    Worker.objects.filter(pool_id=own.pool).update(last_seen_at=clock.now() - timedelta(minutes=9))
+    assert told() == (
+        "The worker quiet has fallen silent; what it held is taken back some seconds after its lease has "
+        "ended."
+    )
+    ended = "UPDATE runs_lease SET expires_at = now() - interval '9 min' WHERE tenant_id = %s"
+    own._owner(ended, [own.tenant])
+    assert told() == "The worker quiet has fallen silent; 1 lease is over, and not taken back yet."
