@@ -52,7 +52,7 @@ class LeaseAdmin(HouseAdmin[Lease]):
     search_help_text = "Words of a worker's name, or the whole id of a run"
     whole_ids = ("id", "run_id")
     ordering = ("expires_at", "id")
-    list_per_page = 200
+    list_per_page = 100
     moving = (
         "A lease moves when it is renewed, so while you turn the pages one may be missing or stand twice. "
         "The file has each of them, as they are at one moment."

@@ -50,7 +50,7 @@ class AttentionAdmin(HouseAdmin[Step]):
     search_fields = ("run__id", "node_key")
     search_help_text = "The whole id of a run, or words of a step's name"
     ordering = ("-updated_at", "-id")
-    list_per_page = 200
+    list_per_page = 100
     moving = (
         "A step moves when it changes, so while you turn the pages one may be missing or stand twice. "
         "The file has each of them, as they are at one moment."

@@ -143,7 +143,7 @@ def test_a_list_that_moves_is_one_page_as_long_as_it_is_short_and_else_says_so(
 ) -> None:
     page: Any = site._registry[model]
     at = url(model, "changelist")
-    assert page.list_per_page >= 200
+    assert page.list_per_page >= 100
     assert page.moving not in text(operator.get(at))
     monkeypatch.setattr(page, "list_per_page", 2)
     shown = operator.get(at)
