@@ -9,7 +9,20 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Func, OuterRef, Q, QuerySet, Subquery, TextField, UUIDField, Value, When
+from django.db.models import (
+    Case,
+    Func,
+    Manager,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    UUIDField,
+    Value,
+    When,
+)
 from django.db.models.functions import Cast, Coalesce, Substr
 
 from factory.chain import audit_stream, scope_stream
@@ -32,6 +45,15 @@ def project_of(*kinds: str) -> Callable[[Find], Find]:
         return find
 
     return declare
+
+
+def belongs(model: type[Model], *kinds: str, to: str = "project_id") -> None:
+    """The same for things that say it themselves, or by what they are part of, in the column `to`."""
+    rows: Manager[Any] = model._default_manager
+
+    @project_of(*kinds)
+    def find(key: Any) -> QuerySet[Any]:
+        return rows.filter(pk=key).values(to)
 
 
 def project_of_called(prefix: str) -> Callable[[Find], Find]:
@@ -97,16 +119,6 @@ def _of_an_audit_chain(key: Any, ctx: Context) -> QuerySet[Any]:
     return own.annotate(belongs_to=_project_named()).values("belongs_to")[:1]
 
 
-@project_of("webhook")
-def of_a_webhook(key: Any) -> QuerySet[Any]:
-    return WebhookSubscription.objects.filter(pk=key).values("project_id")
-
-
-@project_of()
-def of_a_delivery(key: Any) -> QuerySet[Any]:
-    return WebhookDelivery.objects.filter(pk=key).values("project_id")
-
-
-@project_of()
-def of_an_event(key: Any) -> QuerySet[Any]:
-    return OutboxEvent.objects.filter(pk=key).values("project_id")
+belongs(WebhookSubscription, "webhook")
+belongs(WebhookDelivery)
+belongs(OutboxEvent)
