@@ -4,7 +4,8 @@
         "confirming": true, "prices": {"git-clone": {"seconds": "0.000020"}, "*": {"calls": "0.000100"}}}}}
 
 `prices` goes from the name of a model or tool to the price of each unit; `*` stands for names without an
-entry of their own. `confirming` says that no statement will ever come, so a known cost is final.
+entry of their own. `confirming` says that no statement will ever come, so a known cost is final, and that a
+cost which a receipt states itself stands.
 """
 
 from collections.abc import Mapping
@@ -58,16 +59,29 @@ def quote(
     quantities: Mapping[str, Decimal] | None,
     stated: Decimal | None,
 ) -> Quote:
-    """Price one call: by the cost that the provider itself stated, else by the list."""
-    known = UsageState.CONFIRMED if prices and prices.confirms(provider) else UsageState.ESTIMATED
-    if stated is not None:
-        return Quote(known, stated, {})
+    """Price one call: by the cost that the receipt states, where that stands, else by the list.
+
+    A stated cost stands only from a provider that the list names as confirming, and never as 0: who means
+    that a call is free publishes a price of 0.
+    """
+    confirming = bool(prices and prices.confirms(provider))
+    if stated and confirming:
+        return Quote(UsageState.CONFIRMED, stated, {})
     if quantities is None:
-        return _unknown("The receipt does not say what the call used.")
+        return _unknown(f"The receipt does not say what the call used.{_ignored(provider, stated)}")
     units = prices.prices_of(provider, name) if prices else None
     if units is None:
-        return _unknown(f"No price is known for {provider}/{name}.")
-    return _priced(known, units, quantities)
+        return _unknown(f"No price is known for {provider}/{name}.{_ignored(provider, stated)}")
+    return _priced(UsageState.CONFIRMED if confirming else UsageState.ESTIMATED, units, quantities)
+
+
+def _ignored(provider: str, stated: Decimal | None) -> str:
+    """Return why a stated cost does not stand, as a sentence to add; empty where none was stated."""
+    if stated is None:
+        return ""
+    if not stated:
+        return " Its own cost of 0 does not stand: a call that is free has a price of 0."
+    return f" Its own cost of {money.text_of(stated)} does not stand: {provider} is not named as confirming."
 
 
 def _priced(known: UsageState, units: Mapping[str, Decimal], quantities: Mapping[str, Decimal]) -> Quote:

@@ -22,7 +22,7 @@ from projects.inputs import NewEnvironment, NewMember
 from tests.console.test_pages import signed_in
 from tests.support.proposals import HOSTILE
 from tests.support.queries import within_budget
-from tests.support.running import House, costing, receipt, thinking
+from tests.support.running import House, costing, price_models, receipt, thinking
 from tests.support.world import context_of, second_world, subject_of
 from usage import exploring
 from usage.admin import movements
@@ -39,9 +39,10 @@ def house() -> House:
     """One run that is through and whose cost is known, one with a call of unknown cost, one that is open."""
     made = House(f"t-{uuid4().hex[:16]}", budget="20")
     create_budget(made.system, project_id=None, month=month_of(datetime.now(UTC)), amount=Decimal(100))
+    price_models(made, big_1="1.005", small_2="0.25")
     worker = made.hand(slots=8)
     made.run("single")
-    calls = [thinking("1.005"), thinking("0.25", "small-2"), costing("0.75")]
+    calls = [thinking(), thinking("small-2"), costing("0.75")]
     worker.report(worker.take(), output={"found": 1}, receipts=calls)
     made.run("single")
     unknown = receipt(kind="model", provider="=SUM(1)", name=ODD, quantities=None)

@@ -239,7 +239,7 @@ def test_sums_of_usage_follow_the_records_from_wherever_they_stood(house: House)
     runs = [house.run("single") for _ in range(4)]
     for work in hand.poll():
         hand.acquire(work)
-        hand.report(work, output=1, receipts=[costing("1"), thinking("0.5")])
+        hand.report(work, output=1, receipts=[costing("1"), thinking()])
     with psycopg.connect(admin_url()) as db:
         db.execute("ALTER TABLE usage_usagesum DISABLE TRIGGER USER")
         for damage, run in zip(TORN, runs, strict=True):

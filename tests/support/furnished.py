@@ -14,7 +14,7 @@ from tests.support.acts import deliver
 from tests.support.delegations import lend
 from tests.support.proposals import change
 from tests.support.released import released, revised
-from tests.support.running import DIFF, Hand, House, costing, effect, receipt, said, thinking
+from tests.support.running import DIFF, Hand, House, costing, effect, price_models, receipt, said, thinking
 from tests.support.waivers import ask_waiver, run_from, template, waiver
 from usage.commands import change_budget_amount, create_budget
 from usage.periods import month_of, next_month
@@ -24,6 +24,7 @@ def furnished(tenant_id: str) -> House:
     """Runs, approvals, releases, money and members in each of their states, all by commands."""
     house = House(tenant_id)
     _funded(house)
+    price_models(house, big_1="0.048750")
     worker = house.hand("a-worker-with-a-long-name-in-eu-central-1", slots=12)
     house.hand("spare", slots=1)
     _through(house, worker)
@@ -50,7 +51,7 @@ def _through(house: House, worker: Hand) -> None:
     """A run that is through, one that failed, one cancelled, one being cancelled, one nobody is sure of."""
     house.run("single")
     work = worker.take()
-    calls = [receipt(), receipt(name="never-heard-of"), costing("1.25"), thinking("0.048750")]
+    calls = [receipt(), receipt(name="never-heard-of"), costing("1.25"), thinking()]
     worker.report(work, output={"found": 1}, receipts=calls)
     house.run("stubborn")
     worker.fail(worker.take(), "permanent")

@@ -1,5 +1,6 @@
 """A house with a published release, money, and workers that poll: all that runs need, by real commands."""
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -36,8 +37,9 @@ from runs.dispatch import poll_worker
 from runs.models import Attempt, Lease, Run, Step
 from runs.selectors import assignment_scope
 from tests.support.world import World, world
-from usage.commands import create_budget, establish_pricing
+from usage.commands import create_budget, establish_pricing, publish_pricing_revision
 from usage.periods import month_of
+from usage.pricing import default_document
 
 PROFILE = "code-agent"
 PATCH = """\
@@ -187,11 +189,27 @@ def costing(amount: str) -> dict[str, Any]:
     return receipt(cost={"amount": amount, "currency": "USD"}, quantities=None)
 
 
-def thinking(amount: str, name: str = "big-1", **changes: Any) -> dict[str, Any]:
-    """A call of a model, with its tokens and the price that the gateway named."""
-    usual: dict[str, Any] = {"kind": "model", "provider": "gateway.example", "name": name}
-    usual |= {"quantities": {"inputTokens": 12_400, "outputTokens": 850}}
-    return receipt(**usual | {"cost": {"amount": amount, "currency": "USD"}} | changes)
+TOKENS = {"inputTokens": 12_400, "outputTokens": 850}
+
+
+def thinking(name: str = "big-1", **changes: Any) -> dict[str, Any]:
+    """A call of a model, with its tokens: of unknown cost until the model has a price."""
+    usual = {"kind": "model", "provider": "gateway.example", "name": name, "quantities": TOKENS}
+    return receipt(**usual | changes)
+
+
+def price_models(house: "House", **costs: str) -> None:
+    """Publish prices, besides those of the product's tools, by which `thinking` costs this much by model."""
+    document = deepcopy(default_document())
+    names = {
+        name.replace("_", "-"): {
+            "inputTokens": str(round(Decimal(cost) / TOKENS["inputTokens"], 16)),
+            "outputTokens": "0",
+        }
+        for name, cost in costs.items()
+    }
+    document["providers"]["gateway.example"] = {"prices": names}
+    publish_pricing_revision(house.system, document=document)
 
 
 def effect(approval_id: UUID | None, proposal: Any = DIFF, **details: Any) -> dict[str, Any]:

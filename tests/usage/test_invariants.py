@@ -165,3 +165,20 @@ def test_an_unbalanced_transaction_is_refused_at_its_commit(ours: Money, books: 
     )
     with pytest.raises(IntegrityError, match="is off by"), bound(ours.ctx), connection.cursor() as cursor:
         cursor.execute(one_sided, books)
+
+
+@pytest.mark.parametrize("movement", ["Reserved", "Extended"])
+def test_nothing_is_set_aside_that_the_budget_does_not_have(
+    ours: Money, books: dict[str, Any], movement: str
+) -> None:
+    overdrawn = (
+        "INSERT INTO usage_ledgerentry SELECT (jsonb_populate_record(l, jsonb_build_object('id', "
+        "gen_random_uuid(), 'sequence', 99, 'movement', %(movement)s::text, 'balance', -1))).* "
+        "FROM usage_ledgerentry l WHERE budget_id = %(budget)s AND account = 'available' LIMIT 1"
+    )
+    with (
+        pytest.raises(IntegrityError, match="no_overdraft"),
+        bound(ours.ctx),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(overdrawn, books | {"movement": movement})

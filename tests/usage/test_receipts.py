@@ -68,11 +68,48 @@ def test_what_nobody_knows_is_uncertain_and_never_zero(m: Money, changes: dict[s
         assert selectors.usage_of_run(run_id) == selectors.UsageView(Decimal(0), 1, 1)
 
 
-def test_the_price_that_the_provider_states_is_an_estimate_until_confirmed(m: Money) -> None:
+MODEL = {"kind": "model", "provider": "gateway", "name": "big-1", "quantities": {"inputTokens": 1000}}
+PRICED = {"gateway": {"prices": {"big-1": {"inputTokens": "0.000003"}, "free-1": {"inputTokens": 0}}}}
+
+
+def stated(amount: str, **changes: Any) -> dict[str, Any]:
+    """A call of a model of which the receipt itself says what it cost."""
+    return receipt(**MODEL | {"cost": {"amount": amount, "currency": "USD"}} | changes)
+
+
+@pytest.mark.parametrize("amount", ["0", "0.012"])
+def test_a_cost_that_a_worker_states_for_a_provider_that_confirms_nothing_is_no_price(
+    m: Money, amount: str
+) -> None:
     run_id = uuid7()
-    m.receive(run_id, [costing("0.012", provider="gateway", kind="model")])
-    (usage,) = records(m, run_id)
-    assert (usage.state, str(usage.cost)) == ("Estimated", "0.012000")
+    m.receive(run_id, [stated(amount), stated(amount, quantities=None)])
+    assert [(usage.state, usage.cost) for usage in records(m, run_id)] == [("Uncertain", None)] * 2
+    assert all("does not stand" in usage.reason for usage in records(m, run_id))
+
+
+@pytest.mark.parametrize("amount", ["0", "0.000001", "99"])
+def test_a_cost_that_a_worker_states_overrides_no_price_of_the_list(m: Money, amount: str) -> None:
+    prices(m, PRICED)
+    run_id = uuid7()
+    m.receive(run_id, [stated(amount), stated(amount, name="free-1")])
+    costs = [(usage.state, str(usage.cost)) for usage in records(m, run_id)]
+    assert costs == [("Estimated", "0.003000"), ("Estimated", "0.000000")]
+
+
+def test_a_stated_cost_stands_where_the_prices_name_its_provider_as_confirming_and_never_as_0(
+    m: Money,
+) -> None:
+    prices(m, {"gateway": PRICED["gateway"] | {"confirming": True}})
+    run_id = uuid7()
+    calls = [stated("0.012"), stated("0"), stated("0", name="unheard-of"), stated("0", quantities=None)]
+    m.receive(run_id, calls)
+    told = [(usage.state, usage.cost and str(usage.cost)) for usage in records(m, run_id)]
+    assert told == [("Confirmed", "0.012000"), ("Confirmed", "0.003000"), *[("Uncertain", None)] * 2]
+
+
+def prices(m: Money, providers: dict[str, Any]) -> None:
+    """Publish these prices, in force from now on."""
+    publish_pricing_revision(m.ctx, document={"currency": "USD", "providers": providers})
 
 
 def test_an_effect_is_evidence_and_no_usage_unless_it_cost_something(m: Money) -> None:

@@ -102,7 +102,7 @@ def test_groups_usage(m: Money, finance: Api) -> None:
     finance.post("/factory/budgets", NEW)
     first, second = m.dispatched("1"), m.dispatched("1")
     m.receive(first, [receipt(), receipt(quantities=None)])
-    m.receive(second, [costing("0.5", kind="model", provider="gateway", name="big-1")])
+    m.receive(second, [costing("0.5", kind="model", name="big-1")])
 
     def grouped(by: str) -> dict[str | None, tuple[str, int, int]]:
         answer = finance.get(f"/factory/usage?groupBy={by}").json()
@@ -114,7 +114,7 @@ def test_groups_usage(m: Money, finance: Api) -> None:
     assert grouped("agent") == {"assessor": everything}
     assert list(grouped("day").values()) == [everything]
     assert grouped("run") == {str(first): ("0.000150", 2, 1), str(second): ("0.500000", 1, 0)}
-    assert grouped("model") == {None: ("0.000150", 2, 1), "gateway/big-1": ("0.500000", 1, 0)}
+    assert grouped("model") == {None: ("0.000150", 2, 1), "factory-tools/big-1": ("0.500000", 1, 0)}
 
 
 def test_pages_through_groups(m: Money, finance: Api) -> None:

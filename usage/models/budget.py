@@ -97,7 +97,11 @@ class LedgerEntry(TenantModel):
                 condition=in_check("movement", list(Movement)), name="usage_ledger_movement"
             ),
             models.CheckConstraint(
-                condition=~Q(movement=Movement.RESERVED, account=Account.AVAILABLE, balance__lt=0),
+                condition=~Q(
+                    movement__in=[Movement.RESERVED, Movement.EXTENDED],
+                    account=Account.AVAILABLE,
+                    balance__lt=0,
+                ),
                 name="usage_ledger_no_overdraft",
             ),
         ]
