@@ -18,6 +18,7 @@ from factory.errors import DomainError, InvalidInput, TooLarge
 from factory.events import wire
 from factory.hashing import canonical, digest, digest_bytes, storable
 from factory.ids import uuid7
+from factory.models.ledger import MOST_AUDIT_SUBJECT
 from factory.models.webhook import PINGED
 from factory.recording import AuditNote, Entry, Work
 
@@ -129,7 +130,7 @@ def refusal_note(action: str, refusal: DomainError) -> AuditNote:
     evidence = told if fits else {"omitted": storable(repr(told), 2000)}
     return AuditNote(
         action,
-        storable(str(refusal.extra.get("subject", "")), 255),
+        storable(str(refusal.extra.get("subject", "")), MOST_AUDIT_SUBJECT),
         "refused",
         storable(refusal.detail, MOST_REFUSAL),
         {"code": refusal.code, **evidence},

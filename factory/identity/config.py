@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,6 +42,17 @@ class IdentitySettings:
     worker_audience: str = "factory-workers"
     claims: ClaimNames = field(default_factory=ClaimNames)
     leeway_seconds: int = 5
+
+
+def leeway() -> timedelta:
+    """Return by how much the clocks of issuers and the database may differ."""
+    return timedelta(seconds=settings.IDENTITY["leeway_seconds"])
+
+
+def leeway_in_words() -> str:
+    """Return when a token is good again after its credential was revoked, as the end of a sentence."""
+    seconds = settings.IDENTITY["leeway_seconds"] + 1
+    return f"once {seconds} second{'' if seconds == 1 else 's'} have passed"
 
 
 def identity_settings() -> IdentitySettings:

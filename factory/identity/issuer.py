@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import threading
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from jwt.algorithms import OKPAlgorithm
 
+from factory.clock import now
 from factory.hashing import digest
 from factory.identity.config import IdentitySettings, identity_settings
-from factory.identity.keys import parse_jwks
+from factory.identity.formats import POOL, POOL_WORDS, TENANT, subject_fault
+from factory.identity.keys import FileKeys
 
 KEY_FILE = "issuer.pem"
 _made = threading.Lock()
@@ -25,6 +26,10 @@ _made = threading.Lock()
 
 class IssuerOff(Exception):
     """The embedded issuer is switched off: another issuer speaks for everybody here."""
+
+
+class NotIssuable(Exception):
+    """Nobody would take such a token, so none is signed."""
 
 
 def issue(
@@ -35,14 +40,21 @@ def issue(
     claims: dict[str, Any],
     config: IdentitySettings | None = None,
 ) -> str:
-    """A signed token. Whatever it claims, memberships still decide what its subject may do."""
+    """Return a signed token. Whatever it claims, memberships still decide what its subject may do.
+
+    It is stamped by the database's clock, as revocations are: this machine's may be wrong. Raises
+    `IssuerOff`, and `NotIssuable` for a subject that no token may have.
+    """
     section = config or identity_settings()
     if not section.embedded:
         raise IssuerOff(
             "The embedded issuer is off (FACTORY_EMBEDDED_ISSUER); ask your own issuer for a token."
         )
+    fault = subject_fault(subject)
+    if fault:
+        raise NotIssuable(f"No token is issued for this: {fault}.")
     private = signing_key(section)
-    issued_at = int(time.time())
+    issued_at = int(now().timestamp())
     body = {
         **claims,
         "iss": section.embedded_issuer,
@@ -69,6 +81,8 @@ def issue_person_token(
 ) -> str:
     """A token for a person or a service account in one tenant, and one project if it names one."""
     section = config or identity_settings()
+    if not TENANT.fullmatch(tenant_id):
+        raise NotIssuable("No tenant can be called so.")
     claims: dict[str, Any] = {
         section.claims.tenant: tenant_id,
         section.claims.scope: " ".join(sorted(scopes)),
@@ -93,6 +107,8 @@ def issue_worker_token(
 ) -> str:
     """A token for a worker of a pool."""
     section = config or identity_settings()
+    if not POOL.fullmatch(pool):
+        raise NotIssuable(f"No pool can be called so. {POOL_WORDS}")
     claims = {section.claims.pool: pool, section.claims.scope: "factory.worker"}
     return issue(
         subject=subject,
@@ -117,17 +133,9 @@ def public_jwk(key: Ed25519PublicKey) -> dict[str, Any]:
     return {**material, "use": "sig", "alg": "EdDSA", "kid": kid}
 
 
-class EmbeddedKeys:
-    """Our own public key as a key source."""
-
-    def __init__(self, config: IdentitySettings) -> None:
-        self._config = config
-        self._keys: dict[str, jwt.PyJWK] = {}
-
-    def key(self, kid: str) -> jwt.PyJWK | None:
-        if not self._keys:
-            self._keys = parse_jwks(jwks(self._config))
-        return self._keys.get(kid)
+def embedded_keys(config: IdentitySettings) -> FileKeys:
+    """Return our own public key as a key source that follows its file; made now if there is none yet."""
+    return FileKeys(config.secrets_dir / KEY_FILE, read=lambda: jwks(config))
 
 
 def signing_key(config: IdentitySettings) -> Ed25519PrivateKey:

@@ -20,6 +20,7 @@ MIN_RSA_BITS = 2048
 MAX_JWKS_BYTES = 256 * 1024
 FRESH_SECONDS = 300.0
 STALE_SECONDS = 3600.0
+REREAD_SECONDS = 2.0
 REFETCH_SECONDS = 30.0
 """An unknown key id may make us ask the issuer again, but not more often: made-up ids are free to send."""
 
@@ -64,32 +65,57 @@ def _parse(entry: Any) -> PyJWK | None:
 
 
 class FileKeys:
-    """A JWK set in a file, read again when the file changes."""
+    """A JWK set behind a file, read again when the file changes, and every two seconds in any case.
 
-    def __init__(self, path: Path) -> None:
+    A file that is put in another's place may have its size and its times. What replaces a key so holds at
+    the next token, and at the latest after `REREAD_SECONDS`, in every process. `read` answers with the set,
+    where the file itself is none.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read: Callable[[], Any] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path = path
-        self._stamp: tuple[int, int] | None = None
+        self._read = read or (lambda: json.loads(path.read_bytes()))
+        self._clock = clock
+        self._stamp: tuple[int, ...] | None = None
+        self._read_at = -float("inf")
         self._keys: dict[str, PyJWK] = {}
         self._lock = threading.Lock()
 
     def key(self, kid: str) -> PyJWK | None:
         with self._lock:
-            try:
-                status = self._path.stat()
-                stamp = (status.st_mtime_ns, status.st_size)
-                if stamp != self._stamp:
-                    self._keys = parse_jwks(json.loads(self._path.read_bytes()))
-                    self._stamp = stamp
-            except (OSError, ValueError) as fault:
-                raise KeysUnavailable(f"The key file {self._path.name} cannot be read.") from fault
+            stamp, at = self._stamped(), self._clock()
+            if stamp is None or stamp != self._stamp or at - self._read_at >= REREAD_SECONDS:
+                self._keys = self._look()
+                self._stamp, self._read_at = stamp, at
             return self._keys.get(kid)
+
+    def _stamped(self) -> tuple[int, ...] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+    def _look(self) -> dict[str, PyJWK]:
+        try:
+            return parse_jwks(self._read())
+        except (OSError, ValueError, TypeError) as fault:
+            self._stamp = None
+            raise KeysUnavailable(f"The key file {self._path.name} cannot be read.") from fault
 
 
 class RemoteKeys:
-    """A JWK set by URL: cached, rotated, and asked for again at most every half minute.
+    """A JWK set by URL: cached for five minutes, and asked for again at most every half minute.
 
-    While the issuer does not answer, keys that are not older than an hour still count, so that its
-    outage is not ours.
+    So a new key is good at the latest after half a minute, and one that was taken away after five. While
+    the issuer does not answer, keys that are not older than an hour still count, so that its outage is not
+    ours.
     """
 
     def __init__(

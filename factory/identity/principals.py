@@ -2,27 +2,69 @@
 
 from uuid import UUID
 
-from django.db.models import Q
+import structlog
+from django.db import connection
 
 from factory.context import Actor, ActorKind, Channel, Context, system
 from factory.errors import Forbidden
+from factory.identity.config import leeway
 from factory.identity.directory import Standing, directory
 from factory.identity.tokens import Refused, Token
-from factory.models.revoked_token import RevokedToken
 from factory.tenancy import reading
 
 NO_STANDING = "This token has no standing in the tenant and project that it names."
+AHEAD = (
+    "The bearer token begins in the future: its issuer's clock is ahead of this platform's by more than "
+    "{} seconds. Set that clock right, or wait."
+)
+
+log = structlog.get_logger(__name__)
 
 
-def is_revoked(token: Token) -> bool:
-    """Whether the token itself was revoked, or its subject's credential after it was issued.
+_JUDGED = """
+SELECT clock_timestamp(), EXISTS (
+    SELECT 1 FROM factory_revoked_token
+    WHERE jti <> '' AND jti = %s AND scope IN ('', %s)
+), EXISTS (
+    SELECT 1 FROM factory_revoked_token
+    WHERE jti = '' AND subject = %s AND pool = %s AND scope IN ('', %s) AND revoked_at >= %s
+)
+"""
 
-    A token of the very second of the revocation counts as issued before: tokens tell whole seconds.
+
+def admit(token: Token) -> None:
+    """Refuse a token that is not good at this moment of the database's clock.
+
+    1. It is over when its `exp` and the leeway have passed.
+    2. It is from the future when its `iat` (or `nbf`) is ahead of the database by more than the leeway.
+    3. It was revoked by its own id; or its subject's credential was, at `iat` or later, or less than the
+       leeway before. A token that is issued once the leeway has passed is good again.
+
+    No clock of an application server is asked: our own issuer stamps by the database's, so its tokens and
+    their revocations are told apart without error. Of another issuer the leeway bounds the error: where its
+    clock is further behind, later tokens fall with the credential too; where it is further ahead, none of
+    its tokens is good before its time has come, and one that was signed before a revocation and has not
+    come yet has to be revoked by its id.
     """
-    credential = Q(jti="", subject=token.subject, pool=token.pool, revoked_at__gte=token.issued_at)
-    named = Q(jti=token.jti) & ~Q(jti="")
-    rows = RevokedToken.objects.filter(named | credential, scope__in={"", token.tenant_id})
-    return bool(rows.exists())
+    reason, words = _fault(token)
+    if reason:
+        log.info("token_refused", reason=reason)
+        raise Refused(reason, words=words) if words else Refused(reason)
+
+
+def _fault(token: Token) -> tuple[str, str]:
+    margin = leeway()
+    who, scope = (token.subject, token.pool), token.tenant_id
+    with connection.cursor() as cursor:
+        cursor.execute(_JUDGED, [token.jti, scope, *who, scope, token.issued_at - margin])
+        at, named, credential = cursor.fetchone()
+    if named or credential:
+        return "revoked", ""
+    if token.expires_at <= at - margin:
+        return "expired", "The bearer token has expired: get another."
+    if max(token.issued_at, token.not_before or token.issued_at) > at + margin:
+        return "from the future", AHEAD.format(int(margin.total_seconds()))
+    return "", ""
 
 
 def standing_of(subject: str, tenant_id: str, project_id: UUID | None) -> Standing:
@@ -34,18 +76,16 @@ def standing_of(subject: str, tenant_id: str, project_id: UUID | None) -> Standi
 
 
 def context_of(token: Token, *, channel: Channel, correlation_id: UUID, traceparent: str = "") -> Context:
-    """The context of a call with this token; refuses a revoked token and a subject without standing.
+    """Return the context of a call with this token; refuse one that is not good now, or has no standing.
 
     A worker's context has no tenant: each assignment is worked in its own, which the lease gives.
     """
     if token.kind == "worker":
-        if is_revoked(token):
-            raise Refused("revoked")
+        admit(token)
         actor = Actor(subject=token.subject, kind="worker", scopes=token.scopes, pool=token.pool)
         return Context("", None, actor, correlation_id, traceparent=traceparent, channel=channel)
     with reading(system(token.tenant_id, "identity", correlation_id=correlation_id)):
-        if is_revoked(token):
-            raise Refused("revoked")
+        admit(token)
         standing = standing_of(token.subject, token.tenant_id, token.project_id)
     actor = _actor(token, standing)
     return Context(

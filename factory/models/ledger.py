@@ -8,6 +8,8 @@ from factory.models.base import TenantModel, uuid_key
 
 OFTEN: Final = ("run", "step", "attempt", "lease", "reservation", "approval")
 """Kinds of things whose changes are nearly all of the journal: what follows work, not what people set up."""
+MOST_AUDIT_SUBJECT: Final = 320
+"""The longest name of anything, which is a token's subject or id, behind the word for its kind."""
 SELDOM: Final = ~models.Q(entity__in=OFTEN)
 
 
@@ -80,7 +82,7 @@ class AuditEntry(TenantModel):
     sequence = models.BigIntegerField()
     project_id = models.UUIDField(null=True)
     action = models.CharField(max_length=64)
-    subject = models.CharField(max_length=255)
+    subject = models.CharField(max_length=MOST_AUDIT_SUBJECT)
     outcome = models.CharField(max_length=16)
     reason = models.TextField(default="")
     detail = models.JSONField(default=dict)

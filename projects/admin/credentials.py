@@ -16,6 +16,7 @@ from factory.admin.confirming import Act, Choice, Question, act_on
 from factory.admin.scope import context_of
 from factory.admin.show import filed, seen, short, when
 from factory.admin.site import site
+from factory.identity.config import leeway_in_words
 from factory.identity.permissions import may
 from factory.models import RevokedToken
 from factory.tenancy import reading
@@ -138,7 +139,8 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
         back = reverse("admin:factory_revokedtoken_changelist")
         question = Question(
             title="Revoke a token or a credential",
-            lead="It is refused at once, by every process. There is no way back; a new token may be issued.",
+            lead="It is refused at once, by every process. There is no way back; a token of the same subject "
+            f"that is issued {leeway_in_words()} is good.",
             button="Revoke it",
             back=back,
             fields=(

@@ -1,20 +1,17 @@
 """Credentials that are refused from now on although their signatures are good."""
 
-import re
 from datetime import datetime
 
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError
+from factory.identity.formats import JTI, MOST_JTI, SUBJECT
 from factory.models import RevokedToken
 from factory.reasons import reason_faults
 from factory.recording import audit
 from projects.commands.reach import require_tenant_wide_admin
 from projects.inputs import refuse
-
-JTI = re.compile(r"[!-~]{1,255}")
-SUBJECT = JTI
 
 
 @command("RevokeToken")
@@ -24,7 +21,7 @@ def revoke_token(ctx: Context, *, jti: str, reason: str, expires_at: datetime | 
     Only tokens of the caller's tenant are meant: another's, under the same name, is not touched.
     Guards: an admin of the tenant or project, a reason. Emits: nothing. Errors: `InvalidInput`.
     """
-    faults = [] if JTI.fullmatch(jti) else [FieldError("/jti", "1 to 255 visible characters.")]
+    faults = [] if JTI.fullmatch(jti) else [FieldError("/jti", f"1 to {MOST_JTI} visible characters.")]
     refuse([*faults, *reason_faults(reason)], "The revocation is not valid.")
     RevokedToken.objects.bulk_create(
         [_row(ctx, reason, jti=jti, expires_at=expires_at)],
@@ -36,8 +33,9 @@ def revoke_token(ctx: Context, *, jti: str, reason: str, expires_at: datetime | 
 
 @command("RevokeCredential")
 def revoke_credential(ctx: Context, *, subject: str, reason: str) -> str:
-    """Refuse every token that a subject was given for this tenant until now; later ones are good again.
+    """Refuse every token that a subject was given for this tenant until now.
 
+    One that is issued once the leeway of tokens has passed is good again (`factory.identity.principals`).
     For a key or a device that was lost. It shuts the subject out of every project of the tenant, so guards:
     an admin of the whole tenant, a reason. Emits: nothing. Errors: `InvalidInput`, `RoleOutOfReach`.
     """

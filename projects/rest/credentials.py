@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory.errors import FieldError, InvalidInput, NotFound
+from factory.identity.formats import MOST_JTI, MOST_SUBJECT
 from factory.models import RevokedToken
 from factory.rest.pages import page
 from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text
@@ -35,8 +36,8 @@ class RevocationBody(StrictSerializer):
 class NewRevocationBody(StrictSerializer):
     """Either the `jti` of one token, or the `subject` whose tokens until now are meant."""
 
-    jti = Text(max_length=255, required=False)
-    subject = Text(max_length=255, required=False)
+    jti = Text(max_length=MOST_JTI, required=False)
+    subject = Text(max_length=MOST_SUBJECT, required=False)
     reason = Text(max_length=1000)
 
 

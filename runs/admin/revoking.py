@@ -7,6 +7,7 @@ from django.urls import reverse
 from factory.admin.confirming import Question, act_on
 from factory.admin.scope import context_of
 from factory.admin.show import span
+from factory.identity.config import leeway_in_words
 from runs.commands import revoke_worker
 from runs.models import Worker
 from runs.operations.timing import grace
@@ -26,7 +27,7 @@ def revoke_view(site: AdminSite, request: HttpRequest, row: Worker, held: int) -
             "Its leases are not taken by force: they end, and its attempts are settled "
             f"{span(grace().total_seconds())} later.",
             "An attempt that may have had an effect then waits for an Operator.",
-            "A token that is issued afterwards is good again.",
+            f"A token that is issued {leeway_in_words()} is good again.",
         ),
     )
     return act_on(

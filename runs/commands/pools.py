@@ -1,21 +1,17 @@
 """Which tenants a pool of workers serves, and how much of the workers a tenant may have."""
 
-import re
-
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.hints import WORK, wake
+from factory.identity.formats import POOL, POOL_WORDS
 from factory.locking import lock
 from factory.reasons import reason_faults
 from factory.recording import audit, save
 from runs.models import TenantQuota, WorkerPool
 
 MOST_OPEN_ATTEMPTS = 1_000_000
-
-
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 @command("ServeTenant")
@@ -25,9 +21,8 @@ def serve_tenant(ctx: Context, *, pool: str, tenant_id: str) -> bool:
     Guards: only the house itself. Audited with the tenant. Errors: `InvalidInput` for a name that no pool
     can have.
     """
-    if not NAME.fullmatch(pool):
-        words = "Small letters, digits, '.', '_' and '-', at most 64."
-        raise InvalidInput("No pool can be called so.", errors=[FieldError("/pool", words)])
+    if not POOL.fullmatch(pool):
+        raise InvalidInput("No pool can be called so.", errors=[FieldError("/pool", POOL_WORDS)])
     row, _ = WorkerPool.objects.select_for_update(no_key=True).get_or_create(
         name=pool, defaults={"created_at": now()}
     )

@@ -5,8 +5,8 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from factory.errors import InsufficientRole, InvalidInput, NotFound
-from factory.identity.principals import is_revoked
-from factory.identity.tokens import verifier
+from factory.identity.principals import admit
+from factory.identity.tokens import Refused, verifier
 from factory.models import RevokedToken
 from factory.tenancy import reading
 from projects.commands import revoke_credential, revoke_service_account, revoke_token
@@ -122,8 +122,9 @@ def test_a_worker_is_refused_at_once_and_its_attempts_settle_when_the_grace_is_o
     row = Worker.objects.get(pool_id=house.pool, name="w1")
     token = worker_token(row.subject, pool=house.pool)
     revoke_worker(house.world.operator, worker_id=row.id, reason="the host was taken over")
-    assert is_revoked(verifier().verify(token))
-    assert not is_revoked(verifier().verify(worker_token("worker:other", pool=house.pool)))
+    with pytest.raises(Refused):
+        admit(verifier().verify(token))
+    admit(verifier().verify(worker_token("worker:other", pool=house.pool)))
     LeaseExpiryReconciler().run_once(house.tenant)
     assert house.attempt(work.attempt_id).state == "Open", "Nothing is taken by force."
     house.let_lapse(work.lease_id)

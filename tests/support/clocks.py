@@ -1,8 +1,9 @@
 """Time that a test moves by hand: days pass in a moment, and an end is met to the microsecond."""
 
 import sys
+import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 import pytest
 
@@ -31,3 +32,16 @@ def watch(monkeypatch: pytest.MonkeyPatch, at: datetime) -> Watch:
     for name in NAMES:
         monkeypatch.setattr(sys.modules[name], "now", made.now)
     return made
+
+
+def application_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """This machine's own clock is ahead of the database's by so much, or behind it."""
+    right = time.time
+
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.fromtimestamp(right() + seconds, tz)
+
+    monkeypatch.setattr(time, "time", lambda: right() + seconds)
+    monkeypatch.setattr("jwt.api_jwt.datetime", Wrong)

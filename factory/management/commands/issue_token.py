@@ -6,12 +6,18 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
+from factory.identity.config import leeway_in_words
 from factory.identity.directory import directory
-from factory.identity.issuer import IssuerOff, issue_person_token, issue_worker_token
+from factory.identity.issuer import IssuerOff, NotIssuable, issue_person_token, issue_worker_token
 from factory.identity.permissions import SCOPES
 from factory.identity.pools import known_pools
+from factory.identity.principals import admit
+from factory.identity.tokens import Refused, verifier
 
 MAX_TTL = 365 * 86400
+REVOKED = (
+    "The credential was revoked a moment ago, and this token would fall with it. Ask again {} since then."
+)
 
 
 class Command(BaseCommand):
@@ -38,9 +44,15 @@ class Command(BaseCommand):
         if not 1 <= options["ttl"] <= MAX_TTL:
             raise CommandError("--ttl is between one second and a year.")
         try:
-            self.stdout.write(self._worker(options) if options["worker_pool"] else self._person(options))
-        except IssuerOff as fault:
+            made = self._worker(options) if options["worker_pool"] else self._person(options)
+        except (IssuerOff, NotIssuable) as fault:
             raise CommandError(str(fault)) from fault
+        try:
+            admit(verifier().verify(made))
+        except Refused as refusal:
+            told = REVOKED.format(leeway_in_words())
+            raise CommandError(told if refusal.reason == "revoked" else refusal.detail) from refusal
+        self.stdout.write(made)
 
     def _worker(self, options: dict[str, Any]) -> str:
         if options["tenant"] or options["project"]:
