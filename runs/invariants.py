@@ -150,6 +150,24 @@ def fanned_out_whole() -> str:
     """
 
 
+@invariant("B16", "A run of which nothing is left to do is over, and no step that is over still asks anybody")
+def nothing_asked_in_vain() -> str:
+    return """
+        SELECT r.tenant_id, 'run:' || r.id, r.state || ', though each of its nodes is done'
+        FROM runs_run r JOIN runs_snapshot n ON n.id = r.snapshot_id AND n.tenant_id = r.tenant_id
+        WHERE r.state IN ('Running', 'WaitingForApproval')
+          AND NOT EXISTS (SELECT 1 FROM runs_step s
+              WHERE s.run_id = r.id AND s.state IN ('Pending', 'Dispatched', 'Running'))
+          AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(n.content #> '{workflow,nodes}') AS each
+              WHERE NOT EXISTS (SELECT 1 FROM runs_step s
+                  WHERE s.run_id = r.id AND split_part(s.node_key, '[', 1) = each ->> 'key'))
+        UNION ALL
+        SELECT q.tenant_id, 'run:' || q.run_id, 'asks for ' || s.node_key || ', which is ' || s.state
+        FROM approvals_approvalrequest q JOIN runs_step s ON s.id = q.step_id AND s.tenant_id = q.tenant_id
+        WHERE q.state = 'Pending' AND s.state IN ('Succeeded', 'Failed', 'Skipped', 'Cancelled')
+    """
+
+
 @invariant(
     "D4",
     "An effect that happened was authorized under its attempt, or an Operator is, or was, asked about it",

@@ -1,5 +1,6 @@
 """Ending requests that nobody needs an answer to any more."""
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -31,13 +32,19 @@ def supersede(ctx: Context, approval_id: UUID) -> ApprovalView:
 
 @operation
 def cancel_pending(
-    ctx: Context, *, run_id: UUID | None = None, subject: UUID | None = None, cause: str = "RunCancelled"
+    ctx: Context,
+    *,
+    run_id: UUID | None = None,
+    subject: UUID | None = None,
+    ids: Collection[UUID] = (),
+    cause: str = "RunCancelled",
 ) -> list[ApprovalView]:
-    """Cancel whatever is Pending of a run, or about a subject; `ApprovalDecided` for each.
+    """Cancel whatever is Pending of a run, about a subject, or of these ids; `ApprovalDecided` for each.
 
     `cause` is RunCancelled, RunEnded (it failed meanwhile) or SubjectWithdrawn.
     """
-    about = {"run_id": run_id} if run_id is not None else {"subject_id": subject}
+    about: dict[str, Any] = {"subject_id": subject} if subject is not None else {"pk__in": ids}
+    about = {"run_id": run_id} if run_id is not None else about
     rows = lock_many(ApprovalRequest.objects.filter(**about, state=ApprovalState.PENDING))
     at = clock.now()
     for row in rows:

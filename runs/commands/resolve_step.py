@@ -17,7 +17,6 @@ from runs.models import Attempt, Resolution, Run, Step
 from runs.models.evidence import RESOLUTIONS
 from runs.operations.advancing import advance
 from runs.operations.holding import lock_run, lock_step
-from runs.operations.moving import withdraw_requests
 from runs.states import AttemptState, Attention, FailureClass, StepState
 
 MOST_EVIDENCE = 4000
@@ -51,8 +50,6 @@ def resolve_step(
     _keep(ctx, run, step, attempt, resolution, evidence, at)
     if step.state == StepState.RUNNING and run.is_working:
         _move(ctx, step, attempt, resolution, evidence, at)
-        if step.state == StepState.SUCCEEDED:
-            withdraw_requests(ctx, run, step, at)
         advance(ctx, run)
     else:
         step.close_attention(at=at)

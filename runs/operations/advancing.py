@@ -12,6 +12,7 @@ from runs.operations.ending import fail_run
 from runs.operations.making import make_settled, make_steps
 from runs.operations.moving import complete_run, moved, stop_waiting
 from runs.operations.overspending import stop_at_the_limit
+from runs.operations.withdrawing import withdraw_unneeded
 from runs.selectors.limits import over_its_limit
 from runs.states import AttemptState, RunState
 
@@ -20,6 +21,7 @@ from runs.states import AttemptState, RunState
 def advance(ctx: Context, run: Run) -> None:
     """Plan a locked run that is not over, and act on the plan: complete it, fail it, or make what is ready.
 
+    What was asked of people and is needed no more, for lack of anything left to do, is withdrawn first.
     A node that is a step already is never made twice. The number of statements does not grow with the
     number of steps that there are, or that are made.
     """
@@ -35,6 +37,7 @@ def advance(ctx: Context, run: Run) -> None:
         )
         return
     make_settled(ctx, run, found.settled)
+    withdraw_unneeded(ctx, run)
     if isinstance(found, Completed):
         _complete(ctx, run, found)
     elif run.state != RunState.ACCEPTED and over_its_limit(run):

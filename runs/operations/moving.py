@@ -20,7 +20,7 @@ from runs.events import (
     WorkflowRunCompleted,
     WorkflowRunFailed,
 )
-from runs.models import CancellationIntent, Run, Step
+from runs.models import CancellationIntent, Run
 from runs.states import RunState
 
 OF_THE_ENGINE = frozenset({"StepFailedTerminally", "WorkflowFailed"})
@@ -100,11 +100,3 @@ def stop_waiting(ctx: Context, run: Run, cause: str, at: datetime) -> None:
         moved(ctx, run, cause)
         approvals.start_validity(ctx, run.id)
         wake(WORK)
-
-
-def withdraw_requests(ctx: Context, run: Run, step: Step, at: datetime) -> None:
-    """A step that succeeded needs no answer any more."""
-    if run.state == RunState.WAITING and approvals.cancel_pending(
-        ctx, subject=step.id, cause="SubjectWithdrawn"
-    ):
-        stop_waiting(ctx, run, "ApprovalWithdrawn", at)

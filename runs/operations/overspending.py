@@ -14,7 +14,7 @@ from runs.models import Attempt, Run, Step
 from runs.operations.ending import fail_run
 from runs.operations.money import CURRENCY, estimate, money, open_spend_request
 from runs.operations.moving import wait_for_approval
-from runs.selectors.limits import limit_of
+from runs.selectors.limits import limit_of, over_its_limit
 from runs.states import AttemptState, FailureClass, StepState
 from usage.selectors import usage_of_run
 
@@ -37,6 +37,11 @@ def stop_at_the_limit(ctx: Context, run: Run) -> None:
 def run_out_of_money(ctx: Context, run: Run, reason: str) -> None:
     """Fail a locked, working run, class budget."""
     fail_run(ctx, run, cause="BudgetExhausted", failure_class=FailureClass.BUDGET, reason=reason)
+
+
+def needs_more_money(run: Run) -> bool:
+    """Return whether more money is of any use: something of a run over its limit is to be dispatched."""
+    return over_its_limit(run) and work_remains(run)
 
 
 def work_remains(run: Run) -> bool:

@@ -10,7 +10,6 @@ from factory.recording import audit, record
 from runs.models import Attempt, Receipt, Run, Step
 from runs.operations.advancing import advance
 from runs.operations.ending import finish_cancelling
-from runs.operations.moving import withdraw_requests
 from runs.operations.timing import back_off
 from runs.states import STEP_TERMINAL, AttemptState, Attention, FailureClass, RunState, StepState
 
@@ -46,7 +45,6 @@ def _move_step(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetim
     if attempt.state == AttemptState.SUCCEEDED:
         step.succeed(at=at, output=attempt.output)
         record(ctx, step, "AttemptSucceeded")
-        withdraw_requests(ctx, run, step, at)
     elif attempt.state == AttemptState.UNCERTAIN:
         step.raise_attention(at=at, attention=Attention.UNCERTAIN, reason=attempt.reason)
         record(ctx, step, "AttentionRaised")

@@ -191,6 +191,20 @@ def _usage_of_another_workflow(cursor: Any, house: House, at: dict[str, Any]) ->
     cursor.execute("UPDATE usage_usagesum SET workflow_id = 'x' WHERE run_id = %s", [at["completed"]])
 
 
+def _done_and_not_over(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "UPDATE runs_run SET state = 'Running', finished_at = NULL, output_hash = '' WHERE id = %s",
+        [at["completed"]],
+    )
+
+
+def _asked_in_vain(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "UPDATE runs_step SET state = 'Succeeded', finished_at = clock_timestamp() WHERE id = %s",
+        [at["asked"]],
+    )
+
+
 CORRUPTIONS: dict[str, Damage] = {
     "B1": _another_open_attempt,
     "B1b": _lease_gone,
@@ -208,6 +222,8 @@ CORRUPTIONS: dict[str, Damage] = {
     "B9 question": _question_gone,
     "B9 attempt": _worker_instead_of_a_person,
     "B10": _instance_lost,
+    "B16 done": _done_and_not_over,
+    "B16 asked": _asked_in_vain,
     "D4": _effect_of_another_proposal,
     "E2e": _money_that_nobody_approved,
     "E4f release": _usage_of_another_release,
