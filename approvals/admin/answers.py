@@ -9,6 +9,7 @@ from approvals.policy.evaluation import Verdict, evaluate
 from approvals.policy.patterns import ANYWHERE, matches
 from approvals.policy.telling import SHORT, THEN, duration, hours
 from approvals.selectors import Candidate, Explanation
+from approvals.selectors.explaining import about_money
 from approvals.states import ActionClass, Effect, OnExpiry
 
 MEANS = {
@@ -18,7 +19,7 @@ MEANS = {
     ActionClass.EXTERNAL: "reaches somebody or something outside",
     ActionClass.PRODUCTION: "changes what is in production",
     ActionClass.PUBLICATION: "publishes a release",
-    ActionClass.SPEND: "spends more than the policy's threshold",
+    ActionClass.SPEND: "spends money",
 }
 """What an action of a class does, for whoever has to choose one."""
 TONES = {Effect.ALLOW: "good", Effect.REQUIRE_APPROVAL: "wait", Effect.DENY: "bad"}
@@ -51,6 +52,10 @@ def answer(told: Explanation) -> Answer:
 
 
 def _sentences(told: Explanation) -> list[str]:
+    return [*_about_the_verdict(told), *about_money(told)]
+
+
+def _about_the_verdict(told: Explanation) -> list[str]:
     verdict = told.verdict
     if verdict.effect is Effect.ALLOW:
         return ["It stands in the run's journal all the same."]

@@ -1,6 +1,8 @@
 """Pages of the policy: what holds, what changed, what would happen, and a new revision."""
 
+import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -35,7 +37,7 @@ from factory.admin.show import seen, short, when
 from factory.admin.site import site
 from factory.admin.textdiff import between
 from factory.admin.things import names
-from factory.errors import DomainError
+from factory.errors import DomainError, FieldError, InvalidInput
 from factory.identity.permissions import may
 from factory.tenancy import reading
 from projects.selectors import environments
@@ -64,6 +66,7 @@ OUT_OF_REACH = (
 )
 KNOWN = 200
 """So many of the newest revisions can be chosen from; older ones by a link."""
+_USD = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
 
 
 class StandingList(HouseList):
@@ -172,6 +175,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         if place and place not in places:
             told_so = "The answer is what the rules say about that name."
             not_understood(request, f"There is no environment “{place[:60]}” here.", told_so)
+        spends = sent.get("class") == ActionClass.SPEND
         if sent.get("class"):
             try:
                 word = sent.get("revision", "").strip()
@@ -182,6 +186,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
                     project_id=ctx.project_id,
                     environment=sent.get("environment") or None,
                     requested_by=sent.get("requester", "").strip(),
+                    amount=_amount(sent.get("amount", "").strip()) if spends else None,
                 )
                 context |= {
                     "may": [one for one in told.candidates if one.may_decide],
@@ -242,6 +247,16 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     ) -> TemplateResponse:
         common = {**self.admin_site.each_context(request), "title": title, "opts": self.opts}
         return TemplateResponse(request, template, {**common, **context}, status=status)
+
+
+def _amount(text: str) -> Decimal | None:
+    """Return the amount that the address asks about, if it names one."""
+    if not text:
+        return None
+    if not _USD.fullmatch(text):
+        problem = "An amount is digits, perhaps with a point and cents, such as 12.50."
+        raise InvalidInput(problem, errors=[FieldError("/amount", problem)])
+    return Decimal(text)
 
 
 def _revision(request: HttpRequest, name: str, default: str) -> str:

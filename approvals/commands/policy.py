@@ -10,7 +10,7 @@ from approvals.errors import PolicyOutOfReach
 from approvals.events import PolicyRevisionPublished
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
-from approvals.policy.evaluation import Verdict, evaluate
+from approvals.policy.evaluation import Verdict, evaluate_rules
 from approvals.policy.loosening import loosened
 from approvals.selectors import eligible_people, policy_revisions, slugs_of_tenant
 from approvals.states import GATED, Effect
@@ -118,7 +118,7 @@ def _gates_that_nobody_opens(ctx: Context, document: Mapping[str, Any]) -> list[
     there: dict[tuple[UUID, frozenset[str]], int] = {}
     for action_class in sorted(GATED, key=lambda c: c.rank):
         for project_id, environment in [*own, *places]:
-            verdict = evaluate(document, action_class, environment)
+            verdict = evaluate_rules(document, action_class, environment)
             if verdict.effect is not Effect.REQUIRE_APPROVAL:
                 continue
             asked = (project_id, frozenset(verdict.roles))

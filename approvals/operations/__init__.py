@@ -7,7 +7,7 @@ here: a request is locked below them.
 from approvals.errors import AnswerNotPossible, PolicyDenied
 from approvals.operations.asking import ask_again, open_questions, open_request
 from approvals.operations.closing import cancel_pending, close, supersede
-from approvals.operations.question import HumanQuestion
+from approvals.operations.question import HumanQuestion, Spend
 from approvals.operations.using import consume, start_validity
 from approvals.operations.waiver_requests import Terms, request_waiver
 from approvals.operations.waiving import end_waivers_of
@@ -17,6 +17,7 @@ __all__ = [
     "AnswerNotPossible",
     "HumanQuestion",
     "PolicyDenied",
+    "Spend",
     "Terms",
     "ask_again",
     "cancel_pending",

@@ -14,7 +14,7 @@ from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismat
 from approvals.events import ApprovalRequested
 from approvals.models import MAX_PROPOSAL_BYTES, MAX_SUMMARY, ApprovalRequest, Proposal
 from approvals.operations.closing import answer_of, decided, supersede
-from approvals.operations.question import HumanQuestion, Question
+from approvals.operations.question import HumanQuestion, Question, Spend
 from approvals.operations.waiving import serving
 from approvals.selectors import (
     ApprovalView,
@@ -23,6 +23,7 @@ from approvals.selectors import (
     approval_view,
     eligible_people,
     evaluate,
+    evaluate_at_the_limit,
     everybody_who_may,
     genuine,
     involved_in,
@@ -72,6 +73,7 @@ def open_request(
     proposal_hash: str | None = None,
     approvers: Mapping[str, Any] | None = None,
     template_id: UUID | None = None,
+    spend: Spend | None = None,
 ) -> ApprovalView:
     """Ask for a decision about exactly this proposal; `ApprovalRequested`.
 
@@ -80,7 +82,8 @@ def open_request(
     named by `requested_by`, `requester_person` or `author_person` can never decide. `approvers` are the
     words of a workflow's node: fewer roles or a larger quorum than the policy's. A run of the template
     `template_id` may be served by a waiver: then the request is opened already Approved for exactly this
-    hash, and names the waiver; `ApprovalRequested` and `ApprovalDecided`.
+    hash, and names the waiver; `ApprovalRequested` and `ApprovalDecided`. `spend` says how much money it
+    is about.
 
     Raises `PolicyDenied`, `ApprovalNotNeeded` (the policy allows it), `TooLarge` past 1 MiB,
     `ProposalHashMismatch` when `proposal_hash` is given and is another, `ProposalNotReadable` for what is
@@ -104,6 +107,7 @@ def open_request(
         author_person=author_person,
         approvers=approvers,
         template_id=template_id,
+        spend=spend,
     )
     return _standing_answer(question) or _ask(ctx, question, content, policy)
 
@@ -273,7 +277,7 @@ def _environment(project_id: UUID | None, environment_id: UUID | None) -> str | 
 
 def _gate(question: Question, policy: PolicyView, environment: str | None) -> Verdict:
     """The pinned revision's answer, which must be that somebody decides."""
-    verdict = evaluate(policy, question.action_class, environment)
+    verdict = _verdict(question, policy, environment)
     if question.is_human and verdict.effect is Effect.ALLOW:
         verdict = replace(
             verdict, effect=Effect.REQUIRE_APPROVAL, roles=everybody_who_may(question.action_class)
@@ -284,6 +288,14 @@ def _gate(question: Question, policy: PolicyView, environment: str | None) -> Ve
     if verdict.effect is Effect.ALLOW:
         raise ApprovalNotNeeded(f"Policy {policy.revision} allows {question.action_class} by itself.")
     return verdict
+
+
+def _verdict(question: Question, policy: PolicyView, environment: str | None) -> Verdict:
+    spend = question.spend
+    if spend is not None and spend.at_the_limit:
+        return evaluate_at_the_limit(policy, environment)
+    amount = None if spend is None else spend.amount
+    return evaluate(policy, question.action_class, environment, amount=amount)
 
 
 def _request(question: Question, proposal: Proposal, policy: PolicyView, verdict: Verdict) -> ApprovalRequest:

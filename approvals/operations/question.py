@@ -2,10 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from approvals.states import SubjectType
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """How much a run may cost in all; `at_the_limit` of one that has used what it was given."""
+
+    amount: Decimal
+    at_the_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,7 @@ class Question:
     author_person: str
     approvers: Mapping[str, Any] | None
     template_id: UUID | None = None
+    spend: Spend | None = None
 
     @property
     def is_human(self) -> bool:

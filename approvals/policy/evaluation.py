@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from approvals.policy import floor
@@ -49,9 +50,53 @@ def evaluate(
     action_class: ActionClass,
     environment: str | None,
     *,
+    amount: Decimal | None = None,
     longest_expiry: timedelta = floor.LONGEST_EXPIRY,
 ) -> Verdict:
     """The verdict on one action. `environment` is a slug, or None for an action in no environment.
+
+    Of `spend`, `amount` is all that a run may cost before it begins: people are asked above the threshold
+    alone, and where there is none nobody is; a rule that denies, denies any amount. Without an amount the
+    answer is about more than the threshold.
+    """
+    verdict = evaluate_rules(document, action_class, environment, longest_expiry=longest_expiry)
+    if action_class is not ActionClass.SPEND or verdict.effect is not Effect.REQUIRE_APPROVAL:
+        return verdict
+    threshold = spend_threshold(document)
+    if threshold is None:
+        return replace(verdict, effect=Effect.ALLOW, roles=(), rule="no spend.thresholdUsd")
+    if amount is not None and amount <= threshold:
+        return replace(verdict, effect=Effect.ALLOW, roles=(), rule=f"spend.thresholdUsd: {threshold:f}")
+    return verdict
+
+
+def evaluate_at_the_limit(
+    document: Mapping[str, Any],
+    environment: str | None,
+    *,
+    longest_expiry: timedelta = floor.LONGEST_EXPIRY,
+) -> Verdict:
+    """Return the verdict on more money for a run that has used all it may cost: asked for, or denied."""
+    verdict = evaluate_rules(document, ActionClass.SPEND, environment, longest_expiry=longest_expiry)
+    if verdict.effect is Effect.DENY or document.get("spend", {}).get("onLimit") == "ask":
+        return verdict
+    return replace(verdict, effect=Effect.DENY, roles=(), rule="spend.onLimit: fail")
+
+
+def spend_threshold(document: Mapping[str, Any]) -> Decimal | None:
+    """Return above how many USD a run is a person's decision before it begins; None where none ever is."""
+    given = document.get("spend", {}).get("thresholdUsd")
+    return None if given is None else Decimal(str(given))
+
+
+def evaluate_rules(
+    document: Mapping[str, Any],
+    action_class: ActionClass,
+    environment: str | None,
+    *,
+    longest_expiry: timedelta = floor.LONGEST_EXPIRY,
+) -> Verdict:
+    """Return what the rules and the floor say of a class, whatever the amount.
 
     Strictest wins: the strictest effect, the roles that all rules agree on, the shortest times.
     No matching rule leaves the platform floor, which is never `allow` for a gated class.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase, digits
 from typing import Any
 
-from approvals.policy.evaluation import Verdict, evaluate
+from approvals.policy.evaluation import Verdict, evaluate_rules
 from approvals.policy.patterns import ANYWHERE, matches
 from approvals.policy.telling import BEFORE, SHORT, duration
 from approvals.states import ActionClass, Effect, OnExpiry
@@ -71,7 +71,7 @@ def _rules(before: Mapping[str, Any], after: Mapping[str, Any], places: Sequence
     for action_class in ActionClass:
         said: dict[str, list[str]] = {}
         for place in places:
-            old, new = (evaluate(document, action_class, place.slug) for document in (before, after))
+            old, new = (evaluate_rules(document, action_class, place.slug) for document in (before, after))
             for words in _weaker(old, new):
                 said.setdefault(words, []).append(place.name)
         for words, names in said.items():

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from approvals.commands import MOST_AT_ONCE
 from approvals.models import MAX_REASON
 from approvals.states import ActionClass, ApprovalState, Decision, Effect, OnExpiry, SubjectType
 from factory.rest.serializers import (
+    Amount,
     Choice,
     Flag,
     Identifier,
@@ -213,12 +215,17 @@ class NewPolicyRevisionBody(StrictSerializer):
 
 
 class QuestionBody(StrictSerializer):
-    """An action that somebody might ask for. Without a `revision`, the one in force answers."""
+    """An action that somebody might ask for. Without a `revision`, the one in force answers.
+
+    `amountUsd` is all that a run may cost, of class `spend`; without it the answer is about more than the
+    threshold.
+    """
 
     actionClass = Choice(source="action_class", choices=ActionClass.choices)
     environment = Text(max_length=63, required=False, allow_null=True, default=None)
     revision = Text(max_length=16, required=False, default="")
     requestedBy = Text(source="requested_by", required=False, default="", allow_blank=True)
+    amountUsd = Amount(source="amount", required=False, allow_null=True, default=None)
 
 
 class WaivedBody(StrictSerializer):
@@ -235,7 +242,11 @@ class WaivedBody(StrictSerializer):
 
 
 class ExplanationBody(StrictSerializer):
-    """What the policy would answer, by which rule, who could decide, and what was approved in advance."""
+    """What the policy would answer, by which rule, who could decide, and what was approved in advance.
+
+    Of `spend` it also says above which amount people are asked (`thresholdUsd`), and what becomes of a run
+    that has used all that it may cost (`atTheLimit`).
+    """
 
     revision = Text(source="policy.revision")
     actionClass = Choice(source="action_class", choices=ActionClass.choices)
@@ -250,9 +261,18 @@ class ExplanationBody(StrictSerializer):
     whoMayDecide = CandidateBody(source="candidates", many=True)
     inAdvance = Text(source="advance", allow_blank=True)
     waivers = WaivedBody(source="waived", many=True)
+    thresholdUsd = serializers.SerializerMethodField()
+    atTheLimit = serializers.SerializerMethodField()
 
     def get_expiryHours(self, told: Any) -> float:
         return float(told.verdict.expires_in.total_seconds() / 3600)
 
     def get_validHours(self, told: Any) -> float:
         return float(told.verdict.valid_for.total_seconds() / 3600)
+
+    def get_thresholdUsd(self, told: Any) -> float | None:
+        return None if told.threshold is None else float(told.threshold)
+
+    @extend_schema_field({"type": ["string", "null"], "enum": [*Effect.values, None]})
+    def get_atTheLimit(self, told: Any) -> str | None:
+        return str(told.at_the_limit.effect) if told.at_the_limit else None

@@ -173,5 +173,6 @@ class PolicyEvaluation(HouseView):
                 project_id=self.ctx.project_id,
                 environment=question["environment"],
                 requested_by=question["requested_by"],
+                amount=question["amount"],
             )
             return Response(ExplanationBody(told).data)

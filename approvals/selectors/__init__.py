@@ -19,9 +19,9 @@ from approvals.selectors.eligibility import (
 )
 from approvals.selectors.explaining import Explanation, Waived, explain
 from approvals.selectors.policies import (
-    asks_at_the_limit,
     current_policy,
     evaluate,
+    evaluate_at_the_limit,
     everybody_who_may,
     known_class,
     policy_named,
@@ -93,7 +93,6 @@ __all__ = [
     "approvals_of_run",
     "approvals_of_step",
     "approvals_of_subject",
-    "asks_at_the_limit",
     "authorization_view",
     "authorizations_of_attempt",
     "authorizations_of_attempts",
@@ -104,6 +103,7 @@ __all__ = [
     "deciders_of",
     "eligible_people",
     "evaluate",
+    "evaluate_at_the_limit",
     "everybody_who_may",
     "explain",
     "genuine",

@@ -3,15 +3,18 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from uuid import UUID
 
 from approvals.policy.evaluation import Verdict
+from approvals.policy.telling import in_words
 from approvals.selectors.eligibility import Candidate, candidates
-from approvals.selectors.policies import evaluate
+from approvals.selectors.policies import evaluate, evaluate_at_the_limit, spend_threshold
 from approvals.selectors.views import PolicyView
 from approvals.selectors.waivers import waivers_in_force, why_not_serving
-from approvals.states import WAIVABLE, Effect
+from approvals.states import WAIVABLE, ActionClass, Effect
 from factory import clock
+from factory.amounts import usd
 from factory.errors import FieldError, InvalidInput
 from projects import selectors as projects
 from projects.selectors import EnvironmentView
@@ -39,6 +42,8 @@ class Explanation:
     """The verdict on an action that nobody has asked for yet; `candidates` only where somebody decides.
 
     `waived` are the waivers in force there; `advance` says in a sentence what they mean for the action.
+    Of `spend`: `amount` is what was asked about, None for more than the threshold, and `at_the_limit` the
+    verdict on more money for a run that has used all it may cost.
     """
 
     policy: PolicyView
@@ -48,6 +53,13 @@ class Explanation:
     candidates: tuple[Candidate, ...]
     waived: tuple[Waived, ...]
     advance: str
+    amount: Decimal | None = None
+    at_the_limit: Verdict | None = None
+
+    @property
+    def threshold(self) -> Decimal | None:
+        """Above what a run's money is a person's decision; None where it never is, or of another class."""
+        return spend_threshold(self.policy) if self.action_class == ActionClass.SPEND else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +78,18 @@ def explain(
     project_id: UUID | None,
     environment: str | None = None,
     requested_by: str = "",
+    amount: Decimal | None = None,
 ) -> Explanation:
     """What this revision would answer, if `requested_by` asked for it in that project and environment.
 
-    Raises `InvalidInput` for a class or an environment that does not exist.
+    `amount` is what a run may cost in all, of class `spend` alone. Raises `InvalidInput` for a class or an
+    environment that does not exist, and for an amount of another class.
     """
-    verdict = evaluate(policy, action_class, environment)
+    spends = action_class == ActionClass.SPEND
+    if amount is not None and not spends:
+        problem = f"Only spend is about an amount, not {action_class}."
+        raise InvalidInput(problem, errors=[FieldError("/amountUsd", problem)])
+    verdict = evaluate(policy, action_class, environment, amount=amount)
     places = _places(project_id, environment)
     person = projects.person_of(requested_by) if requested_by else ""
     gate = _Gate(verdict.approver_rule, verdict.roles, requested_by, person)
@@ -80,7 +98,22 @@ def explain(
     may_be = asked and action_class == WAIVABLE
     waived = _waived(places, verdict, {requested_by, person}) if may_be else ()
     advance = _advance(action_class, environment, waived) if asked else ""
-    return Explanation(policy, action_class, environment, verdict, people, waived, advance)
+    at_the_limit = evaluate_at_the_limit(policy, environment) if spends else None
+    return Explanation(
+        policy, action_class, environment, verdict, people, waived, advance, amount, at_the_limit
+    )
+
+
+def about_money(told: Explanation) -> list[str]:
+    """Return the sentences about the threshold and the limit of a run that an explanation of `spend` adds."""
+    if told.at_the_limit is None:
+        return []
+    sentences = []
+    if told.verdict.effect is Effect.REQUIRE_APPROVAL and told.threshold is not None:
+        sentences.append(f"Nobody is asked about {usd(told.threshold)} or less.")
+    asks = told.at_the_limit.effect is Effect.REQUIRE_APPROVAL
+    then = "asks a person for more" if asks else f"fails ({in_words(told.at_the_limit.rule)})"
+    return [*sentences, f"A run that has used all that it may cost {then}."]
 
 
 def _places(project_id: UUID | None, environment: str | None) -> list[EnvironmentView]:

@@ -62,25 +62,33 @@ def slugs_of_tenant() -> list[str]:
     return sorted({one.slug for one in projects.environments(None)})
 
 
-def evaluate(policy: PolicyView, action_class: str, environment_slug: str | None) -> Verdict:
+def evaluate(
+    policy: PolicyView, action_class: str, environment_slug: str | None, *, amount: Decimal | None = None
+) -> Verdict:
     """What this revision answers about an action in an environment (None: in none).
 
-    Raises `InvalidInput` for a class that does not exist: an unknown word never means allow.
+    Of `spend`, `amount` is all that a run may cost; without one the answer is about more than the
+    threshold. Raises `InvalidInput` for a class that does not exist: an unknown word never means allow.
     """
     return evaluation.evaluate(
-        policy.document, known_class(action_class), environment_slug, longest_expiry=longest_expiry()
+        policy.document,
+        known_class(action_class),
+        environment_slug,
+        amount=amount,
+        longest_expiry=longest_expiry(),
+    )
+
+
+def evaluate_at_the_limit(policy: PolicyView, environment_slug: str | None) -> Verdict:
+    """Return what this revision answers about more money for a run that has used all it may cost."""
+    return evaluation.evaluate_at_the_limit(
+        policy.document, environment_slug, longest_expiry=longest_expiry()
     )
 
 
 def spend_threshold(policy: PolicyView) -> Decimal | None:
-    """Past how many USD a run's money needs a decision; None where the revision sets no threshold."""
-    told = policy.document.get("spend", {}).get("thresholdUsd")
-    return None if told is None else Decimal(str(told))
-
-
-def asks_at_the_limit(policy: PolicyView) -> bool:
-    """Whether a run that has used more than it may cost asks a person for more; else it fails."""
-    return bool(policy.document.get("spend", {}).get("onLimit") == "ask")
+    """Return above how many USD a run is a person's decision before it begins; None where none ever is."""
+    return evaluation.spend_threshold(policy.document)
 
 
 def everybody_who_may(action_class: str) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from factory.context import Context
 from factory.errors import FieldError, InvalidInput, TooLarge
 from factory.hashing import canonical, digest
 from factory.recording import save
-from projects.selectors import environment
 from runs.answers import ApprovalAnswer
 from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
 from runs.models import Lease, Run, Step
 from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.money import place_of
 from runs.operations.moving import wait_for_approval
 from runs.operations.parking import park as park_attempt
 from runs.selectors.approvers import approvers_of
@@ -145,8 +145,7 @@ def _environment(run: Run, environment_id: UUID | None) -> str | None:
     """The slug of the run's environment; a worker cannot choose another."""
     if environment_id not in (None, run.environment_id):
         raise EnvironmentUnknown("The action's environment is not the run's.")
-    found = environment(run.project_id, run.environment_id) if run.environment_id else None
-    return found.slug if found else None
+    return place_of(run)
 
 
 def _ask(

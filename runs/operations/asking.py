@@ -13,10 +13,10 @@ from factory.commanding import operation
 from factory.context import Context
 from factory.hashing import canonical, digest
 from factory.recording import Move, record, record_many
-from projects.selectors import environment
 from runs.engine import Node, nodes
 from runs.models import Run, Step
 from runs.operations.ending import fail_run
+from runs.operations.money import place_of
 from runs.operations.moving import moved, wait_for_approval
 from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import outputs_before
@@ -59,8 +59,7 @@ def open_human_steps(ctx: Context, run: Run, steps: Sequence[Step]) -> None:
 
 
 def _denied(run: Run, steps: Sequence[Step], policy: PolicyView) -> Step | None:
-    where = environment(run.project_id, run.environment_id) if run.environment_id else None
-    slug = where.slug if where else None
+    slug = place_of(run)
     verdicts = ((step, evaluate(policy, step.side_effect_class, slug)) for step in steps)
     return next((step for step, verdict in verdicts if verdict.effect == Effect.DENY), None)
 

@@ -8,6 +8,7 @@ from approvals.selectors import policy_revision
 from approvals.states import ActionClass, SubjectType
 from factory.commanding import operation
 from factory.context import Context
+from projects.selectors import environment
 from runs.models import Run
 
 CURRENCY = "USD"
@@ -18,13 +19,27 @@ def estimate(run: Run) -> Decimal:
     return Decimal(str(run.limits["maxCostUsd"]))
 
 
+def place_of(run: Run) -> str | None:
+    """Return the slug of the run's environment, by which a policy knows it; None for a run in none."""
+    found = environment(run.project_id, run.environment_id) if run.environment_id else None
+    return found.slug if found else None
+
+
 def money(amount: Decimal) -> dict[str, str]:
     """An amount as proposals hold it: a decimal text of six places, with its currency."""
     return {"amount": f"{amount:.6f}", "currency": CURRENCY}
 
 
 @operation
-def open_spend_request(ctx: Context, run: Run, amount: Decimal, summary: str, told: dict[str, Any]) -> None:
+def open_spend_request(
+    ctx: Context,
+    run: Run,
+    amount: Decimal,
+    summary: str,
+    told: dict[str, Any],
+    *,
+    at_the_limit: bool = False,
+) -> None:
     """Ask whether a locked run may cost `amount`; asked twice it is the same request.
 
     `told` is what stands in the proposal besides the run's own pins. `ApprovalRequested`. Raises
@@ -54,4 +69,5 @@ def open_spend_request(ctx: Context, run: Run, amount: Decimal, summary: str, to
         release_id=run.release_id,
         policy=policy_revision(run.policy_id),
         project_id=run.project_id,
+        spend=approvals.Spend(amount, at_the_limit),
     )

@@ -2,9 +2,8 @@
 
 from decimal import Decimal
 
-from approvals.operations import PolicyDenied
-from approvals.selectors import asks_at_the_limit, pending_of_run, policy_revision
-from approvals.states import SubjectType
+from approvals.selectors import evaluate_at_the_limit, pending_of_run, policy_revision
+from approvals.states import Effect, SubjectType
 from factory.amounts import usd
 from factory.clock import now
 from factory.commanding import operation
@@ -12,7 +11,7 @@ from factory.context import Context
 from runs.engine import node_of, nodes
 from runs.models import Attempt, Run, Step
 from runs.operations.ending import fail_run
-from runs.operations.money import CURRENCY, estimate, money, open_spend_request
+from runs.operations.money import CURRENCY, estimate, money, open_spend_request, place_of
 from runs.operations.moving import wait_for_approval
 from runs.selectors.limits import limit_of, over_its_limit
 from runs.states import AttemptState, FailureClass, StepState
@@ -27,8 +26,11 @@ def stop_at_the_limit(ctx: Context, run: Run) -> None:
     request of class spend is opened for a higher limit and the run waits; who holds a lease goes on.
     `ApprovalRequested`. A policy that denies spend fails the run.
     """
-    if not asks_at_the_limit(policy_revision(run.policy_id)):
-        run_out_of_money(ctx, run, f"The run has used more than its limit of {limit_of(run):f} {CURRENCY}.")
+    policy = policy_revision(run.policy_id)
+    verdict = evaluate_at_the_limit(policy, place_of(run))
+    if verdict.effect is Effect.DENY:
+        used = f"The run has used more than its limit of {limit_of(run):f} {CURRENCY}"
+        run_out_of_money(ctx, run, f"{used}; policy {policy.revision} gives it no more ({verdict.rule}).")
     elif work_remains(run) and not _asked_already(run):
         _ask(ctx, run)
 
@@ -70,9 +72,5 @@ def _ask(ctx: Context, run: Run) -> None:
     wanted = higher_limit(run, used)
     told = {"limit": money(limit_of(run)), "used": money(used)}
     summary = f"go on with run {run.workflow_id} and spend up to {usd(wanted)} in all"
-    try:
-        open_spend_request(ctx, run, wanted, summary, told)
-    except PolicyDenied as no:
-        run_out_of_money(ctx, run, f"The run has used more than its limit, and asks for no more: {no.detail}")
-        return
+    open_spend_request(ctx, run, wanted, summary, told, at_the_limit=True)
     wait_for_approval(ctx, run, now())

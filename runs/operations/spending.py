@@ -1,7 +1,8 @@
 """The money of a run: past the policy's threshold a person decides before any of it is set aside."""
 
 import usage.operations as usage
-from approvals.selectors import policy_revision, spend_threshold
+from approvals.selectors import evaluate, policy_revision, spend_threshold
+from approvals.states import ActionClass, Effect
 from factory.amounts import usd
 from factory.commanding import operation
 from factory.context import Context
@@ -9,24 +10,25 @@ from factory.recording import save
 from runs.models import Run
 from runs.operations.advancing import advance
 from runs.operations.ending import fail_run
-from runs.operations.money import estimate, money, open_spend_request
+from runs.operations.money import estimate, money, open_spend_request, place_of
 from runs.states import FailureClass
 from usage.states import ReservationState
 
 
 def needs_a_decision(run: Run) -> bool:
-    """Whether the pinned policy wants a person's word before this much money is set aside."""
+    """Return whether the pinned policy wants a person's word on so much money first, or denies it."""
     if run.budget_reservation_id is not None:
         return False
-    threshold = spend_threshold(policy_revision(run.policy_id))
-    return threshold is not None and estimate(run) > threshold
+    policy = policy_revision(run.policy_id)
+    verdict = evaluate(policy, ActionClass.SPEND, place_of(run), amount=estimate(run))
+    return verdict.effect is not Effect.ALLOW
 
 
 @operation
 def ask_for_money(ctx: Context, run: Run) -> None:
     """Open the spend request of an Accepted run; the run stays Accepted until somebody decides.
 
-    Asked twice it is the same request. `ApprovalRequested`. A policy that denies spend fails the run.
+    Asked twice it is the same request. `ApprovalRequested`. Raises `PolicyDenied` where the policy denies it.
     """
     threshold, amount = spend_threshold(policy_revision(run.policy_id)), estimate(run)
     told = {

@@ -152,6 +152,18 @@ def test_the_terminal_explains_what_would_happen_why_and_who_could_decide(shared
     assert "read in no environment: allow" in at_the_terminal(shared, "observer", "explain", "read")
 
 
+def test_the_terminal_and_the_console_explain_an_amount_of_money(shared: Asking) -> None:
+    little = at_the_terminal(shared, "observer", "explain", "spend", "--amount", "12.50")
+    assert "spend in no environment: allow\nbecause of spend.thresholdUsd: 100, policy r1" in little
+    assert "A run that has used all that it may cost fails (spend.onLimit: fail)." in little
+    much = at_the_terminal(shared, "observer", "explain", "spend")
+    assert "spend in no environment: require-approval" in much
+    assert "Nobody is asked about 100.00 USD or less." in much
+    page = visit(shared, "observer", "explain", **{"class": "spend"}, amount="100").content.decode()
+    assert "It would happen, and nobody would be asked" in page
+    assert visit(shared, "observer", "explain", **{"class": "spend"}, amount="much").status_code == 400
+
+
 def test_the_terminal_publishes_shows_and_compares(a: Asking, tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(TEXT)

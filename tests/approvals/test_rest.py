@@ -302,6 +302,27 @@ def test_refuses_a_document_below_the_floor(asker):
         assert problem(other.post(POLICIES, {"document": platform_default()}))["status"] == 403
 
 
+@pytest.mark.parametrize(
+    ("usd", "effect"), [(100, "allow"), (100.01, "require-approval"), (None, "require-approval")]
+)
+def test_explains_an_amount_of_money(asker, usd, effect):
+    told = Api.as_(asker.world.observer).post(
+        f"{POLICIES}/evaluate", {"actionClass": "spend", "amountUsd": usd}
+    )
+    assert (told.json()["effect"], told.json()["thresholdUsd"], told.json()["atTheLimit"]) == (
+        effect,
+        100,
+        "deny",
+    )
+
+
+def test_explains_no_amount_of_what_is_no_spending(asker):
+    told = Api.as_(asker.world.observer).post(
+        f"{POLICIES}/evaluate", {"actionClass": "external", "amountUsd": 1}
+    )
+    assert [error["pointer"] for error in problem(told)["errors"]] == ["/amountUsd"]
+
+
 @pytest.mark.requirement("POL-04")
 def test_explains(asker):
     observer = Api.as_(asker.world.observer)
@@ -325,6 +346,8 @@ def test_explains(asker):
         "validHours": 24.0,
         "inAdvance": "No waiver serves: production is never approved in advance.",
         "waivers": [],
+        "thresholdUsd": None,
+        "atTheLimit": None,
     }
     (own,) = [one for one in people if one["subject"] == requester]
     assert (own["mayDecide"], "never decides on it" in own["whyNot"]) == (False, True)

@@ -15,7 +15,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from approvals.selectors import asks_at_the_limit, policy_revisions, policy_view, spend_threshold
+from approvals.selectors import (
+    PolicyView,
+    evaluate,
+    evaluate_at_the_limit,
+    policy_revisions,
+    policy_view,
+    spend_threshold,
+)
+from approvals.states import ActionClass, Effect
 from factory import clock
 from factory.admin.asking import not_understood
 from factory.admin.base import OwnPageAdmin
@@ -27,7 +35,7 @@ from factory.admin.things import names_of
 from factory.amounts import usd
 from factory.identity.permissions import may
 from factory.tenancy import reading
-from projects.selectors import project
+from projects.selectors import environments, project
 from usage.admin.bars import bar, bar_in_words, ends_at, in_words, shares, time_in_words, tone_of
 from usage.admin.base import MoneyAdmin
 from usage.admin.cards import spend_of
@@ -220,16 +228,28 @@ def rules(row: Budget, at: datetime) -> list[str]:
     ]
     published = policy_revisions().first()
     policy = policy_view(published) if published else None
-    threshold = spend_threshold(policy) if policy else None
-    if policy and threshold is not None:
+    if policy:
+        told += _by_the_policy(policy, row.project_id)
+    return [*told, _after(row, at)]
+
+
+def _by_the_policy(policy: PolicyView, project_id: UUID | None) -> list[str]:
+    told, threshold = [], spend_threshold(policy)
+    if threshold is not None:
         told.append(
             f"A run that asks for more than {usd(threshold)} waits for a person's decision before anything "
             f"is reserved (policy {policy.revision})."
         )
-    if policy:
-        what = "asks a person for more" if asks_at_the_limit(policy) else "fails"
-        told.append(f"A run that has used all that was reserved for it {what}.")
-    return [*told, _after(row, at)]
+    places = [None, *dict.fromkeys(each.slug for each in environments(project_id))]
+    denied = [place for place in places if evaluate(policy, ActionClass.SPEND, place).effect is Effect.DENY]
+    if denied:
+        where = "" if denied == places else f" in {', '.join(each or 'no environment' for each in denied)}"
+        told.append(f"A run{where} may spend nothing, and fails at once (policy {policy.revision}).")
+    asking = [
+        place for place in places if evaluate_at_the_limit(policy, place).effect is Effect.REQUIRE_APPROVAL
+    ]
+    what = "asks a person for more" if asking else "fails"
+    return [*told, f"A run that has used all that was reserved for it {what}."]
 
 
 def _after(row: Budget, at: datetime) -> str:

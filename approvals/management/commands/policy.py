@@ -1,7 +1,8 @@
 """Read, compare, explain and publish policy at the terminal, as one of the project's members."""
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from approvals.policy import document as documents
 from approvals.policy.comparing import compare
 from approvals.policy.loosening import loosened
 from approvals.policy.telling import THEN, duration, in_words
+from approvals.selectors.explaining import about_money
 from approvals.states import ActionClass, Effect
 from factory.admin.show import seen
 from factory.context import Context
@@ -22,6 +24,16 @@ from factory.management.acting import acting_as
 from factory.tenancy import reading
 
 SCOPES = frozenset({"factory.projects.read", "factory.projects.write"})
+
+
+def _usd(text: str) -> Decimal:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation as fault:
+        raise ArgumentTypeError(f"{text!r} is no amount of USD, such as 12.50") from fault
+    if not amount.is_finite() or amount < 0:
+        raise ArgumentTypeError(f"{text!r} is no amount of USD, such as 12.50")
+    return amount
 
 
 class Command(BaseCommand):
@@ -42,6 +54,7 @@ class Command(BaseCommand):
         explain.add_argument("--environment", default=None, help="an environment's slug; without it in none")
         explain.add_argument("--requester", default="", help="the subject who would ask")
         explain.add_argument("--revision", default="", help="such as r1; without it the one in force")
+        explain.add_argument("--amount", type=_usd, help="what a run may cost in USD, of class spend")
         publish = acts.add_parser("publish", help="the next revision, from a file")
         publish.add_argument("file", type=Path)
         publish.add_argument("--note", default="", help="what changes, and why")
@@ -90,10 +103,13 @@ class Command(BaseCommand):
                 project_id=ctx.project_id,
                 environment=options["environment"],
                 requested_by=options["requester"],
+                amount=options["amount"],
             )
         verdict, where = told.verdict, told.environment or "no environment"
         self.stdout.write(f"{told.action_class} in {where}: {verdict.effect}")
         self.stdout.write(f"because of {in_words(verdict.rule)}, policy {told.policy.revision}")
+        for sentence in about_money(told):
+            self.stdout.write(sentence)
         if verdict.effect != Effect.REQUIRE_APPROVAL:
             return
         waits = duration(verdict.expires_in)
