@@ -150,6 +150,17 @@ class OutcomeUnknown(DomainError):
         )
 
 
+class ItemFailed(DomainError):
+    """A fault of its own kept one of many from being done; it was rolled back."""
+
+    code = "item-failed"
+    title = "A fault kept it from being done"
+    http_status = 500
+
+    def __init__(self) -> None:
+        super().__init__("Nothing of it was changed. The log has the fault under its id: tell an operator.")
+
+
 class NotTried(DomainError):
     """The database had gone away before its turn came."""
 

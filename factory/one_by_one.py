@@ -3,36 +3,35 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-import structlog
-from django.db import DatabaseError, InterfaceError, connection
-
-from factory.errors import DomainError, NotTried, OutcomeUnknown
+from factory.bulkhead import Bulkhead
+from factory.errors import DomainError, ItemFailed, NotTried, OutcomeUnknown
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-log = structlog.get_logger("factory.one_by_one")
 
-
-def one_by_one(items: Iterable[T], act: Callable[[T], R]) -> Iterator[tuple[T, R | DomainError]]:
+def one_by_one(
+    items: Iterable[T], act: Callable[[T], R], *, key: Callable[[T], object]
+) -> Iterator[tuple[T, R | DomainError]]:
     """Each of them with what the act answered, or with how it was refused; no refusal stops the others.
 
-    A database that goes away does: of the one that it went away under nobody knows whether it was done
-    (`OutcomeUnknown`), and of those after it nothing is tried (`NotTried`). What was done before stays done,
-    and is told.
+    Nor does a fault (`ItemFailed`): it is logged under the item's `key`. A database that goes away does stop
+    them: of the one that it went away under nobody knows whether it was done (`OutcomeUnknown`), and of those
+    after it nothing is tried (`NotTried`). What was done before stays done, and is told.
     """
-    away = False
+    alone = Bulkhead("one_by_one")
     for item in items:
-        found: R | DomainError
-        if away:
-            found = NotTried()
-        else:
-            try:
-                found = act(item)
-            except DomainError as refusal:
-                found = refusal
-            except (DatabaseError, InterfaceError):
-                log.warning("one_of_several_unknown", exc_info=True)
-                connection.close_if_unusable_or_obsolete()
-                found, away = OutcomeUnknown(), True
+        found: R | DomainError = NotTried() if alone.away else ItemFailed()
+        if not alone.away:
+            with alone.item(key(item)):
+                found = _answer(act, item)
+            if alone.away:
+                found = OutcomeUnknown()
         yield item, found
+
+
+def _answer(act: Callable[[T], R], item: T) -> R | DomainError:
+    try:
+        return act(item)
+    except DomainError as refusal:
+        return refusal

@@ -14,14 +14,10 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 import structlog
-from django.db import connections
 
-from factory.absence import in_a_line, is_away
-from factory.commanding import AlreadyDone
+from factory.bulkhead import Bulkhead, Counts
 from factory.context import Context, system
-from factory.errors import DomainError
 from factory.tenancy import scanning
-from factory.timelimits import TimeIsUp
 
 log = structlog.get_logger("factory.reconciling")
 
@@ -34,16 +30,6 @@ class Due:
     id: UUID
     tenant_id: str
     key: str = ""
-
-
-@dataclass(slots=True)
-class Counts:
-    """What one round did. `refused` items had moved on by the time that they were locked."""
-
-    found: int = 0
-    repaired: int = 0
-    refused: int = 0
-    failed: int = 0
 
 
 _reconcilers: dict[str, "Reconciler"] = {}
@@ -93,13 +79,11 @@ class Reconciler(ABC):
 
         `seconds` is for a handler that gives a first push: the schedule does the rest.
         """
-        counts, missed = Counts(), 0
+        alone = Bulkhead(self.name)
         for due in self._all_due(tenant_id, self.seconds if seconds is None else seconds):
-            counts.found += 1
-            away = self._repair_one(due, counts)
-            missed = missed + 1 if away else 0
-            if away and missed > 1:  # twice in a row: it is so for every item
-                raise away
+            with alone.item(due.id, due.tenant_id):
+                self.repair(system(due.tenant_id, self.name), due)
+        counts = alone.counts
         if counts.found:
             log.info("reconciled", reconciler=self.name, **{n: getattr(counts, n) for n in Counts.__slots__})
         return counts
@@ -116,28 +100,10 @@ class Reconciler(ABC):
                 return
             last = batch[-1]
 
-    def _repair_one(self, due: Due, counts: Counts) -> Exception | None:
-        """What says that the database is away, if it is; one item alone may have broken its connection."""
-        try:
-            self.repair(system(due.tenant_id, self.name), due)
-            counts.repaired += 1
-        except AlreadyDone:
-            counts.repaired += 1
-        except DomainError as refusal:
-            counts.refused += 1
-            log.info("reconcile_refused", reconciler=self.name, id=str(due.id), code=refusal.code)
-        except TimeIsUp:  # the job's own end: the rest is for the next round
-            raise
-        except Exception as fault:
-            counts.failed += 1
-            if is_away(fault):
-                log.warning("reconcile_failed", reconciler=self.name, id=str(due.id), fault=in_a_line(fault))
-                connections.close_all()
-                return fault
-            log.exception("reconcile_failed", reconciler=self.name, id=str(due.id), tenant=due.tenant_id)
-        return None
-
 
 def reconcilers() -> dict[str, Reconciler]:
     """Every reconciler by its name."""
     return dict(_reconcilers)
+
+
+__all__ = ["Counts", "Due", "Reconciler", "reconcilers"]

@@ -14,6 +14,7 @@ from factory.anchoring import counting, place
 from factory.anchoring.checking import compare, newest_surviving
 from factory.anchoring.taking import NotHandedOver, take
 from factory.auditing import Report, audit_all, snapshot, verify
+from factory.bulkhead import Bulkhead
 from factory.context import system
 from factory.lagging import STAGES, Repair, bring_up, lagging, repairs_of, why
 from factory.tenancy import bound, scanning
@@ -99,7 +100,7 @@ class Recovery:
             self._require_sound_journal()
         moved = sum(self._bring_up(repair) for repair in repairs_of(stage))
         if stage == "outbox":
-            self.tell(f"outbox: {send_again()} undelivered events are due at once")
+            self.tell(f"outbox: {send_again(self.leave)} undelivered events are due at once")
         else:
             self.tell(f"{stage}: {moved} rows lagged behind the journal and were brought up to it")
         if stage == LAST_OF_ROWS:
@@ -170,17 +171,21 @@ class Recovery:
             raise RecoveryRefused(f"Stop the product first: {', '.join(running)} are connected.")
 
     def _bring_up(self, repair: Repair, *, last: bool = False) -> int:
-        moved, model = 0, repair.model
+        """How many rows moved. What fails may rest on a later stage: only the `last` time a person hears."""
+        moved, model, alone = 0, repair.model, Bulkhead("recover")
         for tenant, entity, said in lagging(model):
-            try:
-                moved += bring_up(system(tenant, "Recovery"), repair=repair, entity_id=entity)
-            except Exception as fault:
+            subject = f"{model.lifecycle.entity}:{entity}"
+
+            def tell(fault: Exception, told: str = f"{subject} should be {said}") -> None:
                 if last:
-                    self.leave(f"{model.lifecycle.entity}:{entity} should be {said}, but {why(fault)}")
+                    self.leave(f"{told}, but {why(fault)}")
+
+            with alone.item(subject, tenant, tell=tell):
+                moved += bring_up(system(tenant, "Recovery"), repair=repair, entity_id=entity)
         return moved
 
 
-def send_again() -> int:
+def send_again(leave: Leave) -> int:
     """Make every undelivered event due now; how many there are. What was set aside stays with its person."""
     with scanning() as cursor:
         cursor.execute(
@@ -188,11 +193,22 @@ def send_again() -> int:
             "WHERE handled_at IS NULL OR streamed_at IS NULL GROUP BY tenant_id"
         )
         waiting = cursor.fetchall()
-    for tenant, _ in waiting:
-        with bound(system(tenant, "Recovery")), connection.cursor() as update:
-            update.execute(
-                "UPDATE factory_outboxevent SET handle_due_at = NULL, stream_due_at = NULL "
-                "WHERE (handled_at IS NULL OR streamed_at IS NULL) "
-                "AND (handle_due_at IS NOT NULL OR stream_due_at IS NOT NULL)"
-            )
-    return sum(count for _, count in waiting)
+    due, alone = 0, Bulkhead("recover")
+    for tenant, count in waiting:
+
+        def tell(fault: Exception, told: str = f"undelivered events of {tenant} are not due at once") -> None:
+            leave(f"{told}: {why(fault)}")
+
+        with alone.item(tenant, tenant, tell=tell):
+            _send_again(tenant)
+            due += count
+    return due
+
+
+def _send_again(tenant: str) -> None:
+    with bound(system(tenant, "Recovery")), connection.cursor() as update:
+        update.execute(
+            "UPDATE factory_outboxevent SET handle_due_at = NULL, stream_due_at = NULL "
+            "WHERE (handled_at IS NULL OR streamed_at IS NULL) "
+            "AND (handle_due_at IS NOT NULL OR stream_due_at IS NOT NULL)"
+        )

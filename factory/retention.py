@@ -16,6 +16,7 @@ import structlog
 from django.conf import settings
 from django.db.backends.utils import CursorWrapper
 
+from factory.bulkhead import Bulkhead
 from factory.chain import audit_stream, purge_hash
 from factory.ids import uuid7
 from factory.tenancy import retaining
@@ -48,14 +49,22 @@ class Purged:
     inbox: int = 0
     idempotency: int = 0
     messages: int = 0
+    failed: int = 0
 
     def words(self) -> str:
         return ", ".join(f"{getattr(self, name)} {name}" for name in self.__slots__)
 
+    def add(self, other: "Purged") -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
 
 def purge() -> Purged:
-    """Remove what is past its time, one stream a transaction; stopped half-way, the next one goes on."""
-    done = Purged()
+    """Remove what is past its time, one stream a transaction; stopped half-way, the next one goes on.
+
+    A stream that cannot be purged is counted as `failed`, and keeps no other.
+    """
+    done, alone = Purged(), Bulkhead("purge")
     days = {
         "journal": settings.FACTORY_JOURNAL_RETENTION_DAYS,
         "audit": settings.FACTORY_AUDIT_RETENTION_DAYS,
@@ -63,7 +72,9 @@ def purge() -> Purged:
     }
     for streams in _batches(min(days.values())):
         for stream, tenant in streams:
-            _purge_stream(stream, tenant, days, done)
+            with alone.item(stream, tenant):
+                done.add(_purge_stream(stream, tenant, days))
+    done.failed = alone.counts.failed
     with retaining() as cursor:
         cursor.execute(
             "DELETE FROM factory_idempotencyrecord WHERE operation NOT LIKE '%%.%%' "
@@ -112,7 +123,8 @@ def _candidates(days: int) -> list[tuple[UUID, str]]:
         return [(stream, tenant) for stream, tenant in cursor.fetchall()]
 
 
-def _purge_stream(stream: UUID, tenant: str, days: dict[str, int], done: Purged) -> None:
+def _purge_stream(stream: UUID, tenant: str, days: dict[str, int]) -> Purged:
+    done = Purged()
     with retaining() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('factory.purge'))")  # one purge at a time
         cursor.execute("SELECT clock_timestamp()")
@@ -138,6 +150,7 @@ def _purge_stream(stream: UUID, tenant: str, days: dict[str, int], done: Purged)
             )
             row = _record(about, tenant, "audit", noted, cursor.fetchone()[0], {}, days["audit"], at)
             done.audit += _remove(cursor, row, "factory_auditentry")
+    return done
 
 
 Prefix = tuple[int, datetime]

@@ -7,13 +7,13 @@ import structlog
 
 from factory.anchoring import place
 from factory.auditing import Report, Told, Violation, reactions, verify
+from factory.bulkhead import Bulkhead
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context, system
 from factory.ids import uuid7
 from factory.models import Finding, Verification
 from factory.recording import save
-from factory.timelimits import TimeIsUp
 
 log = structlog.get_logger("factory.verifying")
 
@@ -40,17 +40,15 @@ def verify_and_act(on_check: Told | None = None) -> Report:
         anchors=place.standing(),
     )
     verification.save(force_insert=True)
+    alone = Bulkhead("verify")
     for tenant, found in by_tenant.items():
-        record_findings(system(tenant, "Auditor"), verification=verification, found=found[:MOST_KEPT])
+        with alone.item(tenant, tenant):
+            record_findings(system(tenant, "Auditor"), verification=verification, found=found[:MOST_KEPT])
     if not report.ok:
         log.error("verification_failed", violations=len(report.violations), unchecked=len(report.unchecked))
     for react in reactions():
-        try:
+        with alone.item(getattr(react, "__name__", "")):
             react(report)
-        except TimeIsUp:
-            raise
-        except Exception:  # one run that cannot be frozen must not keep the others going
-            log.exception("reaction_failed", reaction=getattr(react, "__name__", ""))
     return report
 
 

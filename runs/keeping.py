@@ -1,31 +1,28 @@
 """What the keeping of the evidence has to know about runs: which have ended, and how they come back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import structlog
 from django.db import connections
 
 from approvals.selectors import approvals_of_step
 from approvals.states import ApprovalState
 from factory.anchoring.taking import anchored_fact
 from factory.auditing import CouldNotCheck, Report, Violation, audit_all, reaction
+from factory.bulkhead import Bulkhead
 from factory.context import system
 from factory.hashing import digest
 from factory.lagging import Recorded, repairs, why
 from factory.recovery import Leave, follows, raises_epoch
 from factory.retention import ended_streams
 from factory.tenancy import reading, scanning
-from factory.timelimits import TimeIsUp
 from runs.commands import add_up_usage, freeze_run, recover_lease
 from runs.engine import HUMAN
 from runs.gate import answer_of
 from runs.models import Attempt, CancellationIntent, Lease, Run, RunTemplate, Step
 from runs.selectors import concerned
 from runs.states import ATTEMPT_TERMINAL, LEASE_TERMINAL, RUN_TERMINAL, STEP_TERMINAL, TemplateState
-
-log = structlog.get_logger("runs.keeping")
 
 
 @reaction
@@ -35,21 +32,23 @@ def freeze_what_is_in_doubt(report: Report) -> None:
     for violation in report.violations:
         if violation.tenant_id:
             by_tenant.setdefault(violation.tenant_id, []).append(violation)
+    tenants, runs = Bulkhead("freeze"), Bulkhead("freeze")
     for tenant, found in by_tenant.items():
-        house = system(tenant, "Auditor")
-        with reading(house):
-            runs = concerned(v.subject for v in found)
-        told: dict[UUID, list[str]] = {}
-        for v in found:
-            if v.subject in runs:
-                told.setdefault(runs[v.subject], []).append(f"{v.code} {v.subject}")
-        for run_id in sorted(told):
-            try:
-                freeze_run(house, run_id=run_id, findings=told[run_id])
-            except TimeIsUp:
-                raise
-            except Exception:  # one that somebody holds locked must not keep the others going
-                log.exception("run_not_frozen", run=str(run_id), tenant=tenant)
+        with tenants.item(tenant, tenant):
+            for run_id, findings in sorted(_by_run(tenant, found).items()):
+                with runs.item(run_id, tenant):
+                    freeze_run(system(tenant, "Auditor"), run_id=run_id, findings=findings)
+
+
+def _by_run(tenant: str, found: Sequence[Violation]) -> dict[UUID, list[str]]:
+    """The findings about each run that a violation is about."""
+    with reading(system(tenant, "Auditor")):
+        runs = concerned(v.subject for v in found)
+    told: dict[UUID, list[str]] = {}
+    for v in found:
+        if v.subject in runs:
+            told.setdefault(runs[v.subject], []).append(f"{v.code} {v.subject}")
+    return told
 
 
 ended_streams(
@@ -177,14 +176,14 @@ def settle_open_leases(leave: Leave) -> int:
             "SELECT id, tenant_id FROM runs_lease WHERE state IN ('Offered', 'Held') ORDER BY run_id, id"
         )
         found = cursor.fetchall()
-    settled = 0
+    settled, alone = 0, Bulkhead("recover")
     for lease, tenant in found:
-        try:
+
+        def tell(fault: Exception, told: str = f"lease:{lease} of {tenant} is still open") -> None:
+            leave(f"{told}: {why(fault)}")
+
+        with alone.item(lease, tenant, tell=tell):
             settled += recover_lease(system(tenant, "Recovery"), lease_id=lease)
-        except TimeIsUp:
-            raise
-        except Exception as fault:  # whatever is wrong with it, the others are settled
-            leave(f"lease:{lease} of {tenant} is still open: {why(fault)}")
     return settled
 
 
@@ -201,17 +200,16 @@ def add_up_usage_again(leave: Leave) -> int:
     except CouldNotCheck as fault:
         leave(f"the sums of usage could not be checked: {fault}")
         return 0
-    mended = 0
+    alone = Bulkhead("recover")
     for tenant, run in sorted(found):
-        try:
-            add_up_usage(system(tenant, "Recovery"), run_id=run)
-            mended += 1
-        except TimeIsUp:
-            raise
-        except Exception as fault:  # such as a run that is lost: it keeps no other from it
+
+        def tell(fault: Exception, subject: str = f"run:{run} of {tenant}") -> None:
             told = "has sums of usage that are not those of its records, or of other pins"
-            leave(f"run:{run} of {tenant} {told}: {why(fault)}")
-    return mended
+            leave(f"{subject} {told}: {why(fault)}")
+
+        with alone.item(run, tenant, tell=tell):  # such as a run that is lost
+            add_up_usage(system(tenant, "Recovery"), run_id=run)
+    return alone.counts.repaired
 
 
 follows("releases", "runs whose usage was added up anew", add_up_usage_again)

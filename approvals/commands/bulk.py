@@ -36,7 +36,8 @@ class Outcome:
 
 def decide_each(ctx: Context, items: Iterable[Item]) -> list[Outcome]:
     """Decide one after the other, in the order given; a refusal of one changes nothing about the others."""
-    return [_outcome(item, found) for item, found in one_by_one(items, partial(_decide, ctx))]
+    came = one_by_one(items, partial(_decide, ctx), key=lambda item: item.approval_id)
+    return [_outcome(item, found) for item, found in came]
 
 
 def _decide(ctx: Context, item: Item) -> ApprovalView:

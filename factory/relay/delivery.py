@@ -18,6 +18,7 @@ import psycopg
 import structlog
 from django.db import connection
 
+from factory.bulkhead import Bulkhead, Resting
 from factory.context import Context, system
 from factory.errors import DomainError
 from factory.hashing import storable
@@ -101,6 +102,10 @@ def busy_lanes(destination: Destination, tenant_id: str | None = None) -> list[i
         return [lane for (lane,) in cursor.fetchall()]
 
 
+_resting = Resting()
+"""Streams that could not even be read or marked; what a handler refuses has its delay in the database."""
+
+
 def due_streams(
     destination: Destination, lanes: Sequence[int], tenant_id: str | None = None, limit: int = 500
 ) -> list[Stream]:
@@ -117,9 +122,10 @@ def due_streams(
                 ORDER BY stream_id, sequence, position
             ) AS first
             WHERE set_aside_at IS NULL AND (due_at IS NULL OR due_at <= clock_timestamp())
+              AND stream_id <> ALL(%s)
             ORDER BY occurred_at LIMIT {limit}
             """,
-            [list(lanes), *params],
+            [list(lanes), *params, _resting.items()],
         )
         return [Stream(*row) for row in cursor.fetchall()]
 
@@ -221,15 +227,18 @@ def _told(fault: Exception) -> str:
 def deliver_due(destination: Destination, tenant_id: str | None = None) -> int:
     """One round over every lane that no other relay holds; returns the number of events delivered.
 
-    Raises `DestinationAway` at once: the rest of the round would meet it too.
+    A stream that cannot be worked keeps no other waiting. Raises `DestinationAway` at once: the rest of the
+    round would meet it too.
     """
     total = 0
+    alone = Bulkhead(f"relay.{destination.prefix}", through=(DestinationAway,), resting=_resting)
     for number in busy_lanes(destination, tenant_id):
         with lane(number, destination) as ours:
             if ours:
                 for stream in due_streams(destination, [number], tenant_id):
                     still_ours()
-                    total += deliver_stream(destination, stream)
+                    with alone.item(stream.id, stream.tenant_id):
+                        total += deliver_stream(destination, stream)
     return total
 
 

@@ -18,6 +18,7 @@ import structlog
 from django.db import connection
 
 from factory import clock
+from factory.bulkhead import Bulkhead
 from factory.context import system
 from factory.errors import DomainError
 from factory.hashing import storable
@@ -69,8 +70,11 @@ class Courier:
         if not self._under_way:
             return 0
         done, _ = wait(self._under_way, timeout=seconds, return_when=FIRST_COMPLETED)
+        alone = Bulkhead("relay.webhook")
         for future in done:
-            settle(self._under_way.pop(future), future.result())
+            claim = self._under_way.pop(future)
+            with alone.item(claim.id, claim.tenant_id):
+                settle(claim, future.result())
         return len(done)
 
     @property
@@ -142,8 +146,12 @@ def take(held: Mapping[str, int], tenant_id: str | None = None) -> Iterable[tupl
             if may_send(held, tenant):
                 held[tenant] = held.get(tenant, 0) + 1
                 found.setdefault(tenant, []).append(delivery)
+    alone = Bulkhead("relay.webhook")
     for tenant, deliveries in found.items():
-        yield from _claim(tenant, deliveries)
+        claimed: list[tuple[Claim, Parcel | Answer]] = []
+        with alone.item(tenant, tenant):
+            claimed = _claim(tenant, deliveries)
+        yield from claimed
 
 
 def _claim(tenant_id: str, ids: Sequence[UUID]) -> list[tuple[Claim, Parcel | Answer]]:
@@ -152,10 +160,14 @@ def _claim(tenant_id: str, ids: Sequence[UUID]) -> list[tuple[Claim, Parcel | An
             cursor.execute(_CLAIM, [list(ids)])
             ours = [row[0] for row in cursor.fetchall()]
         rows = WebhookDelivery.objects.filter(pk__in=ours).select_related("subscription", "event")
-        return [
-            (Claim(tenant_id, row.id, row.subscription_id, row.topic, row.attempts), _packed(row))
-            for row in rows
-        ]
+        claimed, alone = list[tuple[Claim, Parcel | Answer]](), Bulkhead("relay.webhook")
+        for row in rows:
+            packed: Parcel | Answer = Answer(None, "The event could not be made into a message.")
+            with alone.item(row.id, tenant_id):
+                packed = _packed(row)
+            claim = Claim(tenant_id, row.id, row.subscription_id, row.topic, row.attempts)
+            claimed.append((claim, packed))  # a try that is not counted would be made again for ever
+        return claimed
 
 
 def _packed(row: WebhookDelivery) -> Parcel | Answer:

@@ -78,6 +78,13 @@ class Meters(Collector):
         self._outbox_lag = _Duration(
             *at, "outbox.lag", "From an event's commit to its publication", ("host",)
         )
+        self._items_failed = _Count(
+            *at,
+            "items.failed",
+            "{item}",
+            "Items among many that a fault of their own kept from being worked",
+            ("tenant", "job"),
+        )
         self._active: Counted = dict
         self._seen: set[tuple[str, str]] = set()
         meter.create_observable_up_down_counter(
@@ -115,6 +122,9 @@ class Meters(Collector):
     def lease_expired(self, tenant: str) -> None:
         self._leases_expired.add(tenant=tenant)
 
+    def item_failed(self, job: str, tenant: str) -> None:
+        self._items_failed.add(tenant=tenant, job=job)
+
     def approval_closed(self, seconds: float, *, tenant: str, action_class: str) -> None:
         self._approval_age.record(seconds, tenant=tenant, actionClass=action_class)
 
@@ -129,5 +139,6 @@ count_active = house.count_active
 run_accepted = house.run_accepted
 attempt_settled = house.attempt_settled
 lease_expired = house.lease_expired
+item_failed = house.item_failed
 approval_closed = house.approval_closed
 outbox_published = house.outbox_published

@@ -64,7 +64,9 @@ def cancel_many(site: AdminSite, request: HttpRequest, own: Own) -> HttpResponse
     except DomainError as refusal:
         return _page(site, request, rows, refusal=refusal)
     ctx = context_of(request)
-    came = one_by_one(rows, lambda row: cancel_run(ctx, run_id=row.run_id, reason=reason))
+    came = one_by_one(
+        rows, lambda row: cancel_run(ctx, run_id=row.run_id, reason=reason), key=lambda row: row.run_id
+    )
     name = keep_fates(request, ACT, [_fate(row, found) for row, found in came])
     return HttpResponseRedirect(reverse("admin:runs_cancelled", args=[name]))
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import structlog
 
+from factory.bulkhead import Bulkhead, Resting
 from factory.context import Context, system
 from factory.errors import DomainError
 from factory.tenancy import reading
@@ -26,13 +27,15 @@ log = structlog.get_logger("runs.dispatch")
 DISPATCHER = "RunDispatcher"
 MOST_PAGES = 8
 """How far one poll looks past steps that may not go on now."""
+RESTING = Resting()
+"""Leases and steps of which a fault of their own keeps every poll: they are passed over for a while."""
 
 
 def poll_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> list[Assignment]:
     """Everything that the worker is offered now; it never waits.
 
-    Offers that were not acquired are given again, so that a lost answer costs nothing. Raises
-    `WorkerNotRegistered`, `WorkerSuperseded`.
+    Offers that were not acquired are given again, so that a lost answer costs nothing. What is faulty about
+    one run keeps nothing of another from the worker. Raises `WorkerNotRegistered`, `WorkerSuperseded`.
     """
     worker = heartbeat(ctx, name=name, instance_id=instance_id)
     board = _look(worker)
@@ -42,8 +45,7 @@ def poll_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> list[As
     if worker.draining:
         _withdraw(ctx, board.offers)
         return []
-    found = [again for offer in board.offers if (again := _again(ctx, offer))]
-    return found + _dispatch(ctx, worker, board.waiting)
+    return _given_again(ctx, board.offers) + _dispatch(ctx, worker, board.waiting)
 
 
 def drain_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> None:
@@ -59,35 +61,48 @@ def drain_from_outside(ctx: Context, *, worker_id: UUID, reason: str) -> None:
 
 
 def _withdraw(ctx: Context, offers: Sequence[Offer]) -> None:
+    alone = Bulkhead("poll.withdraw")
     for offer in offers:
         house = _house(ctx, offer.tenant_id)
-        withdraw_from_drained(house, lease_id=offer.lease_id, attempt_id=offer.attempt_id)
+        with alone.item(offer.lease_id, offer.tenant_id):
+            withdraw_from_drained(house, lease_id=offer.lease_id, attempt_id=offer.attempt_id)
 
 
 def _look(worker: WorkerView) -> Board:
-    return look(worker.id, worker.tenants, worker.capabilities, worker.last_tenant, grace())
+    passed = RESTING.items()
+    return look(worker.id, worker.tenants, worker.capabilities, worker.last_tenant, grace(), passed)
 
 
 def _recover(ctx: Context, lapsed: Sequence[Lapsed]) -> None:
     """Leases recover here too, so that they do while no scheduler runs."""
+    alone = Bulkhead("poll.lapsed", resting=RESTING)
     for lease in lapsed:
         house = _house(ctx, lease.tenant_id)
-        try:
+        with alone.item(lease.lease_id, lease.tenant_id):
             expire_lease(house, lease_id=lease.lease_id, fencing_token=lease.fencing_token)
-        except DomainError as refusal:
-            log.info("lease_not_recovered", lease=str(lease.lease_id), code=refusal.code)
+
+
+def _given_again(ctx: Context, offers: Sequence[Offer]) -> list[Assignment]:
+    found: list[Assignment] = []
+    alone = Bulkhead("poll.offers")
+    for offer in offers:
+        with alone.item(offer.lease_id, offer.tenant_id):
+            again = _again(ctx, offer)
+            found += [again] if again else []
+    return found
 
 
 def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[Waiting]) -> list[Assignment]:
     """Fill the free slots; what cannot be dispatched now is passed over, and hides nothing behind it."""
     found: list[Assignment] = []
-    passed: list[UUID] = []
+    passed = RESTING.items()
     full: set[str] = set()
+    alone = Bulkhead("poll.dispatch", through=(NoSlot,), resting=RESTING)
     for _ in range(MOST_PAGES):
         try:
             for each in waiting:
-                if each.tenant_id not in full and (given := _try(ctx, worker, each, full)) is not None:
-                    found.append(given)
+                with alone.item(each.step_id, each.tenant_id):
+                    found += _try(ctx, worker, each, full)
         except NoSlot:
             break
         if len(waiting) < PAGE:
@@ -97,17 +112,17 @@ def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[Waiting]) -> l
     return found
 
 
-def _try(ctx: Context, worker: WorkerView, waiting: Waiting, full: set[str]) -> Assignment | None:
-    """None for a step that somebody else was faster with, or that may not go on now. Raises `NoSlot`."""
+def _try(ctx: Context, worker: WorkerView, waiting: Waiting, full: set[str]) -> list[Assignment]:
+    """Nothing for a step that somebody else was faster with, or that may not go on now. Raises `NoSlot`."""
     try:
-        return _offer(ctx, worker, waiting)
+        return [] if waiting.tenant_id in full else [_offer(ctx, worker, waiting)]
     except NoSlot:
         raise
     except QuotaReached:
         full.add(waiting.tenant_id)
     except DomainError as refusal:
         log.debug("not_dispatched", step=str(waiting.step_id), code=refusal.code)
-    return None
+    return []
 
 
 def _offer(ctx: Context, worker: WorkerView, waiting: Waiting) -> Assignment:

@@ -78,7 +78,7 @@ ORDER BY turn, (tenant_id <= %(last)s), tenant_id LIMIT %(most)s
 _LAPSED = """
 SELECT tenant_id, id, fencing_token FROM runs_lease
 WHERE state IN ('Offered', 'Held') AND expires_at < statement_timestamp() - make_interval(secs => %s)
-  AND tenant_id = ANY(%s)
+  AND tenant_id = ANY(%s) AND id <> ALL(%s)
   AND NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.id = run_id AND r.frozen_at IS NOT NULL
                   AND r.state <> 'Cancelling')
 ORDER BY expires_at, id LIMIT %s
@@ -128,19 +128,24 @@ class Board:
 
 
 def look(
-    worker_id: UUID, tenants: Sequence[str], capabilities: Sequence[str], last_tenant: str, grace: timedelta
+    worker_id: UUID,
+    tenants: Sequence[str],
+    capabilities: Sequence[str],
+    last_tenant: str,
+    grace: timedelta,
+    passed: Sequence[UUID] = (),
 ) -> Board:
     """One look across tenants, in one transaction: polls are many.
 
     The oldest waiting steps that match, tenants in turn, beginning after the one that was served last;
-    none of a tenant that is at its quota.
+    none of a tenant that is at its quota. Steps and lapsed leases in `passed` are left out.
     """
     with scanning() as cursor:
-        cursor.execute(_LAPSED, [grace.total_seconds(), list(tenants), MOST_LAPSED])
+        cursor.execute(_LAPSED, [grace.total_seconds(), list(tenants), list(passed), MOST_LAPSED])
         lapsed = [Lapsed(*row) for row in cursor.fetchall()]
         cursor.execute(_OFFERS, [worker_id])
         offers = [offer for row in cursor.fetchall() if (offer := Offer(*row)).tenant_id in tenants]
-        return Board(lapsed, offers, _waiting(cursor, tenants, capabilities, last_tenant, ()))
+        return Board(lapsed, offers, _waiting(cursor, tenants, capabilities, last_tenant, passed))
 
 
 def look_further(

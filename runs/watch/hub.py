@@ -10,6 +10,7 @@ import psycopg
 import structlog
 from psycopg_pool import PoolTimeout
 
+from factory.bulkhead import Bulkhead
 from factory.models import OutboxEvent
 from factory.relay.destinations import envelope
 from runs.watch.cursor import Cursor, Key, Snapshot
@@ -103,7 +104,10 @@ class Hub:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def advance(self) -> None:
-        """Offer what is new. Only when all of it could be read is any of it offered."""
+        """Offer what is new. Only when all of it could be read is any of it offered.
+
+        An event that cannot be put on the wire is passed over, and keeps no other from who watches.
+        """
         async with self._lock:
             if self._snapshot is None:
                 return
@@ -111,8 +115,10 @@ class Hub:
             snapshot, refs = await self.feed.news(before)
             wanted = [ref for ref in refs if any(watcher.wants(ref) for watcher in self._watchers)]
             events = await self._read(wanted)
+            alone = Bulkhead("watch")
             for ref in wanted:
-                self._offer(ref, sse(events[ref.id], Cursor(before, snapshot, ref.key)))
+                with alone.item(ref.id, ref.tenant_id):
+                    self._offer(ref, sse(events[ref.id], Cursor(before, snapshot, ref.key)))
             self._snapshot = snapshot
 
     async def _read(self, refs: Iterable[Ref]) -> dict[UUID, OutboxEvent]:

@@ -32,6 +32,7 @@ def test_the_meters_have_their_promised_names_units_and_dimensions():
     catalogue.run_accepted("t", "p", "w")
     catalogue.attempt_settled(1.5, tenant="t", agent="a", outcome="Succeeded")
     catalogue.lease_expired("t")
+    catalogue.item_failed("relay.handle", "t")
     catalogue.approval_closed(3.0, tenant="t", action_class="shared-write")
     catalogue.outbox_published(0.01, host="h")
     catalogue.count_active(lambda: {("t", "Running"): 2})
@@ -46,6 +47,7 @@ def test_the_meters_have_their_promised_names_units_and_dimensions():
         "connectsoft.factory.runs.active": ("{run}", {"tenant", "state"}),
         "connectsoft.factory.attempts.duration": ("s", {"tenant", "agent", "outcome"}),
         "connectsoft.factory.leases.expired": ("{lease}", {"tenant"}),
+        "connectsoft.factory.items.failed": ("{item}", {"tenant", "job"}),
         "connectsoft.factory.approvals.pending_age": ("s", {"tenant", "actionClass"}),
         "connectsoft.factory.outbox.lag": ("s", {"host"}),
     }
@@ -53,7 +55,7 @@ def test_the_meters_have_their_promised_names_units_and_dimensions():
     told = {
         family.name: (family.unit, family.samples[0].labels.keys() - {"le"}) for family in shown.collect()
     }
-    units = {"s": ("_seconds", "seconds"), "{run}": ("", ""), "{lease}": ("", "")}
+    units = {"s": ("_seconds", "seconds"), "{run}": ("", ""), "{lease}": ("", ""), "{item}": ("", "")}
     assert told == {
         name.replace(".", "_") + units[unit][0]: (units[unit][1], dimensions)
         for name, (unit, dimensions) in found.items()

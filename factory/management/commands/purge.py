@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from factory.retention import purge
 
@@ -15,4 +15,7 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"removed: {purge().words()}")
+        done = purge()
+        self.stdout.write(f"removed: {done.words()}")
+        if done.failed:
+            raise CommandError(f"{done.failed} streams could not be purged; the log has each with its fault.")

@@ -52,4 +52,5 @@ class Command(BaseCommand):
             connections.close_all()
             return
         if counts.found:
-            self.stdout.write(f"{reconciler.name}: {counts.repaired} of {counts.found} put right")
+            failed = f", {counts.failed} failed (the log has each by its id)" if counts.failed else ""
+            self.stdout.write(f"{reconciler.name}: {counts.repaired} of {counts.found} put right{failed}")
