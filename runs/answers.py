@@ -5,15 +5,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+CANCELLED, TIMED_OUT = "cancelled", "timed-out"
+"""Why a holder is to stop: its run goes on no more, or the time of its step is over."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeaseGrant:
-    """An acquired or renewed lease. With `cancel_requested` the holder is to stop and report."""
+    """An acquired or renewed lease. With a reason to `stop` the holder is to end its work and report.
+
+    `cancel_requested`: the reason is that the run goes on no more.
+    """
 
     lease_id: UUID
     fencing_token: int
     expires_at: datetime
     cancel_requested: bool
+    stop: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,10 @@ ATTEMPT: Final = Lifecycle(
             for outcome in ("Succeeded", "Failed", "Cancelled", "Uncertain")
         ),
         Edge(
-            "Open", "TimedOut", causes=("LeaseExpired", "OfferWithdrawn"), events=(ATTEMPT_OUTCOME_RECORDED,)
+            "Open",
+            "TimedOut",
+            causes=("LeaseExpired", "OfferWithdrawn", "OutcomeReported"),
+            events=(ATTEMPT_OUTCOME_RECORDED,),
         ),
         Edge("Open", "Uncertain", causes=("LeaseExpired", "Restored"), events=(ATTEMPT_OUTCOME_RECORDED,)),
         *(

@@ -7,12 +7,12 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.recording import record, save
-from runs.answers import LeaseGrant
+from runs.answers import CANCELLED, TIMED_OUT, LeaseGrant
 from runs.commands.workers import note_heartbeat
 from runs.errors import LeaseOver
 from runs.models import Lease
 from runs.operations.holding import Tried, current_lease, lock_attempt, why_not_held
-from runs.operations.timing import grace, renewed, ttl
+from runs.operations.timing import grace, is_timed_out, renewed
 from runs.states import LeaseState, StepState
 
 
@@ -27,11 +27,11 @@ def acquire_lease(
 ) -> LeaseGrant:
     """Acquire an offered lease (the first call), or renew a held one; a heartbeat as well.
 
-    The first call moves lease Offered → Held and step Dispatched → Running. A renewal moves `expiresAt`
-    to now + TTL, but not past the step's own time-out, and not once the run is Cancelling or over: then
-    `cancel_requested`. Judged by the database's clock after the locks are held; within the grace a late
-    call is still accepted. Errors: `AttemptNotFound`, `WorkerSuperseded` and `StaleFencingToken` (409),
-    `LeaseOver` (410).
+    The first call moves lease Offered → Held and step Dispatched → Running. `expiresAt` is now + TTL, but not
+    past the step's own time-out. Once that has come a renewal moves nothing and says to `stop`
+    (`timed-out`), and so it does once the run is Cancelling or over (`cancelled`, `cancel_requested`).
+    Judged by the database's clock after the locks are held; within the grace a late call is still accepted.
+    Errors: `AttemptNotFound`, `WorkerSuperseded` and `StaleFencingToken` (409), `LeaseOver` (410).
     """
     note_heartbeat(ctx, lease_id, instance_id)
     tried = lock_attempt(ctx, attempt_id)
@@ -47,7 +47,7 @@ def acquire_lease(
 
 
 def _acquire(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> LeaseGrant:
-    lease.acquire(at=at, expires_at=at + ttl())
+    lease.acquire(at=at, expires_at=renewed(tried.step, lease, at))
     record(ctx, lease, "LeaseAcquired", detail={"holder": lease.holder, "fencingToken": lease.fencing_token})
     if tried.attempt.held_at is None:
         tried.attempt.held_at = at
@@ -55,17 +55,22 @@ def _acquire(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> LeaseGra
     if tried.step.state == StepState.DISPATCHED:
         tried.step.begin(at=at)
         record(ctx, tried.step, "LeaseAcquired")
-    return _grant(lease, stop=False)
+    return _grant(lease)
 
 
 def _renew(tried: Tried, lease: Lease, at: datetime) -> LeaseGrant:
-    until, timed_out = renewed(tried.step, lease, at)
-    stop = timed_out or not tried.run.is_working
-    if not stop:
-        lease.expires_at = until
+    stop = _stop(tried, lease, at)
+    if stop is None:
+        lease.expires_at = renewed(tried.step, lease, at)
         save(lease)
-    return _grant(lease, stop=stop)
+    return _grant(lease, stop)
 
 
-def _grant(lease: Lease, *, stop: bool) -> LeaseGrant:
-    return LeaseGrant(lease.id, lease.fencing_token, lease.expires_at, stop)
+def _stop(tried: Tried, lease: Lease, at: datetime) -> str | None:
+    if not tried.run.is_working:
+        return CANCELLED
+    return TIMED_OUT if is_timed_out(tried.step, lease, at) else None
+
+
+def _grant(lease: Lease, stop: str | None = None) -> LeaseGrant:
+    return LeaseGrant(lease.id, lease.fencing_token, lease.expires_at, stop == CANCELLED, stop)

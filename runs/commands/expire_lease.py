@@ -10,14 +10,14 @@ from factory.hints import WORK, wake
 from factory.recording import record
 from runs.errors import AttemptNotFound
 from runs.events import LeaseExpired
-from runs.models import Lease
+from runs.models import Lease, Step
 from runs.operations.advancing import end_if_spent
 from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import Tried, lock_attempt, lock_run
 from runs.operations.metering import count_expired, time_attempt
 from runs.operations.parking import park_lapsed, waits_for_a_person, withdraw
 from runs.operations.settling import effect_may_have_happened, follow_up
-from runs.operations.timing import grace
+from runs.operations.timing import grace, is_timed_out, took_too_long
 from runs.states import LEASE_CURRENT, FailureClass, LeaseState, RunState
 
 
@@ -45,7 +45,7 @@ def expire_lease(ctx: Context, *, lease_id: UUID, fencing_token: int) -> bool:
     count_expired(ctx)
     wake(WORK)  # the slot is free
     if was_held:
-        _settle_held(ctx, tried, at)
+        _settle_held(ctx, tried, lease, at)
     else:
         withdraw_offer(ctx, tried, lease, "LeaseExpired", at)
     return True
@@ -62,7 +62,7 @@ def _still_current(tried: Tried, lease_id: UUID, fencing_token: int) -> Lease | 
     return lease
 
 
-def _settle_held(ctx: Context, tried: Tried, at: datetime) -> None:
+def _settle_held(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> None:
     run, step, attempt = tried.run, tried.step, tried.attempt
     waiting_for = waits_for_a_person(attempt, at) if run.is_working else None
     if waiting_for is not None:
@@ -72,10 +72,15 @@ def _settle_held(ctx: Context, tried: Tried, at: datetime) -> None:
     if run.state == RunState.CANCELLING or effect_may_have_happened(step, attempt):
         attempt.doubt(at=at, reason="The worker fell silent; whether it acted is not known.")
     else:
-        attempt.time_out(at=at, reason="The worker fell silent.")
+        attempt.time_out(at=at, reason=_why(step, lease))
     record(ctx, attempt, "LeaseExpired", outcome_of(attempt))
     time_attempt(ctx, attempt, step.agent_id)
     follow_up(ctx, run, step, attempt, at)
+
+
+def _why(step: Step, lease: Lease) -> str:
+    """A lease that stood until the step's own time-out was not renewed because of it."""
+    return took_too_long(step) if is_timed_out(step, lease, lease.expires_at) else "The worker fell silent."
 
 
 def withdraw_offer(ctx: Context, tried: Tried, lease: Lease, cause: str, at: datetime) -> None:

@@ -27,6 +27,7 @@ from runs.operations.settling import (
     follow_up,
     violation_of,
 )
+from runs.operations.timing import is_timed_out, took_too_long
 from runs.states import AttemptState, FailureClass, LeaseState
 
 F = FailureClass
@@ -36,7 +37,7 @@ CLASSES: Mapping[str, frozenset[str | None]] = {
     "Cancelled": frozenset({F.CANCELLATION}),
     "Uncertain": frozenset({F.UNCERTAIN}),
 }
-"""What a worker may report, and of which class. TimedOut is the reconciler's word."""
+"""What a worker may report, and of which class. TimedOut is the clock's word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def report_outcome(
 
     The identical repeat under the same lease gets what is recorded. Succeeded: the engine plans what is
     next. Failed/transient: another try after a back-off while tries are left, unless an authorization was
-    taken and nothing shows that no effect took place; then it is Uncertain. Uncertain: an Operator's
+    taken and nothing shows that no effect took place; then it is Uncertain. Given up (transient, or
+    Cancelled) once the step's own time is over: TimedOut, and as transient. Uncertain: an Operator's
     attention. Receipts that show an effect without an authorization fail the step (policy-denied).
     Of a run that is Cancelling or over, the outcome is recorded and moves nothing else. Emits
     AttemptOutcomeRecorded and what follows. Errors: `StaleFencingToken`, `AttemptSettled` (409),
@@ -146,12 +148,15 @@ def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
     held.lease.settle(at=at)
     record(ctx, held.lease, "OutcomeReported")
     attempt, reason = held.attempt, report.reason or ""
+    timed_out = _stopped_in_time(held, report, at)
     if report.outcome == AttemptState.SUCCEEDED:
         attempt.succeed(at=at, outcome_hash=report.hash)
+    elif report.outcome == AttemptState.UNCERTAIN or _must_be_doubted(held, report, timed_out):
+        attempt.doubt(at=at, reason=reason, outcome_hash=report.hash)
+    elif timed_out:
+        attempt.time_out(at=at, reason=took_too_long(held.step), outcome_hash=report.hash)
     elif report.outcome == AttemptState.CANCELLED:
         attempt.cancel(at=at, reason=reason, outcome_hash=report.hash)
-    elif report.outcome == AttemptState.UNCERTAIN or _must_be_doubted(held, report):
-        attempt.doubt(at=at, reason=reason, outcome_hash=report.hash)
     else:
         attempt.fail(at=at, failure_class=str(report.failure_class), reason=reason, outcome_hash=report.hash)
     attempt.output = report.output
@@ -161,10 +166,19 @@ def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
     time_attempt(ctx, attempt, held.step.agent_id)
 
 
-def _must_be_doubted(held: Held, report: Report) -> bool:
-    """Failed/transient after an authorization: the holder has to show that nothing was done."""
+def _stopped_in_time(held: Held, report: Report, at: datetime) -> bool:
+    """Return whether a holder gave up because the time of its step was over, as a renewal told it to.
+
+    It may say Cancelled, or Failed/transient: nobody cancelled anything, and the attempt is TimedOut.
+    """
+    gave_up = report.failure_class in (FailureClass.TRANSIENT, FailureClass.CANCELLATION)
+    return gave_up and held.run.is_working and is_timed_out(held.step, held.lease, at)
+
+
+def _must_be_doubted(held: Held, report: Report, timed_out: bool) -> bool:
+    """Given up after an authorization: the holder has to show that nothing was done."""
     return (
-        report.failure_class == FailureClass.TRANSIENT
+        (timed_out or report.failure_class == FailureClass.TRANSIENT)
         and effect_may_have_happened(held.step, held.attempt)
         and not denies_the_effect(held.attempt)
     )

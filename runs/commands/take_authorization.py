@@ -56,8 +56,7 @@ def take_authorization(
         proposal_hash=proposal_hash,
     )
     if held.run.is_working:
-        until, _ = renewed(held.step, held.lease, now())
-        held.lease.expires_at = max(until, held.lease.expires_at)
+        held.lease.expires_at = max(renewed(held.step, held.lease, now()), held.lease.expires_at)
         save(held.lease)
     return taken
 

@@ -143,8 +143,8 @@ class Attempt(Journaled):
         self._end(at, failure_class, reason, outcome_hash)
 
     @transition(field=state, source=S.OPEN, target=S.TIMED_OUT)
-    def time_out(self, *, at: datetime, reason: str) -> None:
-        self._end(at, FailureClass.TRANSIENT, reason)
+    def time_out(self, *, at: datetime, reason: str, outcome_hash: str = "") -> None:
+        self._end(at, FailureClass.TRANSIENT, reason, outcome_hash)
 
     @transition(field=state, source=[S.OPEN, S.PARKED], target=S.CANCELLED)
     def cancel(self, *, at: datetime, reason: str, outcome_hash: str = "") -> None:

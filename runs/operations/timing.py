@@ -20,17 +20,31 @@ def grace() -> timedelta:
     return timedelta(seconds=reloading.value("FACTORY_LEASES_RENEWAL_GRACE_SECONDS"))
 
 
-def renewed(step: Step, lease: Lease, at: datetime) -> tuple[datetime, bool]:
-    """The end of a lease that is renewed now, and whether the step's own time-out has come.
+def end_of_time(step: Step, since: datetime) -> datetime | None:
+    """Return when the step's own time-out comes for who acquired its lease at `since`; None without one.
 
-    The time-out is for a worker's time under one lease: the days that an attempt was parked while a
-    person decided are not its next holder's.
+    It is a worker's time under one lease: the days that an attempt was parked while a person decided are
+    not its next holder's. It goes on whatever the run waits for, because the holder does.
     """
-    until = at + ttl()
-    if step.timeout_minutes is None or lease.acquired_at is None:
-        return until, False
-    end = lease.acquired_at + timedelta(minutes=step.timeout_minutes)
-    return min(until, end), at >= end
+    return None if step.timeout_minutes is None else since + timedelta(minutes=step.timeout_minutes)
+
+
+def is_timed_out(step: Step, lease: Lease, at: datetime) -> bool:
+    """Return whether the time that the step gives its holder was over at `at`."""
+    end = end_of_time(step, lease.acquired_at) if lease.acquired_at is not None else None
+    return end is not None and at >= end
+
+
+def took_too_long(step: Step) -> str:
+    """Say of a step with a time-out, as the reason of an attempt, that it took longer."""
+    minutes = "minute" if step.timeout_minutes == 1 else "minutes"
+    return f"It took longer than the {step.timeout_minutes} {minutes} of its step."
+
+
+def renewed(step: Step, lease: Lease, at: datetime) -> datetime:
+    """Return the end of a lease that is acquired or renewed at `at`: not past the step's own time-out."""
+    until, end = at + ttl(), end_of_time(step, lease.acquired_at or at)
+    return until if end is None else min(until, end)
 
 
 def back_off(tries: int) -> timedelta:

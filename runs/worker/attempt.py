@@ -24,7 +24,7 @@ from runs.worker.errors import (
 )
 from runs.worker.receipts import ReceiptBook, flush
 from runs.worker.release import ReleaseStore
-from runs.worker.wire import Assignment, Report
+from runs.worker.wire import Assignment, LeaseGrant, Report
 
 log = logging.getLogger("factory.worker")
 
@@ -33,6 +33,7 @@ FLUSH_EVERY = 5.0
 # A renewal is also how a holder hears that its run was cancelled.
 LONGEST_RENEWAL = 10.0
 DRAINING = "the worker is shutting down"
+TIMED_OUT = "the time of the step is over"
 
 
 class AttemptRunner:
@@ -54,8 +55,7 @@ class AttemptRunner:
         except (LeaseLost, Refused, Unreachable) as fault:
             log.info("attempt %s was not acquired: %s", self.work.attempt_id, fault)
             return
-        if grant.cancel_requested:
-            self.interrupt.set("cancelled")
+        self._heed(grant)
         keeper = threading.Thread(target=self._keep_lease, args=(grant.remaining,), daemon=True)
         keeper.start()
         try:
@@ -111,8 +111,8 @@ class AttemptRunner:
     def _interrupted(self) -> Report | None:
         if self.interrupt.lease_lost:
             return None
-        if self.interrupt.reason == DRAINING:
-            return Report("Failed", "transient", DRAINING)
+        if self.interrupt.reason in (DRAINING, TIMED_OUT):
+            return Report("Failed", "transient", self.interrupt.reason)
         return Report("Cancelled", "cancellation", self.interrupt.reason)
 
     def _failed(self, fault: Exception) -> Report:
@@ -156,9 +156,14 @@ class AttemptRunner:
 
     def _renew(self) -> float:
         grant = self._client.acquire(self.work, patience=5.0)
+        self._heed(grant)
+        return grant.remaining
+
+    def _heed(self, grant: LeaseGrant) -> None:
         if grant.cancel_requested:
             self.interrupt.set("cancelled")
-        return grant.remaining
+        elif grant.timed_out:
+            self.interrupt.set(TIMED_OUT)
 
     def _quietly(self, send: Callable[[], None]) -> None:
         """Receipts that could not be sent now are sent later; only a lost lease is news."""

@@ -218,7 +218,8 @@ def _grant(answer: httpx.Response) -> LeaseGrant:
     told = answer.headers.get("Date")
     server_now = parsedate_to_datetime(told).timestamp() if told else time.time()
     remaining = max(0.0, expires_at.timestamp() - server_now)
-    return LeaseGrant(expires_at, remaining, bool(body.get("cancelRequested")))
+    timed_out = body.get("stop") == "timed-out"
+    return LeaseGrant(expires_at, remaining, bool(body.get("cancelRequested")), timed_out)
 
 
 def _retry_after(answer: httpx.Response) -> float | None:

@@ -124,6 +124,7 @@ class LeaseGrant:
     expires_at: datetime
     remaining: float
     cancel_requested: bool
+    timed_out: bool = False
 
 
 @dataclass(frozen=True)

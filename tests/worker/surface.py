@@ -94,12 +94,13 @@ class Surface:
         )
         return attempt
 
-    def granted(self, *, cancel: bool = False) -> Answer:
+    def granted(self, *, cancel: bool = False, stop: str | None = None) -> Answer:
         return 200, {
             "leaseId": "l",
             "fencingToken": 7,
             "expiresAt": utc_text(time.time() + self.ttl),
             "cancelRequested": cancel,
+            "stop": "cancelled" if cancel else stop,
         }
 
     # what a test looks at

@@ -78,6 +78,18 @@ def test_stops_when_the_run_is_cancelled(surface: Surface, started: Start) -> No
     assert (told["outcome"], told["failureClass"]) == ("Cancelled", "cancellation")
 
 
+def test_gives_up_when_the_time_of_the_step_is_over(surface: Surface, started: Start) -> None:
+    publish(surface, WAITS)
+    surface.ttl = 1.0
+    surface.offer()
+    started()
+    surface.wait_for("/lease")
+    surface.lease = lambda: surface.granted(stop="timed-out")
+    told = outcome(surface)
+    assert (told["outcome"], told["failureClass"]) == ("Failed", "transient")
+    assert told["reason"] == "the time of the step is over"
+
+
 def test_ends_the_programs_of_a_cancelled_attempt(surface: Surface, started: Start) -> None:
     publish(
         surface,
