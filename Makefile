@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 || echo $$n)
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo check test bench gallery lint types imports venv venv-dev browser clean
+.PHONY: help up demo check test bench gallery schema lint types imports venv venv-dev browser clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ bench: venv-dev ## what the hot paths cost, as multiples of a bare insert and co
 
 gallery: venv-dev browser ## pictures of every page, for every person, into var/gallery (ONLY=)
 	@$(PY) -m tests.gallery $(ONLY)
+
+schema: venv-dev ## write down what the migrations make, and which have landed (after adding one)
+	@$(PY) -m tests.plugin $(abspath $(PY)) manage.py schema_fingerprint --write
+	@$(PY) -m tests.architecture.landed
 
 lint: venv-dev
 	@$(PY) -m ruff check .

@@ -8,6 +8,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 os.environ.setdefault("FACTORY_PROCESS", "stream")
 django.setup()
 
-from runs.watch.app import application  # noqa: E402  # needs the settings
+from factory.schema.standing import require_schema  # noqa: E402  it needs the settings
+from runs.watch.app import application  # noqa: E402
+
+require_schema()
 
 __all__ = ["application"]

@@ -7,7 +7,7 @@ import django
 import structlog
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import beat_init, setup_logging, worker_init, worker_process_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 os.environ.setdefault("FACTORY_PROCESS", "job")
@@ -19,6 +19,7 @@ from factory.absence import put_off  # noqa: E402
 from factory.anchoring.taking import take  # noqa: E402
 from factory.reconciling import reconcilers  # noqa: E402  the apps register theirs during setup
 from factory.retention import purge  # noqa: E402
+from factory.schema.standing import SchemaDiffers, require_schema  # noqa: E402
 from factory.telemetry import setup  # noqa: E402
 from factory.verifying import verify_and_act  # noqa: E402
 
@@ -95,6 +96,16 @@ app.conf.beat_schedule |= {
         (purge_task, settings.FACTORY_PURGE_AT),
     )
 }
+
+
+@worker_init.connect
+@beat_init.connect
+def refuse_another_schema(**_: Any) -> None:
+    """Celery goes on over a handler's exceptions, but not over this one."""
+    try:
+        require_schema()
+    except SchemaDiffers as fault:
+        raise SystemExit(str(fault)) from fault
 
 
 @worker_process_init.connect

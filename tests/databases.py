@@ -138,7 +138,7 @@ def _build(admin_url: str, connection: psycopg.Connection, name: str, folder: Pa
 
 def _migrate(environment: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "manage.py", "migrate", "--no-input", "-v", "0"],
+        [sys.executable, "manage.py", "migrate", "--no-input", "-v", "0", "--skip-schema"],
         cwd=ROOT,
         env=os.environ | environment,
         stdin=subprocess.DEVNULL,

@@ -19,6 +19,7 @@ from factory.hints import broker
 from factory.identity.issuer import jwks
 from factory.rest.middleware import problem_response
 from factory.rest.problems import AWAY, catalogue, problem_of
+from factory.schema.standing import schema_state
 from factory.telemetry.setup import exposition
 
 log = structlog.get_logger(__name__)
@@ -59,6 +60,7 @@ def _broker() -> str:
 CHECKS: dict[str, Callable[[], str]] = {
     "database": _database,
     "migrations": _migrations,
+    "schema": schema_state,
     "broker": _broker,
 }
 

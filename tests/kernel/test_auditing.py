@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 
 APP = f"{settings.FACTORY_ROLE_PREFIX}_app"
 SCAN = f"{settings.FACTORY_ROLE_PREFIX}_scan"
+AUDITOR = f"{settings.FACTORY_ROLE_PREFIX}_auditor"
+OWNER = f"{settings.FACTORY_ROLE_PREFIX}_owner"
 
 INHERIT = f"""
 DO $$ BEGIN
@@ -96,6 +98,8 @@ OF_THE_WALLS = {
         f"GRANT pg_read_all_data TO {APP}",
         INHERIT,
         f"GRANT CREATE ON SCHEMA public TO {APP}",
+        f"GRANT {SCAN} TO {AUDITOR}",
+        f"ALTER ROLE {SCAN} BYPASSRLS",
     ],
     "G4": [
         "DROP POLICY tenant_wall ON doors_door",
@@ -118,6 +122,11 @@ OF_THE_WALLS = {
         "GRANT TRUNCATE ON factory_outboxevent TO PUBLIC",
         f"REVOKE UPDATE (hash) ON factory_chainhead FROM {APP}",
         f"GRANT INSERT ON factory_purge TO {APP}",
+        f"GRANT SELECT ON factory_outboxevent TO {SCAN}",
+        f"GRANT SELECT (payload) ON factory_outboxevent TO {SCAN}",
+        f"ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} IN SCHEMA public GRANT SELECT ON TABLES TO {SCAN}",
+        f"GRANT UPDATE ON SEQUENCE runs_fencing_token TO {SCAN}",
+        "REVOKE EXECUTE ON FUNCTION projects_paused FROM PUBLIC",
     ],
     "G7": [
         "ALTER TABLE doors_door DROP CONSTRAINT door_shut_at",
@@ -126,6 +135,11 @@ OF_THE_WALLS = {
         "audit_outcome_known CHECK (outcome IN ('done', 'refused', 'noted', 'forgotten'))",
         "DROP INDEX journal_sequence_once",
         "ALTER TABLE doors_handle DROP CONSTRAINT doors_handle_door_id_tenant_fk",
+    ],
+    "G8": [
+        "DROP INDEX webhook_set_aside",
+        "ALTER TABLE doors_door ADD COLUMN by_hand text",
+        "ALTER SEQUENCE runs_fencing_token CYCLE",
     ],
 }
 

@@ -27,7 +27,7 @@ def test_is_ready_with_database_migrations_and_broker(browser):
     response = browser.get("/readyz")
     assert (response.status_code, response.json()["checks"]) == (
         200,
-        {"database": "ok", "migrations": "ok", "broker": "ok"},
+        {"database": "ok", "migrations": "ok", "schema": "ok", "broker": "ok"},
     )
 
 

@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands.migrate import Command as MigrateCommand
+
+from factory.schema.comparing import Comparison
+from factory.schema.standing import compared, named
 
 
 class Command(MigrateCommand):
@@ -12,6 +15,23 @@ class Command(MigrateCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.set_defaults(database="owner")
+        parser.add_argument(
+            "--skip-schema", action="store_true", help="do not compare the schema with what migrations make"
+        )
 
     def handle(self, *args: Any, **options: Any) -> Any:
-        return super().handle(*args, **options)
+        told = super().handle(*args, **options)
+        whole = not (options["app_label"] or options["plan"] or options["check_unapplied"])
+        if whole and not options["skip_schema"]:
+            self._say(compared(options["database"]))
+        return told
+
+    def _say(self, found: Comparison) -> None:
+        """Name what differs from what the migrations make; it is a failure where it keeps from working."""
+        if found.faults:
+            raise CommandError(
+                f"All migrations are applied, and yet the schema differs: {named(found.faults)}. "
+                "manage.py schema_fingerprint lists it, each with the definition that it should have."
+            )
+        for each in found.differences:
+            self.stderr.write(f"{each}.")

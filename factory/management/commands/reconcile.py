@@ -10,6 +10,7 @@ from django.db import connections
 
 from factory.absence import in_a_line, is_away
 from factory.reconciling import Reconciler, reconcilers
+from factory.schema.standing import require_schema
 from factory.telemetry import setup
 
 log = structlog.get_logger("factory.reconciling")
@@ -30,6 +31,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no reconciler {strange[0]}. There are: {', '.join(sorted(known))}.")
         wanted = options["names"] or sorted(known)
         if options["loop"]:
+            require_schema()
             setup.serve("reconcile")
         while True:
             for name in wanted:

@@ -6,12 +6,14 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from factory.relay.loop import Relay
+from factory.schema.standing import require_schema
 
 
 class Command(BaseCommand):
     help = "Deliver committed events until it is stopped. Several may run: they share the lanes."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        require_schema()
         relay = Relay()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: relay.stop())
