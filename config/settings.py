@@ -85,7 +85,7 @@ REDIS_URL = _urls["REDIS_URL"]
 FACTORY_ROLE_PREFIX = text("FACTORY_ROLE_PREFIX", "factory")
 
 # --- run control ---------------------------------------------------------------------------------
-# Those that a PlatformAdmin may override while the house runs, with their bounds (factory/reloading.py).
+# Those that `manage.py setting` may override without a restart, with their bounds (factory/reloading.py).
 FACTORY_RELOADABLE = {
     "FACTORY_LEASES_DURATION_SECONDS": (1, 3600),
     "FACTORY_LEASES_RENEWAL_GRACE_SECONDS": (0, 600),

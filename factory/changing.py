@@ -1,10 +1,12 @@
 """ChangeSetting: a reloadable setting is overridden by a row, or given back to its variable."""
 
+import getpass
+
 from factory import reloading
 from factory.clock import now
 from factory.commanding import after_commit, command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput
+from factory.context import PLATFORM, Context
+from factory.errors import FieldError, Forbidden, InvalidInput
 from factory.models import Setting
 from factory.reasons import reason_faults
 from factory.recording import audit
@@ -14,10 +16,13 @@ from factory.recording import audit
 def change_setting(ctx: Context, *, name: str, value: int | None, reason: str) -> None:
     """Let `value` hold from now on for the whole platform; None gives the variable its say again.
 
-    Guards: a PlatformAdmin; a reloadable setting; within its bounds; a reason. What was decided under the
-    old value stays as it is: a lease keeps its end until it is renewed, a step its attempts. Audited with
-    the value before and after. Errors: `InvalidInput`.
+    Guards: whoever runs the platform, on its host, and nobody of any tenant; a reloadable setting; within
+    its bounds; a reason. What was decided under the old value stays as it is: a lease keeps its end until
+    it is renewed, a step its attempts. Audited in the platform's own chain, with the value before and after.
+    Errors: `Forbidden`, `InvalidInput`.
     """
+    if ctx.tenant_id != PLATFORM:
+        raise Forbidden("Settings belong to no tenant: they are changed on the platform's host.")
     _check(name, value, reason)
     row = Setting.objects.select_for_update(no_key=True).filter(pk=name).first()
     before = None if row is None else row.value
@@ -31,9 +36,17 @@ def change_setting(ctx: Context, *, name: str, value: int | None, reason: str) -
         "ChangeSetting",
         subject=f"setting:{name}",
         reason=reason.strip(),
-        detail={"before": before, "after": value},
+        detail={"before": before, "after": value, "account": _account()},
     )
     after_commit(reloading.forget)
+
+
+def _account() -> str:
+    """Return the account of the host's system that acts, if it has a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""
 
 
 def _check(name: str, value: int | None, reason: str) -> None:

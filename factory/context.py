@@ -44,6 +44,16 @@ class Context:
     channel: Channel = "api"
 
 
+PLATFORM = "~platform"
+"""The scope of what belongs to no tenant. No tenant and no token can be called so: its rows are open to acts
+on the host alone, and the wall between tenants keeps them from every one."""
+
+
+def platform(name: str = "host", *, channel: Channel = "cli") -> Context:
+    """Return the context of whoever runs the platform, on its host."""
+    return system(PLATFORM, name, channel=channel)
+
+
 def system(
     tenant_id: str,
     name: str,

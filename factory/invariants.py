@@ -312,3 +312,18 @@ def records_finished() -> str:
         SELECT tenant_id, operation || ':' || key, 'it says that it happened, but not what came of it'
         FROM factory_idempotencyrecord WHERE result IS NULL
     """
+
+
+@invariant("F4", "Each setting that was changed holds what the audit log last says of it")
+def settings_as_logged() -> str:
+    return """
+        SELECT '', 'setting:' || coalesce(s.name, l.name), 'the row says '
+               || coalesce(s.value::text, 'nothing') || ', the audit log ' || coalesce(l.after, 'nothing')
+        FROM factory_setting s FULL JOIN (
+            SELECT DISTINCT ON (subject) substr(subject, 9) AS name, detail->>'after' AS after
+            FROM factory_auditentry
+            WHERE action = 'ChangeSetting' AND outcome = 'done' AND subject LIKE 'setting:%'
+            ORDER BY subject, occurred_at DESC, sequence DESC
+        ) l USING (name)
+        WHERE s.value::text IS DISTINCT FROM l.after
+    """

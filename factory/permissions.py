@@ -9,7 +9,7 @@ permit("ReadAudit", scope="audit.read", roles=None, level="tenant")
 permit(
     "ReadSettings", scope="audit.read", roles=("PlatformAdmin", "WorkspaceAdmin", "Operator"), level="tenant"
 )
-permit("ChangeSetting", scope="projects.write", roles=("PlatformAdmin",), level="tenant")
+permit("ChangeSetting", scope=None, roles=(), kinds=("system",), level="tenant")
 
 ADMINS = ("WorkspaceAdmin", "PlatformAdmin")
 MINDERS = ("Operator", "PlatformAdmin")

@@ -1,6 +1,7 @@
 """Settings that change without a restart: a row overrides the variable, and each process looks again soon.
 
-The rows are the platform's. `value` is asked in hot paths, so a process remembers what it read for a moment.
+The rows are the platform's, and no tenant's. `value` is asked in hot paths, so a process remembers what it
+read for a moment.
 """
 
 import threading

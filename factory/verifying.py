@@ -10,7 +10,7 @@ from factory.auditing import Report, Told, Violation, reactions, verify
 from factory.bulkhead import Bulkhead
 from factory.clock import now
 from factory.commanding import command
-from factory.context import Context, system
+from factory.context import PLATFORM, Context, system
 from factory.ids import uuid7
 from factory.models import Finding, Verification
 from factory.recording import save
@@ -28,7 +28,8 @@ def verify_and_act(on_check: Told | None = None) -> Report:
     by_tenant: dict[str, list[Violation]] = {}
     for violation in report.violations:
         by_tenant.setdefault(violation.tenant_id, []).append(violation)
-    walls = [[v.code, v.subject, v.detail] for v in by_tenant.pop("", [])]
+    nobodys = [*by_tenant.pop("", []), *by_tenant.pop(PLATFORM, [])]
+    walls = [[v.code, v.subject, v.detail] for v in nobodys]
     verification = Verification(
         id=uuid7(),
         started_at=started,

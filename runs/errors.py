@@ -198,6 +198,13 @@ class QuotaReached(Conflict):
     title = "The tenant's quota is used up"
 
 
+class QuotaOfPlatform(Forbidden):
+    """A limit that the platform has put on a tenant is not the tenant's to lift."""
+
+    code = "quota-of-platform"
+    title = "The platform set this quota"
+
+
 class WorkerElsewhere(Forbidden):
     """The worker works for other tenants too: who stops it decides about their work as well."""
 

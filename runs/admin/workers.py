@@ -30,6 +30,7 @@ from runs.commands import change_quota, undrain
 from runs.dispatch import drain_from_outside
 from runs.models import Lease, TenantQuota, Worker
 from runs.selectors.figures import in_hands
+from runs.selectors.pools import serves_others, set_by_the_platform
 from runs.selectors.waiting import open_leases, open_leases_of
 from runs.states import LEASE_CURRENT
 
@@ -79,6 +80,8 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
         if row is None:
             raise Http404
         _only(ctx, "RevokeWorker", "An Operator or an administrator revokes a worker's credential.")
+        if serves_others(ctx, row.pool.tenants):
+            raise PermissionDenied("The worker works for other tenants too: the platform revokes it.")
         return revoke_view(self.admin_site, request, row, held)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -91,10 +94,13 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         ctx = context_of(request)
         with reading(ctx):  # the list joins it
+            quota = TenantQuota.objects.first()
+            platforms = set_by_the_platform(ctx, quota)
             share = {
-                "quota": TenantQuota.objects.values_list("open_attempts", flat=True).first(),
+                "quota": quota and quota.open_attempts,
                 "hands": in_hands(Lease.objects.all()),
-                "may_change_quota": may(ctx, "ChangeTenantQuota"),
+                "platforms": platforms,
+                "may_change_quota": not platforms and may(ctx, "ChangeTenantQuota"),
             }
             return super().changelist_view(request, {**(extra_context or {}), **share})
 
@@ -107,7 +113,8 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
     def _page(self, request: HttpRequest, row: Worker) -> TemplateResponse:
         current = Lease.objects.filter(worker_id=row.pk, state__in=sorted(LEASE_CURRENT))
         leases = list(current.select_related("step", "run").order_by("fencing_token"))
-        project_id = context_of(request).project_id
+        ctx = context_of(request)
+        project_id, others = ctx.project_id, serves_others(ctx, row.pool.tenants)
         here = [each for each in leases if project_id in (None, each.run.project_id)]
         context = {
             **self.admin_site.each_context(request),
@@ -121,9 +128,10 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
             "used": open_leases(row.pk),
             "leases": here,
             "elsewhere": len(leases) - len(here),
-            "may_read_runs": may(context_of(request), "ReadRun"),
-            "may_revoke": may(context_of(request), "RevokeWorker"),
-            "may_drain": may_drain(context_of(request), row),
+            "may_read_runs": may(ctx, "ReadRun"),
+            "may_revoke": not others and may(ctx, "RevokeWorker"),
+            "may_drain": not others and may(ctx, "DrainWorkerByOperator"),
+            "others": others,
         }
         return TemplateResponse(request, "runs/worker.html", context)
 
@@ -201,12 +209,6 @@ class BusyList(HouseList):
         found = open_leases_of([row.pk for row in rows])
         for row in rows:
             row.open_leases = found.get(row.pk, 0)
-
-
-def may_drain(ctx: Context, row: Worker) -> bool:
-    """Whether the button is offered; the command judges again."""
-    alone = row.pool.tenants == [ctx.tenant_id]
-    return may(ctx, "DrainWorkerByOperator") and (alone or "PlatformAdmin" in ctx.actor.roles)
 
 
 def _only(ctx: Context, operation: str, who: str) -> None:

@@ -9,7 +9,9 @@ from factory.identity.formats import POOL, POOL_WORDS
 from factory.locking import lock
 from factory.reasons import reason_faults
 from factory.recording import audit, save
+from runs.errors import QuotaOfPlatform
 from runs.models import TenantQuota, WorkerPool
+from runs.selectors.pools import set_by_the_platform
 
 MOST_OPEN_ATTEMPTS = 1_000_000
 
@@ -58,11 +60,14 @@ def _serve(ctx: Context, pool: WorkerPool, tenants: list[str], act: str) -> None
 def change_quota(ctx: Context, *, open_attempts: int | None, reason: str) -> None:
     """How many attempts of the tenant may be in workers' hands at once; None is no limit, 0 stops dispatch.
 
-    What is at work already goes on. Guards: a PlatformAdmin; a reason. Audited with the quota before and
-    after. Errors: `InvalidInput`.
+    What is at work already goes on. Guards: a PlatformAdmin, unless the platform has limited the tenant: that
+    is changed on its host; a reason. Audited with the quota before and after. Errors: `InvalidInput`,
+    `QuotaOfPlatform`.
     """
     _check_quota(open_attempts, reason)
     row = _locked_quota(ctx, reason.strip())
+    if set_by_the_platform(ctx, row):
+        raise QuotaOfPlatform("Whoever runs the platform set this quota, and changes it (manage.py quota).")
     before, row.open_attempts, row.reason = row.open_attempts, open_attempts, reason.strip()
     row.changed_by, row.changed_at = ctx.actor.subject, now()
     save(row)

@@ -10,6 +10,7 @@ from factory.reasons import reasoned
 from factory.recording import audit
 from runs.errors import PoolShared, WorkerNotFound
 from runs.models import Worker
+from runs.selectors.pools import serves_others, within_reach
 
 
 @command("RevokeWorker")
@@ -23,11 +24,14 @@ def revoke_worker(ctx: Context, *, worker_id: UUID, reason: str) -> str:
     """
     reason = reasoned(reason, "Revoking a credential needs a reason.")
     rows = Worker.objects.select_related("pool").select_for_update(no_key=True, of=("self",))
-    worker = rows.filter(pk=worker_id, pool__tenants__contains=[ctx.tenant_id]).first()
+    worker = within_reach(ctx, rows).filter(pk=worker_id).first()
     if worker is None:
         raise WorkerNotFound(f"There is no worker {worker_id} here.")
-    if ctx.actor.kind != "system" and worker.pool.tenants != [ctx.tenant_id]:
-        raise PoolShared("The pool works for others too: ask who runs the platform.")
+    if serves_others(ctx, worker.pool.tenants):
+        raise PoolShared(
+            "The pool works for others too: whoever runs the platform revokes it, on its host "
+            "(manage.py revoke_worker)."
+        )
     at = now()
     RevokedToken.objects.create(
         subject=worker.subject,

@@ -17,6 +17,7 @@ from factory.reasons import reasoned
 from factory.recording import audit
 from runs.errors import PoolUnknown, WorkerElsewhere, WorkerNotRegistered, WorkerSuperseded
 from runs.models import Worker, WorkerPool
+from runs.selectors.pools import serves_others, within_reach
 from runs.selectors.waiting import last_served
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -97,8 +98,9 @@ def start_draining(ctx: Context, *, name: str, instance_id: UUID | None) -> Work
 def drain_by_operator(ctx: Context, *, worker_id: UUID, reason: str) -> None:
     """A person drains a worker: nothing new is offered to it, also after a restart, until one ends the drain.
 
-    Guards: an Operator, of every tenant that the worker's pool serves, or a PlatformAdmin; a reason.
-    Audited. Errors: `WorkerNotRegistered`, `WorkerElsewhere`, `InvalidInput`.
+    Guards: an Operator or a PlatformAdmin of the one tenant that the worker's pool serves; of a pool that
+    serves several, whoever runs the platform, on its host; a reason. Audited. Errors: `WorkerNotRegistered`,
+    `WorkerElsewhere`, `InvalidInput`.
     """
     worker = _served(ctx, worker_id, reason)
     values = {"draining_at": worker.draining_at or now(), "drained_by": ctx.actor.subject}
@@ -121,16 +123,15 @@ def undrain(ctx: Context, *, worker_id: UUID, reason: str) -> None:
 def _served(ctx: Context, worker_id: UUID, reason: str) -> Worker:
     """A worker of a pool that serves the caller's tenant, locked."""
     reasoned(reason, "Draining a worker, or ending it, needs a reason.")
-    worker = (
-        Worker.objects.select_related("pool")
-        .select_for_update(no_key=True, of=("self",))
-        .filter(pk=worker_id, pool__tenants__contains=[ctx.tenant_id])
-        .first()
-    )
+    rows = Worker.objects.select_related("pool").select_for_update(no_key=True, of=("self",))
+    worker = within_reach(ctx, rows).filter(pk=worker_id).first()
     if worker is None:
         raise WorkerNotRegistered(f"There is no worker {worker_id} here.")
-    if worker.pool.tenants != [ctx.tenant_id] and "PlatformAdmin" not in ctx.actor.roles:
-        raise WorkerElsewhere("The worker works for other tenants too: a PlatformAdmin decides about it.")
+    if serves_others(ctx, worker.pool.tenants):
+        raise WorkerElsewhere(
+            "The worker works for other tenants too: whoever runs the platform drains it, or ends that, on "
+            "its host (manage.py drain)."
+        )
     return worker
 
 

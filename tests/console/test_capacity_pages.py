@@ -3,13 +3,15 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.urls import reverse
 
 from factory import clock, reloading
-from runs.commands import expire_lease
+from factory.changing import change_setting
+from factory.context import platform
+from runs.commands import expire_lease, serve_tenant
 from runs.models import Worker
 from tests.console.test_pages import signed_in
-from tests.support.evidence import audits
 from tests.support.running import House, effect
 
 WORKERS, SETTINGS = "admin:runs_worker_changelist", "admin:factory_setting_changelist"
@@ -98,24 +100,53 @@ def test_the_quota_and_why_a_run_waits_are_told_and_changed(house: House) -> Non
 
 
 @pytest.mark.requirement("CFG-06")
-def test_settings_are_changed_on_their_page_by_the_platform(house: House) -> None:
-    admin, operator = signed_in(house.world.platform_admin), signed_in(house.world.operator)
-    form = {"name": "FACTORY_LEASES_DURATION_SECONDS", "value": "77", "reason": "a slow link"}
+def test_settings_are_shown_and_belong_to_no_tenant(house: House) -> None:
+    admin, name = signed_in(house.world.platform_admin), "FACTORY_LEASES_DURATION_SECONDS"
     assert signed_in(house.world.observer).get(reverse(SETTINGS)).status_code in (403, 404)
-    assert "A PlatformAdmin changes them." in operator.get(reverse(SETTINGS)).content.decode()
-    operator.post(reverse("admin:factory_setting_set"), form)
-    assert reloading.value(form["name"]) != 77
+    change_setting(platform(), name=name, value=77, reason="another customer's slow link")
     try:
-        text = admin.post(reverse("admin:factory_setting_set"), form, follow=True).content.decode()
-        assert "a slow link" in text
-        assert "<dd>77 seconds<small>between 1 and 3600 seconds" in text
-        assert "<h2>Duration of a lease</h2>" in text
-        assert reloading.value(form["name"]) == 77
-        [told] = audits(house.system, "ChangeSetting")[-1:]
-        assert (told.outcome, told.detail["after"]) == ("done", 77)
+        text = admin.get(reverse(SETTINGS)).content.decode()
+        for said in ("<dd>77 seconds<small>between 1 and 3600 seconds", "<h2>Duration of a lease</h2>",
+                     "They belong to no tenant", "manage.py setting"):  # fmt: skip
+            assert said in text
+        assert "another customer" not in text, "The platform's reasons are not for its tenants."
+        assert '<form method="post" action="/admin/factory/setting' not in text
+        form = {"name": name, "value": "1", "reason": "mine"}
+        for path in ("", "set/", f"{name}/change/", "add/"):
+            answer = admin.post(reverse(SETTINGS) + path, form, follow=True)
+            assert answer.status_code in (403, 404, 405), path
+        assert reloading.value(name) == 77
     finally:
-        admin.post(reverse("admin:factory_setting_set"), form | {"value": ""})
-    assert reloading.value(form["name"]) != 77
+        change_setting(platform(), name=name, value=None, reason="it is well")
+    assert reloading.value(name) != 77
+
+
+def test_of_a_pool_that_serves_several_tenants_nobody_of_one_stops_a_worker(house: House) -> None:
+    house.hand()
+    serve_tenant(house.system, pool=house.pool, tenant_id=f"{house.tenant}-b")
+    admin, row = signed_in(house.world.platform_admin), Worker.objects.get(pool_id=house.pool)
+    page = admin.get(reverse("admin:runs_worker_change", args=[row.pk])).content.decode()
+    assert "It works for other tenants too: whoever runs the platform drains it" in page
+    for act in ("admin:runs_worker_drain", "admin:runs_revoke_worker"):
+        assert f'"{reverse(act, args=[row.pk] if "revoke" in act else [])}"' not in page
+    revoke = reverse("admin:runs_revoke_worker", args=[row.pk])
+    assert (admin.get(revoke).status_code, admin.post(revoke, {"reason": "x"}).status_code) == (403, 403)
+    admin.post(reverse("admin:runs_worker_drain"), {"worker": str(row.pk), "reason": "mine"})
+    row.refresh_from_db()
+    assert row.draining_at is None
+
+
+def test_a_quota_that_the_platform_set_is_not_changed_by_the_tenant(house: House) -> None:
+    form = {"open_attempts": "", "reason": "more"}
+    admin = signed_in(house.world.platform_admin)
+    call_command("quota", house.tenant, "1", reason="they have not paid")
+    assert "Whoever runs the platform set this quota" in admin.get(reverse(WORKERS)).content.decode()
+    told = admin.post(reverse("admin:runs_quota"), form, follow=True).content.decode()
+    assert "Whoever runs the platform set this quota, and changes it" in told
+    assert "At most 1 attempt " in admin.get(reverse(WORKERS)).content.decode()
+    call_command("quota", house.tenant, lift=True, reason="they have paid")
+    admin.post(reverse("admin:runs_quota"), form | {"open_attempts": "3"})
+    assert "At most 3 attempts" in admin.get(reverse(WORKERS)).content.decode()
 
 
 @pytest.mark.requirement("ATT-06")

@@ -61,6 +61,8 @@ CORRUPTIONS = {
     "F3": """INSERT INTO factory_idempotencyrecord
                  (tenant_id, scope, operation, key, request_hash, created_at)
              VALUES (%(tenant)s, '', 'BuildDoor', 'k', '', now())""",
+    "F4": """INSERT INTO factory_setting (name, value, reason, changed_by, changed_at)
+             VALUES (%(tenant)s, 1, 'because', 'eve', now())""",
 }
 
 ENVELOPE = {

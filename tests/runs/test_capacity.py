@@ -5,11 +5,14 @@ from functools import partial
 from uuid import UUID
 
 import pytest
+from django.core.management import call_command
 
+from factory.context import platform
 from factory.errors import DomainError, InvalidInput
+from factory.models import RevokedToken
 from factory.tenancy import reading
 from projects.commands import suspend_project
-from runs.commands import change_quota, expire_lease, serve_tenant, undrain
+from runs.commands import change_quota, expire_lease, leave_tenant, serve_tenant, undrain
 from runs.dispatch import drain_from_outside, polling
 from runs.errors import LeaseOver
 from runs.models import TenantQuota, Worker
@@ -141,10 +144,27 @@ def test_the_turn_goes_past_the_tenant_served_last_also_for_a_new_worker(
     theirs = [other.run() for _ in range(2)]
     given = [house.hand(f"once-{n}", slots=1).poll()[0].run_id for n in range(4)]
     assert given == [mine[0], theirs[0], mine[1], theirs[1]]
-    undone = house.world.operator
-    with pytest.raises(DomainError) as refused:
-        drain_from_outside(undone, worker_id=worker_id(Hand(house, "once-1")), reason="update")
-    assert refused.value.code == "worker-serves-others", "An Operator does not stop other tenants' work."
+    first = worker_id(Hand(house, "once-1"))
+    for who in (house.world.operator, house.world.platform_admin):
+        for stop in (drain_from_outside, undrain):
+            with pytest.raises(DomainError) as refused:
+                stop(who, worker_id=first, reason="update")
+            assert refused.value.code == "worker-serves-others", "Nobody of one tenant stops others' work."
+    call_command("drain", house.pool, "once-1", reason="its host is updated")
+    assert Worker.objects.get(pk=first).drained_by == "system:host"
+    call_command("drain", house.pool, "once-1", end=True, reason="it is updated")
+    assert Worker.objects.get(pk=first).draining_at is None
+    for told in (house.system, other.system):
+        assert [each.action for each in audits(told, "DrainWorker")] == ["DrainWorker"]
+        assert len(audits(told, "UndrainWorker")) == 1
+    assert f"worker:{first}" in [each.subject for each in audits(platform(), "DrainWorker")]
+
+
+def test_a_worker_of_a_pool_that_serves_nobody_is_revoked_all_the_same(house: House) -> None:
+    worker = house.hand()
+    leave_tenant(house.system, pool=house.pool, tenant_id=house.tenant)
+    call_command("revoke_worker", house.pool, worker.name, reason="its host was lost")
+    assert RevokedToken.objects.filter(pool=house.pool).exists()
 
 
 @pytest.mark.requirement("DSP-01")
