@@ -28,6 +28,14 @@ class SeparationOfDuties(Forbidden):
     audited = True
 
 
+class MachineNeverDecides(Forbidden):
+    """A service account votes on nothing, breaks no glass and waives nothing, whatever it holds."""
+
+    code = "machine-never-decides"
+    title = "A machine never decides"
+    audited = True
+
+
 class AlreadyDecided(Conflict):
     """Somebody was faster; `extra` carries the decision that stands."""
 

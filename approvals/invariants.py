@@ -1,6 +1,7 @@
 """What the auditor checks about approvals: who decided, on what, and what was done with it."""
 
 from factory.auditing import invariant
+from projects.states import MACHINE
 
 
 @invariant("D1", "Nobody has decided on what they asked for or wrote: people are compared, not accounts")
@@ -279,4 +280,22 @@ def used_while_in_force() -> str:
         WHERE u.waiver_id IS DISTINCT FROM a.waiver_id OR (a.waiver_id IS NOT NULL AND (
               w.decided_at IS NULL OR u.authorized_at < w.decided_at
               OR u.authorized_at >= least(w.expires_at, w.ended_at)))
+    """
+
+
+@invariant("D12", "No service account has decided, voted, broken a glass or given a waiver")
+def decided_by_people() -> str:
+    return f"""
+        WITH answered AS (
+            SELECT tenant_id, 'approval:' || id AS subject, who
+            FROM approvals_approvalrequest, unnest(ARRAY[decided_by, decided_person, decided_for]) AS who
+            UNION
+            SELECT tenant_id, 'approval:' || approval_id, who
+            FROM approvals_vote, unnest(ARRAY[voter, person, acting_for]) AS who
+            UNION
+            SELECT tenant_id, 'waiver:' || id, who
+            FROM approvals_waiver, unnest(ARRAY[decided_by, decided_person] || deciders) AS who)
+        SELECT a.tenant_id, a.subject, a.who || ' is a service account, and answered'
+        FROM answered a LEFT JOIN projects_serviceaccount s ON s.subject = a.who AND s.tenant_id = a.tenant_id
+        WHERE a.who ~ '{MACHINE}' OR s.id IS NOT NULL
     """

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
@@ -195,6 +196,24 @@ class MutableColumns(_Statements):
             "EXECUTE FUNCTION factory_refuse_change()"
         )
         yield f'ALTER TABLE "{table}" ENABLE ALWAYS TRIGGER pinned_columns'
+
+
+class HoldsFromNowOn(AddConstraintNotValid):
+    """A CHECK that new rows and changed ones obey. Those that break it already stay for a person to mend.
+
+    `migrate` tries afterwards to have every row checked; until that succeeds the auditor says that the
+    constraint was never checked.
+    """
+
+
+def unchecked_constraints(cursor: Any) -> list[tuple[str, str]]:
+    """Return the tables and names of the CHECKs that not every row is known to obey."""
+    cursor.execute(
+        "SELECT conrelid::regclass::text, quote_ident(conname) FROM pg_constraint "
+        "WHERE contype = 'c' AND NOT convalidated AND connamespace = 'public'::regnamespace ORDER BY 1, 2"
+    )
+    found: list[tuple[str, str]] = cursor.fetchall()
+    return found
 
 
 class JournalRequired(_Statements):

@@ -21,13 +21,15 @@ class Memberships:
         person = _answerable(own[0])
         if person is None:
             return None
-        roles = frozenset(role for one in own for role in one.roles)
+        roles = frozenset(role for one in own for role in one.roles_that_count)
         lent = tuple(loan for loan in _loans(own[0]) if loan.role not in roles)
         return Standing(
             person=person,
             roles=roles | {loan.role for loan in lent},
             grants=frozenset(grant for one in own for grant in one.grants),
             lent=lent,
+            machine=own[0].kind == SubjectKind.SERVICE,
+            withheld=frozenset(role for one in own for role in one.roles) - roles,
         )
 
     def places_of(self, subject: str) -> list[Place]:

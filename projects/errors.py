@@ -54,6 +54,13 @@ class ServiceAccountExists(Conflict):
     title = "The tenant has a service account of that name"
 
 
+class RoleOfPeople(Unprocessable):
+    """A machine never decides: by this role one decides on what others want, so only people hold it."""
+
+    code = "role-of-people"
+    title = "A service account cannot hold this role"
+
+
 class OwnerNotMember(Unprocessable):
     """A service account needs a person who answers for it, in the same scope."""
 

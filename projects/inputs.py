@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from factory.errors import FieldError, InvalidInput
 from factory.reasons import length_faults
 from factory.words import hides, is_blank
+from projects.errors import RoleOfPeople
 from projects.models import SLUG, SLUG_WORDS
-from projects.states import GRANTS, ROLES, Role
+from projects.states import GRANTS, OF_MACHINES, OF_PEOPLE, ROLES, Role
 
 SERVICE_PREFIX = "service:"
 RESERVED_PREFIXES = (SERVICE_PREFIX, "system:", "worker:", "policy:", "waiver:")
@@ -101,6 +102,15 @@ def scope_faults(roles: Sequence[str], *, tenant_wide: bool, pointer: str) -> li
         return []
     detail = "PlatformAdmin is a role in the whole tenant, not in one project."
     return [FieldError(f"{pointer}/roles/{list(roles).index(Role.PLATFORM_ADMIN)}", detail)]
+
+
+def refuse_deciding_machine(roles: Sequence[str], pointer: str) -> None:
+    """Refuse roles of people for a service account. Raises `RoleOfPeople` with every one of them."""
+    told = f"A service account never decides, so it cannot be this: {', '.join(OF_MACHINES)} it can be."
+    faults = [FieldError(f"{pointer}/roles/{at}", told) for at, one in enumerate(roles) if one in OF_PEOPLE]
+    if faults:
+        named = ", ".join(one for one in roles if one in OF_PEOPLE)
+        raise RoleOfPeople(f"A service account never decides, so it is no {named}.", errors=faults)
 
 
 def member_faults(member: NewMember, *, tenant_wide: bool, pointer: str) -> list[FieldError]:

@@ -1,7 +1,7 @@
 """What the auditor checks here; each query answers with what is wrong."""
 
 from factory.auditing import invariant
-from projects.states import GRANTS, ROLES
+from projects.states import GRANTS, MACHINE, OF_PEOPLE, ROLES
 
 
 def _array(values: tuple[str, ...]) -> str:
@@ -65,4 +65,19 @@ def suspensions_open() -> str:
         WHERE p.state IN ('Active', 'Suspended')
         GROUP BY p.tenant_id, p.id, p.state
         HAVING count(s.id) <> CASE p.state WHEN 'Suspended' THEN 1 ELSE 0 END
+    """
+
+
+@invariant("P6", "No service account is a member with a role by which one decides, or lends or borrows one")
+def machines_decide_nothing() -> str:
+    return f"""
+        SELECT tenant_id, 'membership:' || id AS subject,
+               subject || ' holds ' || array_to_string(roles, ', ') || '; it counts for nothing' AS detail
+        FROM projects_membership
+        WHERE state = 'Active' AND (kind = 'service' OR subject ~ '{MACHINE}')
+          AND roles && {_array(OF_PEOPLE)}
+        UNION ALL
+        SELECT tenant_id, 'delegation:' || id, delegator || ' lends ' || role || ' to ' || delegate
+        FROM projects_delegation
+        WHERE state = 'Active' AND (delegator ~ '{MACHINE}' OR delegate ~ '{MACHINE}')
     """

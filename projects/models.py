@@ -13,7 +13,9 @@ from projects.states import (
     DELEGATION,
     GRANTS,
     LENDABLE,
+    MACHINE,
     MEMBERSHIP,
+    OF_PEOPLE,
     PROJECT,
     ROLES,
     SERVICE_ACCOUNT,
@@ -219,6 +221,10 @@ class Membership(Journaled):
                 | models.Q(state="Removed", removed_at__isnull=False),
                 name="membership_removed_since",
             ),
+            models.CheckConstraint(
+                condition=~models.Q(kind="service", state="Active", roles__overlap=list(OF_PEOPLE)),
+                name="membership_machine_never_decides",
+            ),
         ]
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["subject"], condition=models.Q(state="Active"), name="membership_by_subject")
@@ -226,6 +232,12 @@ class Membership(Journaled):
 
     def __str__(self) -> str:
         return self.display_name or self.subject
+
+    @property
+    def roles_that_count(self) -> tuple[str, ...]:
+        """Return its roles; of a machine, which may hold some from before that was refused, those it may."""
+        machine = self.kind == SubjectKind.SERVICE
+        return tuple(role for role in self.roles if not machine or role not in OF_PEOPLE)
 
     @transition(field=state, source=MembershipState.ACTIVE, target=MembershipState.ACTIVE)
     def change(self, *, at: datetime, roles: list[str], grants: list[str]) -> None:
@@ -307,6 +319,10 @@ class Delegation(Journaled):
             ),
             models.CheckConstraint(
                 condition=~models.Q(delegate=models.F("delegator")), name="delegation_between_two"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(delegator__regex=MACHINE) & ~models.Q(delegate__regex=MACHINE),
+                name="delegation_between_people",
             ),
             models.CheckConstraint(
                 condition=models.Q(expires_at__gt=models.F("lent_at")), name="delegation_has_a_time"

@@ -163,13 +163,14 @@ def active_memberships(project_id: UUID | None) -> QuerySet[Membership]:
 
 
 def _member_view(row: Membership, wanted: Sequence[str]) -> MemberView:
-    found = next((role for role in row.roles if role in wanted), row.roles[0])
+    counting = row.roles_that_count
+    found = next((role for role in counting if role in wanted), next(iter(counting), ""))
     return MemberView(
         subject=row.subject,
         person=row.person,
         email=row.email,
         role=found,
-        roles=tuple(row.roles),
+        roles=counting,
         grants=tuple(row.grants),
         kind=row.kind,
         display_name=row.display_name,
@@ -187,7 +188,8 @@ def members(project_id: UUID | None, roles: Iterable[str] = ()) -> list[MemberVi
     rows = active_memberships(project_id).order_by("subject", "id")
     if wanted:
         rows = rows.filter(roles__overlap=list(wanted))
-    return [_member_view(row, wanted) for row in rows]
+    views = [_member_view(row, wanted) for row in rows]
+    return [view for view in views if not wanted or view.role in wanted]
 
 
 def people_beside(project_id: UUID | None, subject: str, most: int) -> list[MemberView]:

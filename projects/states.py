@@ -67,6 +67,11 @@ class SubjectKind(TextChoices):
 
 ROLES: Final = tuple(Role.values)
 GRANTS: Final = tuple(Grant.values)
+MACHINE: Final = "^service:"
+"""How the subject of a service account begins, as a regular expression; no person's begins so."""
+OF_PEOPLE: Final = (Role.REVIEWER.value, Role.WORKSPACE_ADMIN.value, Role.PLATFORM_ADMIN.value)
+"""By these one decides on what others want, so people alone hold them: a machine never decides."""
+OF_MACHINES: Final = tuple(role for role in ROLES if role not in OF_PEOPLE)
 LENDABLE: Final = tuple(role for role in ROLES if role != Role.PLATFORM_ADMIN)
 """A PlatformAdmin answers for the whole tenant, and lends that to nobody."""
 

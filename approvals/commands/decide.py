@@ -65,10 +65,11 @@ def decide_approval(
     a vote: the request stays Pending at the same version. `break_glass` (a PlatformAdmin, with a reason)
     decides outside the rule and tells whom it passed over; `ApprovalBreakGlass`. The first of these that
     holds refuses, is audited and changes nothing else: scope (403) → not in the caller's tenant and project
-    (404) → not named by the approver rule (403), or asked for it or wrote it (403 separation-of-duties) →
-    already answered (409, with the decision) → Expired, Stale or Cancelled (410) → past `expiresAt` (it
-    becomes Expired in a command that commits, then 410) → another version or hash (409) → voted already
-    (409) → an answer that this subject does not know (422) → the subject needs no answer any more (410).
+    (404) → not named by the approver rule (403), or asked for it or wrote it (403 separation-of-duties), or a
+    service account (403 machine-never-decides) → already answered (409, with the decision) → Expired, Stale
+    or Cancelled (410) → past `expiresAt` (it becomes Expired in a command that commits, then 410) → another
+    version or hash (409) → voted already (409) → an answer that this subject does not know (422) → the
+    subject needs no answer any more (410).
     """
     try:
         return decide(

@@ -23,6 +23,7 @@ from approvals.states import (
 )
 from factory.lifecycle import Lifecycle
 from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+from projects.states import MACHINE
 
 MAX_PROPOSAL_BYTES = 1024 * 1024
 MAX_SUMMARY = 500
@@ -192,6 +193,10 @@ class ApprovalRequest(Journaled):
                     )
                 ),
                 name="approval_duties_separate",
+            ),
+            models.CheckConstraint(
+                condition=~Q(decided_by__regex=MACHINE) & ~Q(decided_for__regex=MACHINE),
+                name="approval_decided_by_people",
             ),
             models.CheckConstraint(
                 condition=Q(decided_for="", delegation_id__isnull=True)
@@ -380,6 +385,9 @@ class Vote(TenantModel):
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["approval", "voter"], name="vote_once"),
+            models.CheckConstraint(
+                condition=~Q(voter__regex=MACHINE) & ~Q(acting_for__regex=MACHINE), name="vote_of_people"
+            ),
             models.CheckConstraint(
                 condition=Q(acting_for="", delegation_id__isnull=True)
                 | (~Q(acting_for="") & Q(delegation_id__isnull=False)),

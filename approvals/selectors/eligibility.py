@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from approvals.errors import NotEligible, SeparationOfDuties
+from approvals.errors import MachineNeverDecides, NotEligible, SeparationOfDuties
 from approvals.models import ApprovalRequest, Vote
 from approvals.policy.telling import in_words
 from approvals.selectors.requests import approval, votes_by_request
@@ -15,6 +15,7 @@ from factory.errors import Forbidden
 from factory.identity.directory import Loan, Standing, directory
 from projects import selectors as projects
 from projects.selectors import MemberView
+from projects.states import SubjectKind
 
 BREAKS_GLASS = "PlatformAdmin"
 
@@ -83,20 +84,25 @@ def right_of(
     involved: Collection[str],
     roles: Collection[str] | None = None,
     break_glass: bool = False,
+    machine: bool = False,
 ) -> Right:
-    """The one rule of who may decide, for every path: first the role, then the separation of duties.
+    """The one rule of who may decide, for every path: first the role, then the separation of duties, and
+    then that a machine never decides.
 
     People are compared, not accounts: who owns the service account that asked has asked. A lent role is
-    of no use where its owner asked. `roles` is what a token leaves of the standing.
+    of no use where its owner asked. `roles` is what a token leaves of the standing, `machine` that it is a
+    machine's token.
 
-    Raises `NotEligible` or `SeparationOfDuties`.
+    Raises `NotEligible`, `SeparationOfDuties` or `MachineNeverDecides`.
     """
     held = standing.roles if roles is None else standing.roles & frozenset(roles)
-    own, loans = _ways_in(gate, standing, held, break_glass)
+    own, loans = _ways_in(gate, standing, held | standing.withheld, break_glass)
     if not own and not loans:
         raise NotEligible(_not_named(gate, held, break_glass))
     if {subject, standing.person} & set(involved):
         raise SeparationOfDuties("Who asked for it, or wrote it, never decides on it: a second person does.")
+    if machine or standing.machine:
+        raise MachineNeverDecides("A service account never decides: a person does, by a token of their own.")
     if own:
         return Right(subject, standing.person, own[0], break_glass=break_glass)
     for loan in loans:
@@ -112,9 +118,10 @@ def _ways_in(
     gate: Gate, standing: Standing, held: frozenset[str], break_glass: bool
 ) -> tuple[list[str], list[Loan]]:
     if break_glass:
-        return sorted({BREAKS_GLASS} & standing.own_roles & held), []
+        return sorted({BREAKS_GLASS} & (standing.own_roles | standing.withheld) & held), []
     wanted = set(gate.approver_roles) & held
-    return sorted(wanted & standing.own_roles), [loan for loan in standing.lent if loan.role in wanted]
+    own = standing.own_roles | standing.withheld
+    return sorted(wanted & own), [loan for loan in standing.lent if loan.role in wanted]
 
 
 def _not_named(gate: Gate, held: frozenset[str], break_glass: bool) -> str:
@@ -129,7 +136,7 @@ def right_to_decide(
 ) -> Right:
     """What the caller may do in the request's project at this moment; a token's roles can only narrow it.
 
-    Raises `NotEligible` or `SeparationOfDuties`: then they may not decide.
+    Raises `NotEligible`, `SeparationOfDuties` or `MachineNeverDecides`: then they may not decide.
     """
     actor = ctx.actor
     standing = directory().grants_of(actor.subject, ctx.tenant_id, gate.project_id)
@@ -145,6 +152,7 @@ def right_to_decide(
         involved=involved,
         roles=actor.roles,
         break_glass=break_glass,
+        machine=actor.kind == "service",
     )
 
 
@@ -275,7 +283,9 @@ def _candidate(
     member = memberships[0]
     own = tuple(dict.fromkeys(role for one in memberships for role in one.roles))
     lent = tuple(loan for loan in loans if loan.role not in own)
-    standing = Standing(member.person, frozenset(own) | {loan.role for loan in lent}, lent=lent)
+    machine = member.kind == SubjectKind.SERVICE
+    roles = frozenset(own) | {loan.role for loan in lent}
+    standing = Standing(member.person, roles, lent=lent, machine=machine)
     acting_for, why_not = "", ""
     try:
         acting_for = right_of(gate, standing, subject=member.subject, involved=involved).acting_for
@@ -302,5 +312,5 @@ def eligible_people(
     """
     if not roles:
         return frozenset()
-    members = projects.members(project_id, roles)
+    members = [m for m in projects.members(project_id, roles) if m.kind == SubjectKind.PERSON]
     return frozenset(m.person for m in members if not {m.subject, m.person} & set(never))

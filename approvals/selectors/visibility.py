@@ -52,7 +52,7 @@ def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
     actor = ctx.actor
     standing = directory().grants_of(actor.subject, ctx.tenant_id, ctx.project_id)
     rows = reachable(ctx).filter(~unanswerable(), state=ApprovalState.PENDING, expires_at__gt=Now())
-    if standing is None:
+    if standing is None or standing.machine or actor.kind == "service":
         return rows.none()
     by_role = Q(pk__in=[])
     for role in standing.own_roles & actor.roles:

@@ -78,7 +78,7 @@ def _actor(user: User, standing: Standing) -> Actor:
     content = {"factory.payloads.read"} if "payloads" in standing.grants else set()
     return Actor(
         subject=user.subject,
-        kind="person",
+        kind=standing.kind,
         person=standing.person,
         roles=standing.roles,
         grants=standing.grants,

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from factory.context import ActorKind
+
 
 @dataclass(frozen=True)
 class Loan:
@@ -22,13 +24,21 @@ class Standing:
 
     `person` is the human who answers for the subject: two subjects of one person are one person
     wherever duties are separated, and a service account's person is its owner. `roles` are all of them;
-    `lent` are the loans of those that the subject does not hold itself.
+    `lent` are the loans of those that the subject does not hold itself. A machine never decides: roles of
+    people that its memberships still name are `withheld`, and count for nothing.
     """
 
     person: str
     roles: frozenset[str]
     grants: frozenset[str] = frozenset()
     lent: tuple[Loan, ...] = ()
+    machine: bool = False
+    withheld: frozenset[str] = frozenset()
+
+    @property
+    def kind(self) -> ActorKind:
+        """Return what acts by it, whatever the token or session says that it is."""
+        return "service" if self.machine else "person"
 
     @property
     def own_roles(self) -> frozenset[str]:

@@ -96,7 +96,7 @@ def context_of(token: Token, *, channel: Channel, correlation_id: UUID, tracepar
 def _actor(token: Token, standing: Standing) -> Actor:
     # Roles asserted by a token only narrow: an issuer cannot lift anybody above their memberships.
     roles = standing.roles if token.roles is None else standing.roles & token.roles
-    kind: ActorKind = "service" if token.kind == "service" else "person"
+    kind: ActorKind = "service" if token.kind == "service" else standing.kind
     return Actor(
         subject=token.subject,
         kind=kind,

@@ -22,7 +22,7 @@ def acting_as(subject: str, *, tenant_id: str, project: str, scopes: Iterable[st
         raise refused
     actor = Actor(
         subject,
-        "service" if subject.startswith("service:") else "person",
+        standing.kind,
         person=standing.person,
         roles=standing.roles,
         grants=standing.grants,

@@ -30,8 +30,17 @@ class Difference:
         return self.wanted is None
 
     @property
+    def is_of_old_rows(self) -> bool:
+        """Tell whether it is a CHECK that new rows obey, while some from before it may not: these are for a
+        person to mend, and nothing that runs needs them to be mended."""
+        check = self.wanted is not None and self.wanted.startswith("CHECK ")
+        return check and self.found == f"{self.wanted} NOT VALID"
+
+    @property
     def fault(self) -> str:
         """Say what is wrong with it, for behind its name."""
+        if self.is_of_old_rows:
+            return "was never checked for the rows that are older: mend what breaks it, then migrate again"
         if self.found is None:
             return "is missing"
         if self.wanted is None:
@@ -57,10 +66,11 @@ class Comparison:
     def faults(self) -> list[Difference]:
         """Return what keeps this release from its work: what is missing or is otherwise than it must be.
 
-        What there is besides is named and does no harm. Where a newer release has migrated the database
+        What there is besides is named and does no harm, and so are rows from before a CHECK. Where a newer release has migrated the database
         already (it expands first, so that this one can go on), what differs is for that release to judge.
         """
-        return [] if self.newer else [each for each in self.differences if not each.is_extra]
+        harmful = (each for each in self.differences if not (each.is_extra or each.is_of_old_rows))
+        return [] if self.newer else list(harmful)
 
 
 def compare(cursor: Any) -> Comparison:

@@ -19,6 +19,7 @@ from projects.commands import add_environment, register_service_account
 from projects.commands.reach import roles_in_reach
 from projects.inputs import SERVICE_PREFIX
 from projects.models import Project
+from projects.states import OF_MACHINES
 
 
 def adds_members(ctx: Context, project_id: UUID | None) -> bool:
@@ -106,6 +107,7 @@ def _registering(ctx: Context, project: Project, back: str) -> Question:
         heading="Service accounts",
         consequences=(
             "Who answers for it cannot decide on what it asked for.",
+            "It never decides itself: the roles by which one decides are for people.",
             "When they are no member any more, the account ends with them.",
         ),
         fields=(
@@ -121,7 +123,7 @@ def _registering(ctx: Context, project: Project, back: str) -> Question:
                 help="A person who is a member here, as they sign in.",
                 chosen=ctx.actor.subject,
             ),
-            roles_field(roles_in_reach(ctx, project.pk), wide=False),
+            roles_field(OF_MACHINES, wide=False),
             grants_field(wide=False),
         ),
         reason="",

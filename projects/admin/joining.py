@@ -21,7 +21,7 @@ from projects.commands import add_member, change_member, remove_member
 from projects.commands.reach import left_to_platform, roles_in_reach, why_last
 from projects.inputs import MOST_EMAIL, NewMember, ordered
 from projects.models import Membership, Project
-from projects.states import ROLES, MembershipState
+from projects.states import OF_MACHINES, ROLES, MembershipState, SubjectKind
 
 NO_ROLE = ("",)
 """A member who stays one, and holds none of the roles that there are."""
@@ -184,7 +184,7 @@ def _changing(ctx: Context, row: Membership) -> Question:
             "What they asked for and decided by the roles that they had stays.",
         ),
         fields=(
-            roles_field(roles_in_reach(ctx, row.project_id), row.roles, wide=row.project_id is None),
+            roles_field(_may_hold(ctx, row), row.roles, wide=row.project_id is None),
             grants_field(row.grants, wide=row.project_id is None),
         ),
         reason="",
@@ -193,6 +193,11 @@ def _changing(ctx: Context, row: Membership) -> Question:
         heading="Members",
         stops=over(row),
     )
+
+
+def _may_hold(ctx: Context, row: Membership) -> Sequence[str]:
+    """Return the roles that the form offers: a machine is offered none by which one decides."""
+    return OF_MACHINES if row.kind == SubjectKind.SERVICE else roles_in_reach(ctx, row.project_id)
 
 
 def remove_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpResponse:

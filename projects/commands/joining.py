@@ -8,7 +8,7 @@ from factory.errors import FieldError, InvalidInput
 from factory.locking import lock
 from factory.recording import record
 from projects.errors import MemberExists, OwnerNotMember
-from projects.inputs import RESERVED_PREFIXES, NewMember, ordered
+from projects.inputs import RESERVED_PREFIXES, NewMember, ordered, refuse_deciding_machine
 from projects.models import Membership, ServiceAccount
 from projects.selectors import active_memberships, reaches, service_account
 from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
@@ -23,6 +23,8 @@ def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime,
     """Record the membership. The caller holds the lock of the scope, and has checked the input."""
     _refuse_second(project_id, new.subject, pointer)
     kind, person = _identity(ctx, project_id, new.subject, pointer)
+    if kind == SubjectKind.SERVICE:
+        refuse_deciding_machine(new.roles, pointer)
     member = Membership(
         tenant_id=ctx.tenant_id,
         project_id=project_id,

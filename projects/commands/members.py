@@ -14,7 +14,15 @@ from factory.recording import audit, record
 from projects.commands.joining import join
 from projects.commands.reach import lock_scope, require_may_give, require_other_admin
 from projects.errors import MemberRemoved
-from projects.inputs import NewMember, member_faults, ordered, refuse, scope_faults, standing_faults
+from projects.inputs import (
+    NewMember,
+    member_faults,
+    ordered,
+    refuse,
+    refuse_deciding_machine,
+    scope_faults,
+    standing_faults,
+)
 from projects.models import Membership, ServiceAccount
 from projects.operations import revoke_groundless
 from projects.selectors import is_member_anywhere, reaches
@@ -26,7 +34,8 @@ def add_member(ctx: Context, *, project_id: UUID | None, member: NewMember) -> s
     """Make somebody a member of a project, or of the whole tenant where `project_id` is None.
 
     Guards: an admin of that scope; only a PlatformAdmin makes another. Emits: nothing. Errors:
-    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberExists`. Answers with the membership's id.
+    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberExists`, `RoleOfPeople` for a service account.
+    Answers with the membership's id.
     """
     refuse(member_faults(member, tenant_wide=project_id is None, pointer=""), "The member is not valid.")
     lock_scope(ctx, project_id)
@@ -41,12 +50,15 @@ def change_member(
     """Give a member other roles and grants; they hold from this commit on.
 
     Guards: as for adding; `version` is the one that the caller saw. Emits: nothing. Errors:
-    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberRemoved`, `VersionMismatch`, `LastAdministrator`.
+    `NotFound`, `InvalidInput`, `RoleOfPeople`, `RoleOutOfReach`, `MemberRemoved`, `VersionMismatch`,
+    `LastAdministrator`.
     """
     row = _lock_member(ctx, membership_id)
     faults = standing_faults(roles, grants, "")
     faults += scope_faults(roles, tenant_wide=row.project_id is None, pointer="")
     refuse(faults, "A member cannot be that.")
+    if row.kind == SubjectKind.SERVICE:
+        refuse_deciding_machine(roles, "")
     require_may_give(ctx, row.project_id, (*roles, *row.roles))
     if row.version != version:
         raise VersionMismatch(f"The membership is at version {row.version}, not {version}.")

@@ -18,7 +18,14 @@ from projects.commands.reach import (
     tenant_wide_roles,
 )
 from projects.errors import OwnerNotMember, ServiceAccountExists
-from projects.inputs import SERVICE_PREFIX, NewMember, member_faults, refuse, slug_faults
+from projects.inputs import (
+    SERVICE_PREFIX,
+    NewMember,
+    member_faults,
+    refuse,
+    refuse_deciding_machine,
+    slug_faults,
+)
 from projects.models import Membership, ServiceAccount
 from projects.permissions import ADMINS
 from projects.selectors import reaches
@@ -40,11 +47,12 @@ def register_service_account(
 
     What it requests counts as requested by `owner` too, who must be a member of the same scope.
     Guards: an admin of that scope. Emits: nothing. Errors: `NotFound`, `InvalidInput`,
-    `RoleOutOfReach`, `OwnerNotMember`, `ServiceAccountExists`.
+    `RoleOfPeople`, `RoleOutOfReach`, `OwnerNotMember`, `ServiceAccountExists`.
     """
     new = NewMember(f"{SERVICE_PREFIX}{ctx.tenant_id}:{slug}", roles, grants, display_name=name or slug)
     faults = slug_faults(slug, "/slug") + member_faults(new, tenant_wide=project_id is None, pointer="")
     refuse(faults, "The service account is not valid.")
+    refuse_deciding_machine(roles, "")
     _lock(ctx, project_id)
     require_may_give(ctx, project_id, roles)
     _check_owner(project_id, owner)

@@ -4,7 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands.migrate import Command as MigrateCommand
+from django.db import IntegrityError, connections
 
+from factory.database import unchecked_constraints
 from factory.schema.comparing import Comparison
 from factory.schema.standing import compared, named
 
@@ -22,9 +24,23 @@ class Command(MigrateCommand):
     def handle(self, *args: Any, **options: Any) -> Any:
         told = super().handle(*args, **options)
         whole = not (options["app_label"] or options["plan"] or options["check_unapplied"])
+        if whole:
+            self._check_constraints(options["database"])
         if whole and not options["skip_schema"]:
             self._say(compared(options["database"]))
         return told
+
+    def _check_constraints(self, database: str) -> None:
+        """Have every row obey what was added for new rows alone, or say where one does not."""
+        with connections[database].cursor() as cursor:
+            for table, name in unchecked_constraints(cursor):
+                try:
+                    cursor.execute(f"ALTER TABLE {table} VALIDATE CONSTRAINT {name}")
+                except IntegrityError:
+                    self.stderr.write(
+                        f"Some rows of {table} are older than {name} and break it; new ones cannot. "
+                        "`manage.py verify` names them: mend them, and migrate again."
+                    )
 
     def _say(self, found: Comparison) -> None:
         """Name what differs from what the migrations make; it is a failure where it keeps from working."""

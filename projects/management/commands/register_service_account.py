@@ -11,7 +11,7 @@ from factory.errors import DomainError
 from factory.tenancy import reading
 from projects import selectors
 from projects.commands import register_service_account
-from projects.states import GRANTS, ROLES
+from projects.states import GRANTS, OF_MACHINES
 
 
 class Command(BaseCommand):
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--owner", required=True, metavar="SUBJECT", help="the member who answers for it")
-        parser.add_argument("--role", action="append", required=True, choices=ROLES)
+        parser.add_argument("--role", action="append", required=True, choices=OF_MACHINES)
         parser.add_argument("--grant", action="append", default=[], choices=GRANTS)
         parser.add_argument("--name", default="", help="what people call it")
         parser.add_argument("--json", action="store_true", dest="as_json")

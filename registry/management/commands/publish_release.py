@@ -64,7 +64,7 @@ def _member(options: dict[str, Any], who: str) -> Context:
     house = system(tenant, "publish_release", project_id=project_id, channel="cli")
     with reading(house):
         standing = standing_of(subject, tenant, project_id)
-    actor = Actor(subject, "person", standing.person, standing.roles, standing.grants, SCOPES)
+    actor = Actor(subject, standing.kind, standing.person, standing.roles, standing.grants, SCOPES)
     return Context(tenant, project_id, actor, channel="cli")
 
 

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         if standing is None:
             raise CommandError(f"{subject} is no member of the tenant {tenant}.")
         scopes = frozenset({"factory.runs.write"})
-        actor = Actor(subject, "person", standing.person, standing.roles, standing.grants, scopes)
+        actor = Actor(subject, standing.kind, standing.person, standing.roles, standing.grants, scopes)
         try:
             lift_freeze(
                 Context(tenant, None, actor, channel="cli"), run_id=options["run"], reason=options["reason"]
