@@ -66,8 +66,9 @@ class Comparison:
     def faults(self) -> list[Difference]:
         """Return what keeps this release from its work: what is missing or is otherwise than it must be.
 
-        What there is besides is named and does no harm, and so are rows from before a CHECK. Where a newer release has migrated the database
-        already (it expands first, so that this one can go on), what differs is for that release to judge.
+        What there is besides is named and does no harm, and so are rows from before a CHECK. Where a newer
+        release has migrated the database already (it expands first, so that this one can go on), what differs
+        is for that release to judge.
         """
         harmful = (each for each in self.differences if not (each.is_extra or each.is_of_old_rows))
         return [] if self.newer else list(harmful)

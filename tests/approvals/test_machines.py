@@ -164,7 +164,7 @@ CHECKS = [
     ("approvals_waiver", "waiver_decided_by_people"),
 ]
 BEFORE = """
-    ALTER TABLE projects_membership DISABLE TRIGGER ALL;
+    ALTER TABLE projects_membership DISABLE TRIGGER USER;
     UPDATE projects_membership SET roles = CASE WHEN project_id IS NULL THEN '{PlatformAdmin}'
         ELSE '{Requester,Reviewer}' END::varchar[] WHERE kind = 'service';
     ALTER TABLE projects_membership ENABLE ALWAYS TRIGGER pinned_columns;
