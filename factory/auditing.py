@@ -82,6 +82,22 @@ def invariants() -> list[Invariant]:
     return [_invariants[code] for code in sorted(_invariants)]
 
 
+def judged(tenant: Any, subject: str, judge: Callable[[], str | None]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the fault that `judge` finds with one row, if it finds any.
+
+    A row that cannot be judged (it does not parse, it has no canonical form) is a violation about that row:
+    the rule goes on with the others, of this tenant and of all.
+    """
+    try:
+        fault = judge()
+    except TimeIsUp:
+        raise
+    except Exception as error:
+        fault = storable(f"it cannot be checked: {type(error).__name__}: {error}", 500)
+    if fault:
+        yield tenant, subject, fault
+
+
 @contextmanager
 def snapshot(alias: str = "auditor") -> Iterator[CursorWrapper]:
     """A cursor of the auditor on one unchanging view of the database."""

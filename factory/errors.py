@@ -61,6 +61,13 @@ class InvalidInput(DomainError):
     http_status = 400
 
 
+class ValueNotKept(InvalidInput):
+    """A number or a text that PostgreSQL's jsonb would not give back as it was sent."""
+
+    code = "value-not-kept"
+    title = "A value cannot be kept as it was sent"
+
+
 class IdempotencyKeyMissing(InvalidInput):
     code = "idempotency-key-missing"
     title = "An Idempotency-Key is required"

@@ -16,11 +16,10 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from factory.errors import InvalidInput
-from factory.hashing import canonical
+from factory.hashing import MOST_WHOLE, canonical
 
 MOST_CHARACTERS = 500
 DEEPEST = 24
-MOST_WHOLE = 2**53
 FUNCTIONS: Mapping[str, int] = {
     "abs": 1, "ceil": 1, "contains": 2, "ends_with": 2, "floor": 1, "keys": 1, "length": 1, "max": 1,
     "min": 1, "not_null": 1, "starts_with": 2, "sum": 1, "type": 1, "values": 1,
@@ -172,7 +171,5 @@ def _check_numbers(found: Any) -> None:
             ahead.extend(value.values())
         elif isinstance(value, list):
             ahead.extend(value)
-        elif isinstance(value, float) and isfinite(value):
-            continue
-        elif isinstance(value, int | float) and not abs(value) < MOST_WHOLE:
+        elif isinstance(value, int | float) and not abs(value) <= MOST_WHOLE:
             raise NotJudged("A number is out of range.")

@@ -31,7 +31,9 @@ def parse(content: bytes) -> dict[str, Any]:
         raise ManifestRefused("The manifest is not UTF-8 text.") from fault
     except yaml.MarkedYAMLError as fault:
         raise ManifestRefused(f"The manifest is not readable{strict_yaml.place(fault)}.") from fault
-    except (yaml.YAMLError, RecursionError, ValueError, InvalidInput) as fault:
+    except InvalidInput as fault:
+        raise ManifestRefused(f"The manifest is not readable: {fault}", errors=fault.errors) from fault
+    except (yaml.YAMLError, RecursionError, ValueError) as fault:
         raise ManifestRefused(f"The manifest is not readable: {fault}") from fault
     if not isinstance(value, dict):
         raise ManifestRefused("The manifest has to be a mapping.")

@@ -1,11 +1,11 @@
 """Checks of what callers send, each fault with its place. Pure."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factory.errors import FieldError, InvalidInput
+from factory.hashing import MOST_WHOLE, NUMBER, token
 
 SLUG = re.compile(r"[a-z][a-z0-9-]{0,62}")
 SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]{1,40})?")
@@ -39,9 +39,9 @@ def score_faults(scores: Mapping[str, Any], pointer: str = "/scores") -> list[Fi
         return [FieldError(pointer, f"At most {MAX_SCORES} scores.")]
     faults = []
     for name, score in scores.items():
-        place = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+        place = f"{pointer}/{token(name)}"
         if not SCORE.fullmatch(name):
             faults.append(FieldError(place, "Not the name of a score."))
-        elif isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-            faults.append(FieldError(place, "A score is a finite number."))
+        elif isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) <= MOST_WHOLE:
+            faults.append(FieldError(place, f"A score is a number. {NUMBER}"))
     return faults

@@ -1,13 +1,14 @@
 """What the auditor checks here. What has to be recomputed is read row by row, the rest is one query."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from django.db.backends.utils import CursorWrapper
 
-from factory.auditing import check, invariant
+from factory.auditing import check, invariant, judged
 from factory.hashing import digest_bytes
 from registry.closure import Entry, release_hash
 
@@ -28,9 +29,14 @@ def hashes_recompute(cursor: CursorWrapper) -> Found:
     for (tenant, release_id, asset, version, commit, told), rows in groupby(
         cursor.fetchall(), key=itemgetter(0, 1, 2, 3, 4, 5)
     ):
-        found = release_hash(asset, version, commit, [Entry(*row[6:]) for row in rows if row[6] is not None])
-        if found != told:
-            yield tenant, f"release:{release_id}", f"the entries give {found}, the release says {told}"
+        entries = [Entry(*row[6:]) for row in rows if row[6] is not None]
+        judge = partial(_unlike, told, asset, version, commit, entries)
+        yield from judged(tenant, f"release:{release_id}", judge)
+
+
+def _unlike(told: str, asset: str, version: str, commit: str, entries: list[Entry]) -> str | None:
+    found = release_hash(asset, version, commit, entries)
+    return None if found == told else f"the entries give {found}, the release says {told}"
 
 
 @check("R2", "Every file of a release is kept, and has the hash that the release names")

@@ -118,7 +118,7 @@ def parse_template(payload: Any) -> NewTemplate:
     )
     if made.name and not SLUG.fullmatch(made.name):
         faults.append(FieldError("/name", "Small letters, digits and hyphens between them."))
-    if schema is not None and len(canonical(schema)) > MOST_SCHEMA:
+    if schema is not None and len(canonical(schema, "/inputSchema")) > MOST_SCHEMA:
         faults.append(FieldError("/inputSchema", f"At most {MOST_SCHEMA} bytes."))
     if faults:
         raise InvalidInput("The run template is not valid.", errors=sorted(faults, key=lambda f: f.pointer))

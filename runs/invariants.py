@@ -1,12 +1,13 @@
 """What the auditor checks about runs: attempts, leases, tokens, outcomes, and what a run rests on."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from django.db.backends.utils import CursorWrapper
 
-from factory.auditing import check, invariant
+from factory.auditing import check, invariant, judged
 from factory.hashing import digest
 from runs.operations.timing import grace
 
@@ -203,9 +204,13 @@ def released_digests() -> str:
 def snapshots_genuine(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
     cursor.execute("SELECT tenant_id, id, content::text, hash FROM runs_snapshot")
     for tenant_id, snapshot_id, content, stored in cursor.fetchall():
-        found = digest(json.loads(content))
-        if found != stored:
-            yield tenant_id, f"snapshot:{snapshot_id}", f"content hashes to {found}, stored is {stored}"
+        judge = partial(_unlike, partial(json.loads, content), stored)
+        yield from judged(tenant_id, f"snapshot:{snapshot_id}", judge)
+
+
+def _unlike(content: Callable[[], Any], stored: str) -> str | None:
+    found = digest(content())
+    return None if found == stored else f"hashes to {found}, stored is {stored}"
 
 
 @invariant("E2e", "A run's reservation was never raised above what a person approved")
@@ -308,23 +313,24 @@ def waived_for_their_runs() -> str:
     """
 
 
+def _content_of(workflow_id: str, profile: str, limits: str, schema: str | None) -> dict[str, Any]:
+    return {
+        "workflowId": workflow_id,
+        "modelProfileId": profile,
+        "limits": json.loads(limits),
+        "inputSchema": None if schema is None else json.loads(schema),
+    }
+
+
 @check("B15", "A template is what its hash says, and so is what was signed about it")
 def templates_genuine(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
     cursor.execute(
         "SELECT tenant_id, id, workflow_id, model_profile_id, limits::text, input_schema::text, content_hash "
         "FROM runs_runtemplate"
     )
-    for tenant_id, template_id, workflow_id, profile, limits, schema, stored in cursor.fetchall():
-        found = digest(
-            {
-                "workflowId": workflow_id,
-                "modelProfileId": profile,
-                "limits": json.loads(limits),
-                "inputSchema": None if schema is None else json.loads(schema),
-            }
-        )
-        if found != stored:
-            yield tenant_id, f"run-template:{template_id}", f"hashes to {found}, stored is {stored}"
+    for tenant_id, template_id, *content, stored in cursor.fetchall():
+        judge = partial(_unlike, partial(_content_of, *content), stored)
+        yield from judged(tenant_id, f"run-template:{template_id}", judge)
     cursor.execute("""
         SELECT t.tenant_id, 'waiver:' || w.id, 'signed was ' || coalesce(
                convert_from(p.content, 'UTF8')::jsonb #>> '{manifest,template,hash}', 'no template')

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from factory.errors import FieldError, InvalidInput
+from factory.errors import FieldError, InvalidInput, ValueNotKept
+from factory.hashing import refuse_unkept
 from usage import money
 from usage.states import ReceiptKind
 
@@ -63,6 +64,7 @@ def _receipt(value: Any, at: str) -> Receipt:
     ]
     if faults:
         raise _invalid(faults)
+    _refuse_unkept(value, at)
     return Receipt(
         receipt_id=_text(value["receiptId"], _ID, f"{at}/receiptId"),
         kind=_kind(value["kind"], f"{at}/kind"),
@@ -72,6 +74,14 @@ def _receipt(value: Any, at: str) -> Receipt:
         cost=_cost(value.get("cost"), f"{at}/cost"),
         occurred_at=_instant(value["occurredAt"], f"{at}/occurredAt"),
     )
+
+
+def _refuse_unkept(value: Mapping[str, Any], at: str) -> None:
+    """Refuse numbers and texts that the database would not give back: a receipt is kept whole, as it came."""
+    try:
+        refuse_unkept(value, at)
+    except ValueNotKept as fault:
+        raise _invalid(list(fault.errors)) from fault
 
 
 def _text(value: Any, pattern: re.Pattern[str], pointer: str) -> str:

@@ -113,7 +113,7 @@ def open_request(
 
 
 def _bounded(proposal: Any, claimed: str | None) -> bytes:
-    content = canonical(proposal)
+    content = canonical(proposal, "/proposal")
     if len(content) > MAX_PROPOSAL_BYTES:
         raise TooLarge(f"A proposal may have {MAX_PROPOSAL_BYTES} bytes; this one has {len(content)}.")
     if claimed is not None and claimed != digest_bytes(content):

@@ -49,7 +49,9 @@ def read(text: str) -> Any:
         canonical(value)
     except yaml.MarkedYAMLError as fault:
         raise PolicyInvalid(f"The policy document is not readable{strict_yaml.place(fault)}.") from fault
-    except (yaml.YAMLError, RecursionError, ValueError, InvalidInput) as fault:
+    except InvalidInput as fault:
+        raise PolicyInvalid(f"The policy document is not readable: {fault}", errors=fault.errors) from fault
+    except (yaml.YAMLError, RecursionError, ValueError) as fault:
         raise PolicyInvalid(f"The policy document is not readable: {fault}") from fault
     return value
 

@@ -5,6 +5,7 @@ import math
 from typing import Any, NoReturn
 
 from factory.errors import FieldError, InvalidInput, TooLarge, Unprocessable
+from factory.hashing import refuse_unkept, token
 
 MAX_BODY = 1024 * 1024
 MAX_WORKER_BODY = 2 * 1024 * 1024
@@ -50,6 +51,13 @@ def loads(body: bytes) -> Any:
     return value
 
 
+def loads_kept(body: bytes) -> Any:
+    """`loads`, and with a pointer to each refuses numbers that would not be kept as they were sent."""
+    value = loads(body)
+    refuse_unkept(value)
+    return value
+
+
 def check_size(length: int, limit: int) -> None:
     if length > limit:
         raise TooLarge(f"The body is larger than {limit // 1024} KiB.")
@@ -58,11 +66,6 @@ def check_size(length: int, limit: int) -> None:
 def check_media_type(header: str) -> None:
     if header.partition(";")[0].strip().lower() != "application/json":
         raise UnsupportedMediaType("Send the body as application/json.")
-
-
-def escape(member: str) -> str:
-    """One reference token of a JSON Pointer."""
-    return member.replace("~", "~0").replace("/", "~1")
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -102,7 +105,7 @@ def _check_strings(value: Any, pointer: str, depth: int) -> None:
     elif isinstance(value, dict):
         for name, item in value.items():
             _check_text(name, pointer)
-            _check_strings(item, f"{pointer}/{escape(name)}", depth + 1)
+            _check_strings(item, f"{pointer}/{token(name)}", depth + 1)
 
 
 def _check_text(text: str, pointer: str) -> None:

@@ -8,7 +8,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from factory.rest.json import MAX_BODY, check_size, loads
+from factory.rest.json import MAX_BODY, check_size, loads_kept
 
 
 class StrictJSONParser(BaseParser):
@@ -26,7 +26,7 @@ class StrictJSONParser(BaseParser):
             check_size(int(declared), self.limit)
         body = stream.read(self.limit + 1)
         check_size(len(body), self.limit)
-        return loads(body)
+        return loads_kept(body)
 
 
 class OneRepresentation(BaseContentNegotiation):

@@ -12,7 +12,7 @@ from django.http import Http404
 from rest_framework import exceptions as drf
 
 from factory.errors import DomainError, FieldError
-from factory.rest.json import escape
+from factory.hashing import token
 
 CONTENT_TYPE = "application/problem+json"
 PROBLEMS = "/factory/problems/"
@@ -126,7 +126,7 @@ def field_errors(detail: Any, pointer: str = "") -> Iterator[FieldError]:
     """DRF's nested errors as pointers, one for each fault."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
-            own = pointer if name == "non_field_errors" else f"{pointer}/{escape(str(name))}"
+            own = pointer if name == "non_field_errors" else f"{pointer}/{token(str(name))}"
             yield from field_errors(inner, own)
     elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
         for index, inner in enumerate(detail):

@@ -1,6 +1,5 @@
 """Pages of run templates: what each fixes, a new one, a run from one, its waivers, and its end."""
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,6 +22,7 @@ from factory.admin.site import site
 from factory.admin.things import names_of
 from factory.errors import DomainError, FieldError, InvalidInput
 from factory.identity.permissions import may
+from factory.rest.json import Malformed, loads
 from factory.tenancy import reading
 from projects.selectors import environments
 from registry.selectors import ReleaseView, pinnable, workflow
@@ -287,7 +287,7 @@ def _number(sent: Any, name: str) -> float | int | None:
 
 def _json(sent: Any, name: str) -> Any:
     try:
-        return json.loads(sent.get(name, ""))
-    except (ValueError, RecursionError) as fault:
+        return loads(sent.get(name, "").encode("utf-8", "surrogatepass"))
+    except Malformed as fault:
         errors = [FieldError(f"/{name}", f"Not JSON: {fault}"[:300])]
         raise InvalidInput("A part of the form is no JSON.", errors=errors) from fault

@@ -73,8 +73,9 @@ def request_approval(
     (422), `ClassAboveStep`, `PolicyDenied` (403), `TooLarge`, `InvalidInput`.
     """
     _check_checkpoint(park)
-    if digest(proposal) != proposal_hash:
-        raise ProposalHashMismatch(f"The proposal's hash is {digest(proposal)}.")
+    true_hash = digest(proposal, "/proposal")
+    if true_hash != proposal_hash:
+        raise ProposalHashMismatch(f"The proposal's hash is {true_hash}.")
     tried = lock_attempt(ctx, attempt_id)
     lease = current_lease(ctx, tried, lease_id, fencing_token)
     if lease is None or lease.state != LeaseState.HELD:
@@ -120,7 +121,7 @@ def _parked_before(
 
 
 def _check_checkpoint(park: Park | None) -> None:
-    if park is not None and len(canonical(park.checkpoint)) > MOST_CHECKPOINT:
+    if park is not None and len(canonical(park.checkpoint, "/park/checkpoint")) > MOST_CHECKPOINT:
         raise TooLarge(f"A checkpoint may have {MOST_CHECKPOINT} bytes.")
 
 

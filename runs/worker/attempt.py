@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import rfc8785
-
 from runs.worker.client import WorkerClient
 from runs.worker.context import Interrupt, SkillContext
 from runs.worker.errors import (
@@ -24,7 +22,7 @@ from runs.worker.errors import (
 )
 from runs.worker.receipts import ReceiptBook, flush
 from runs.worker.release import ReleaseStore
-from runs.worker.wire import Assignment, LeaseGrant, Report
+from runs.worker.wire import Assignment, LeaseGrant, Report, canonical
 
 log = logging.getLogger("factory.worker")
 
@@ -179,8 +177,8 @@ class AttemptRunner:
 
 def _succeeded(output: Any) -> Report:
     try:
-        size = len(rfc8785.dumps(output))
-    except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as fault:
+        size = len(canonical(output))
+    except ValueError as fault:
         raise SkillFailed("validation", f"the output is not JSON: {fault}") from fault
     if size > MOST_OUTPUT:
         raise SkillFailed("validation", f"the output has {size} bytes, more than {MOST_OUTPUT}")

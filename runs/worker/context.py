@@ -12,7 +12,7 @@ from runs.worker.client import WorkerClient
 from runs.worker.errors import Gone, Interrupted, LeaseLost, Parked, Refused, SkillFailed
 from runs.worker.receipts import ReceiptBook, flush
 from runs.worker.tools import ToolCall
-from runs.worker.wire import ApprovalAnswer, Assignment, Decision, digest
+from runs.worker.wire import ApprovalAnswer, Assignment, Decision, canonical, digest
 
 TOOL_PROVIDER = "factory-tools"
 ASK_AGAIN = 3.0
@@ -187,6 +187,7 @@ class SkillContext:
     def _request(
         self, action_class: str, proposal: Any, summary: str, park: bool, checkpoint: Any
     ) -> ApprovalAnswer:
+        _check_kept(proposal=proposal, checkpoint=checkpoint)
         if park:  # the token is not this worker's any more once it has parked
             flush(self._client, self._work, self._book)
         environment = self.snapshot.get("environmentId")
@@ -199,6 +200,14 @@ class SkillContext:
             checkpoint=checkpoint,
             park=park,
         )
+
+
+def _check_kept(**values: Any) -> None:
+    for name, value in values.items():
+        try:
+            canonical(value)
+        except ValueError as fault:
+            raise SkillFailed("validation", f"the {name} is {fault}") from fault
 
 
 def _words_of(decision: Decision | None) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The shapes on the wire, and the one canonical form in which they are hashed."""
 
 import hashlib
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,12 +13,36 @@ import rfc8785
 Json = Any
 
 
+MOST_WHOLE = 2**53 - 1
+NOT_KEPT = re.compile("[\x00\ud800-\udfff]")
+
+
 def digest(value: Json) -> str:
     """`sha256:` + hex over the RFC 8785 form; ValueError for what has none."""
+    return digest_bytes(canonical(value))
+
+
+def canonical(value: Json) -> bytes:
+    """Return the RFC 8785 form; ValueError for what has none, and for what the control plane cannot keep."""
     try:
-        return digest_bytes(rfc8785.dumps(value))
+        _check(value)
+        return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as fault:
         raise ValueError(f"not canonical JSON: {fault}") from fault
+
+
+def _check(value: Json) -> None:
+    if isinstance(value, str) and NOT_KEPT.search(value):
+        raise ValueError("not canonical JSON: a text holds NUL or half a surrogate pair")
+    if isinstance(value, int | float) and not abs(value) <= MOST_WHOLE:
+        raise ValueError(f"not canonical JSON: {str(value)[:40]} is beyond ±(2^53-1); tell it as text")
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            _check(name)
+            _check(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _check(each)
 
 
 def digest_bytes(content: bytes) -> str:

@@ -45,6 +45,7 @@ def test_a_chain_that_was_let_alone_holds_up_to_its_head(house: House) -> None:
         (lambda rows: rows[2].update(actor="nobody"), "the content of entry 3 is not what its hash covers"),
         (lambda rows: rows[2].update(occurred_at=rows[2]["occurred_at"] + timedelta(microseconds=1)),
          "the content of entry 3 is not"),
+        (lambda rows: rows[2].update(detail={"n": 10**22}), "the content of entry 3 is not what its hash"),
         (lambda rows: rows.pop(1), "entry 2 is missing"),
         (lambda rows: rows[2].update(prev_hash=rows[0]["hash"]), "entry 3 does not follow"),
         (lambda rows: rows[0].update(prev_hash="sha256:" + "0" * 64), "its first entry follows from another"),

@@ -10,9 +10,10 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from factory.context import Context
-from factory.errors import DomainError
+from factory.errors import DomainError, ValueNotKept
 from factory.hashing import digest
 from factory.management.acting import acting_as
+from factory.rest.json import Malformed, loads_kept
 from factory.tenancy import reading
 from runs.commands import submit
 from runs.selectors import find_run
@@ -43,8 +44,7 @@ class Command(BaseCommand):
         try:
             body, replayed = submit(ctx, payload=payload, key=options["key"] or digest(payload))
         except DomainError as refusal:
-            faults = "".join(f"\n  {fault.pointer}: {fault.detail}" for fault in refusal.errors)
-            raise CommandError(f"{refusal.detail}{faults}") from refusal
+            raise CommandError(refusal.detail + _with_places(refusal)) from refusal
         if replayed:
             self.stderr.write("This was submitted before; the run is the same.")
         self.stdout.write(json.dumps(body))
@@ -66,7 +66,13 @@ class Command(BaseCommand):
 
     def _payload(self, source: str) -> Any:
         try:
-            text = sys.stdin.read() if source == "-" else Path(source).read_text("utf-8")
-            return json.loads(text)
-        except (OSError, ValueError) as fault:
+            return loads_kept(sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes())
+        except ValueNotKept as fault:
+            raise CommandError(fault.detail + _with_places(fault)) from fault
+        except (OSError, Malformed) as fault:
             raise CommandError(f"{source} cannot be read as JSON: {fault}") from fault
+
+
+def _with_places(refusal: DomainError) -> str:
+    """Return a line for each fault of the input, with its place."""
+    return "".join(f"\n  {fault.pointer}: {fault.detail}" for fault in refusal.errors)
