@@ -25,6 +25,7 @@ from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.metering import time_attempt
 from runs.operations.moving import stop_waiting
+from runs.operations.violations import fail_violated, note_violation, violation_of
 from runs.selectors.runs import beyond_answer
 from runs.selectors.stories import asker_of, story_of_run
 from runs.states import RUN_WORKING, AttemptState, FailureClass
@@ -160,8 +161,13 @@ def _give_up(ctx: Context, run: Run, step: Step, at: datetime) -> None:
         attempt.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
         record(ctx, attempt, "CorrectionsExhausted", outcome_of(attempt))
         time_attempt(ctx, attempt, step.agent_id)
-    step.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
-    record(ctx, step, "CorrectionsExhausted")
+    violation = violation_of(attempt) if attempt is not None else ""
+    if attempt is not None and violation:
+        note_violation(ctx, run, step, attempt, violation)
+        fail_violated(ctx, step, violation, at)
+    else:
+        step.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
+        record(ctx, step, "CorrectionsExhausted")
     advance(ctx, run)
 
 

@@ -169,6 +169,23 @@ def nothing_asked_in_vain() -> str:
     """
 
 
+@invariant("B17", "No step is tried again once its attempts are used up")
+def attempts_bounded() -> str:
+    return """
+        SELECT s.tenant_id, 'step:' || s.id, count(l.id) || ' leases were held, of ' || s.max_attempts
+        FROM runs_step s JOIN runs_lease l ON l.step_id = s.id AND l.tenant_id = s.tenant_id
+        WHERE s.state IN ('Pending', 'Dispatched', 'Running')
+          AND l.acquired_at IS NOT NULL AND l.state <> 'Released'
+          AND NOT (l.state = 'Expired' AND EXISTS (
+            SELECT 1 FROM approvals_approvalrequest q WHERE q.step_id = s.id AND q.tenant_id = s.tenant_id
+            AND q.requested_at <= l.closed_at AND (q.decided_at IS NULL OR q.decided_at > l.closed_at)))
+        GROUP BY s.tenant_id, s.id, s.max_attempts
+        HAVING count(l.id) > s.max_attempts + (
+            SELECT count(*) FROM runs_resolution r
+            WHERE r.step_id = s.id AND r.resolution = 'effect-did-not-happen')
+    """
+
+
 @invariant(
     "D4",
     "An effect that happened was authorized under its attempt, or an Operator is, or was, asked about it",

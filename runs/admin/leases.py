@@ -31,7 +31,7 @@ def _then(row: Lease) -> str:
         return "closed; the run is over, and nothing is tried again."
     if row.step.side_effect_class in ("read", "sandbox"):
         return "tried again, if attempts are left."
-    return "Uncertain if it may have acted, else it waits on or is tried again."
+    return "Uncertain if it may have acted, else it waits on or is tried again, if attempts are left."
 
 
 @admin.register(Lease, site=site)

@@ -49,7 +49,8 @@ def _told(facts: Facts, standing: Standing, at: datetime) -> Told:
         return Told(standing.state, f"{standing.done} of {len(standing.instances)} done")
     step = standing.steps[0]
     tries = facts.tries(step)
-    number = f"attempt {len(tries)} of {step.max_attempts}" if len(tries) > 1 else ""
+    used = max(len(tries), sum(lease.is_used_up for each in tries for lease in each.leases))
+    number = f"attempt {used} of {step.max_attempts}" if used > 1 else ""
     return Told(_state(facts, step), ", ".join(filter(None, (_remark(facts, step, tries, at), number))))
 
 

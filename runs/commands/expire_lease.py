@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+from approvals.selectors import ApprovalView
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
@@ -16,8 +17,9 @@ from runs.operations.ending import fail_run, outcome_of
 from runs.operations.holding import Tried, lock_attempt, lock_run
 from runs.operations.metering import count_expired, time_attempt
 from runs.operations.parking import park_lapsed, waits_for_a_person, withdraw
-from runs.operations.settling import effect_may_have_happened, follow_up
+from runs.operations.settling import attempts_used, effect_may_have_happened, follow_up
 from runs.operations.timing import grace, is_timed_out, took_too_long
+from runs.operations.violations import violation_of
 from runs.states import LEASE_CURRENT, FailureClass, LeaseState, RunState
 
 
@@ -25,10 +27,10 @@ from runs.states import LEASE_CURRENT, FailureClass, LeaseState, RunState
 def expire_lease(ctx: Context, *, lease_id: UUID, fencing_token: int) -> bool:
     """Settle what a silent worker has left, once its lease and the grace are over; whether it did.
 
-    Lease → Expired, `LeaseExpired`. An offer that nobody acquired is withdrawn and uses up no try. An
-    attempt whose request is Pending, or Approved and unused, is parked. Otherwise it is Uncertain if an
-    effect may have happened (or its run is being cancelled), else TimedOut, which may be retried. A lease
-    that was renewed or settled meanwhile is left alone. Errors: `AttemptNotFound`.
+    Lease → Expired, `LeaseExpired`. An offer that nobody acquired is withdrawn and uses up no attempt. An
+    attempt whose request is Pending, or Approved and unused while attempts are left, is parked. Otherwise it
+    is Uncertain if an effect may have happened (or its run is being cancelled), else TimedOut, which may be
+    retried. A lease that was renewed or settled meanwhile is left alone. Errors: `AttemptNotFound`.
     """
     attempt_id = Lease.objects.filter(pk=lease_id).values_list("attempt_id", flat=True).first()
     if attempt_id is None:
@@ -64,7 +66,7 @@ def _still_current(tried: Tried, lease_id: UUID, fencing_token: int) -> Lease | 
 
 def _settle_held(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> None:
     run, step, attempt = tried.run, tried.step, tried.attempt
-    waiting_for = waits_for_a_person(attempt, at) if run.is_working else None
+    waiting_for = _goes_on_for(tried, at)
     if waiting_for is not None:
         park_lapsed(ctx, attempt, waiting_for, at)
         end_if_spent(ctx, run)
@@ -81,6 +83,18 @@ def _settle_held(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> None
 def _why(step: Step, lease: Lease) -> str:
     """A lease that stood until the step's own time-out was not renewed because of it."""
     return took_too_long(step) if is_timed_out(step, lease, lease.expires_at) else "The worker fell silent."
+
+
+def _goes_on_for(tried: Tried, at: datetime) -> ApprovalView | None:
+    """Return the request for whose sake the attempt of a silent holder stays open.
+
+    One that is Pending: a person is at it. One that was approved: as long as attempts are left, for whatever
+    killed the holder after the yes may kill the next one. None after an effect that nobody authorised.
+    """
+    view = waits_for_a_person(tried.attempt, at) if tried.run.is_working else None
+    if view is None or violation_of(tried.attempt):
+        return None
+    return view if view.is_pending or attempts_used(tried.step) < tried.step.max_attempts else None
 
 
 def withdraw_offer(ctx: Context, tried: Tried, lease: Lease, cause: str, at: datetime) -> None:

@@ -25,7 +25,6 @@ from runs.operations.settling import (
     denies_the_effect,
     effect_may_have_happened,
     follow_up,
-    violation_of,
 )
 from runs.operations.timing import is_timed_out, took_too_long
 from runs.states import AttemptState, FailureClass, LeaseState
@@ -87,9 +86,8 @@ def report_outcome(
     held = Held(tried.run, tried.step, tried.attempt, lease)
     take_receipts(ctx, held, lease, receipts, superseded=False)
     at = now()
-    violation = violation_of(held.attempt)
     _settle(ctx, held, report, at)
-    follow_up(ctx, held.run, held.step, held.attempt, at, violation)
+    follow_up(ctx, held.run, held.step, held.attempt, at)
     return _recorded(held.attempt)
 
 

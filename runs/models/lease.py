@@ -14,6 +14,8 @@ from runs.states import LEASE, LEASE_CURRENT, LEASE_TERMINAL, LeaseState
 
 S = LeaseState
 CURRENT = sorted(LEASE_CURRENT)
+USED_UP = Q(acquired_at__isnull=False) & ~Q(state=S.RELEASED)
+"""Leases that count towards a step's `maxAttempts`: Held once, and not handed back."""
 
 
 class Lease(Journaled):
@@ -78,6 +80,11 @@ class Lease(Journaled):
     def token_words(self) -> str:
         """The token as people compare it: restore epoch and number."""
         return f"{self.fencing_token >> 40}·{self.fencing_token & (1 << 40) - 1}"
+
+    @property
+    def is_used_up(self) -> bool:
+        """Return whether it counts towards its step's `maxAttempts`: `USED_UP`, of a row at hand."""
+        return self.acquired_at is not None and self.state != S.RELEASED
 
     @property
     def is_current(self) -> bool:

@@ -3,7 +3,7 @@
 Who holds a lease is not interrupted by force: it is told at its next renewal, and may report once.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from runs.events import AttemptOutcomeRecorded
 from runs.models import Attempt, CancellationIntent, Lease, Run, Step
 from runs.operations.metering import time_attempt
 from runs.operations.moving import move_to_cancelled, move_to_failed
+from runs.operations.violations import note_violation, violations_of
 from runs.states import (
     ATTEMPT_ACTIVE,
     LEASE_CURRENT,
@@ -29,6 +30,7 @@ from runs.states import (
     RunState,
 )
 
+S = AttemptState
 REASONS = {
     "RunCancelled": "The run was cancelled.",
     "RunEnded": "The run has ended.",
@@ -84,8 +86,9 @@ def stop_everything(ctx: Context, run: Run, cause: str, at: datetime) -> None:
     _revoke(ctx, [lease for lease in leases if lease.attempt_id not in held], cause, at)
     _give_up(ctx, left, {step.id: step.agent_id for step in steps}, cause, at)
     at_work = {attempt.step_id for attempt in attempts if attempt.id in held}
-    doubtful = {attempt.step_id for attempt in left if attempt.state == AttemptState.UNCERTAIN}
-    _cancel_steps(ctx, [step for step in steps if step.id not in at_work], doubtful, cause, at)
+    asked = {attempt.step_id: Attention.UNCERTAIN for attempt in left if attempt.state == S.UNCERTAIN}
+    asked |= _note_violations(ctx, run, left, steps)
+    _cancel_steps(ctx, [step for step in steps if step.id not in at_work], asked, cause, at)
     approvals.cancel_pending(ctx, run_id=run.id, cause=cause)
 
 
@@ -110,11 +113,23 @@ def _give_up(
         time_attempt(ctx, attempt, agents[attempt.step_id])
 
 
+def _note_violations(
+    ctx: Context, run: Run, attempts: Sequence[Attempt], steps: Sequence[Step]
+) -> dict[UUID, Attention]:
+    """Audit each effect that nobody authorised; the attention that its step asks for."""
+    by_id = {step.id: step for step in steps}
+    found = violations_of(attempts)
+    violated = [attempt for attempt in attempts if attempt.id in found]
+    for attempt in violated:
+        note_violation(ctx, run, by_id[attempt.step_id], attempt, found[attempt.id])
+    return {attempt.step_id: Attention.VIOLATION for attempt in violated}
+
+
 def _cancel_steps(
-    ctx: Context, steps: Sequence[Step], doubtful: Collection[UUID], cause: str, at: datetime
+    ctx: Context, steps: Sequence[Step], asked: Mapping[UUID, Attention], cause: str, at: datetime
 ) -> None:
     for step in steps:
-        step.cancel(at=at, attention=Attention.UNCERTAIN if step.id in doubtful else "")
+        step.cancel(at=at, attention=asked.get(step.id, Attention.NONE))
     record_many(ctx, [Move(step, cause) for step in steps])
 
 

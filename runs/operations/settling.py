@@ -6,36 +6,33 @@ from approvals.selectors import authorizations_of_attempt
 from factory.commanding import operation
 from factory.context import Context
 from factory.hints import WORK, wake
-from factory.recording import audit, record
-from runs.models import Attempt, Receipt, Run, Step
+from factory.recording import record, save
+from runs.models import Attempt, Lease, Receipt, Run, Step
+from runs.models.lease import USED_UP
 from runs.operations.advancing import advance
 from runs.operations.ending import finish_cancelling
 from runs.operations.timing import back_off
+from runs.operations.violations import fail_violated, note_violation, took_place, violation_of
 from runs.states import STEP_TERMINAL, AttemptState, Attention, FailureClass, RunState, StepState
 
 
 @operation
-def follow_up(
-    ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetime, violation: str = ""
-) -> None:
-    """Move the step, and plan the run, after `attempt` was settled.
+def follow_up(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetime) -> None:
+    """Move the step, and plan the run, after `attempt` was settled, by whomever.
 
-    Of a run that is Cancelling or over nothing moves on: what was reported is kept, and that is all.
+    An effect that nobody authorised fails the step (policy-denied), is audited, and an Operator is asked to
+    look at it. Of a run that is Cancelling or over nothing moves on: what was reported is kept, and that is
+    all.
     """
+    violation = violation_of(attempt)
     if violation:
-        _note_violation(ctx, run, step, attempt, violation)
+        note_violation(ctx, run, step, attempt, violation)
     if not run.is_working:
         _close_late(ctx, run, step, attempt, at, violation)
         finish_cancelling(ctx, run)
         return
     if violation:
-        step.fail(
-            at=at,
-            failure_class=FailureClass.POLICY_DENIED,
-            reason=violation,
-            attention=Attention.VIOLATION,
-        )
-        record(ctx, step, "PolicyViolated")
+        fail_violated(ctx, step, violation, at)
     else:
         _move_step(ctx, run, step, attempt, at)
     advance(ctx, run)
@@ -58,9 +55,19 @@ def _move_step(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetim
         record(ctx, step, "AttemptFailed")
 
 
+def attempts_used(step: Step) -> int:
+    """Return how many of a step's `maxAttempts` are used up: its leases that were ever Held, but for those
+    that were handed back while a person decides.
+
+    An attempt that is never parked has one such lease. One that is leased again after a person's yes has
+    another for every holder that fell silent, so that what kills its workers comes to an end.
+    """
+    return Lease.objects.filter(USED_UP, step_id=step.id).count()
+
+
 def _retry_or_fail(ctx: Context, step: Step, attempt: Attempt, at: datetime) -> None:
-    """An offer that nobody acquired uses up no try, and waits for none."""
-    tries = Attempt.objects.filter(step_id=step.id, held_at__isnull=False).count()
+    """An offer that nobody acquired uses up no attempt, and waits for none."""
+    tries = attempts_used(step)
     if attempt.held_at is None:
         cause = "OfferWithdrawn" if step.state == StepState.DISPATCHED else "RetryScheduled"
         step.retry(at=at, due_at=at)
@@ -78,6 +85,9 @@ def _retry_or_fail(ctx: Context, step: Step, attempt: Attempt, at: datetime) -> 
 def _close_late(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetime, violation: str) -> None:
     """The run does not go on: a success stays visible as one, anything else ends the step."""
     if step.state in STEP_TERMINAL:
+        if violation:
+            step.ask_for_attention(Attention.VIOLATION)
+            save(step)
         return
     if attempt.state == AttemptState.SUCCEEDED and not violation:
         step.succeed(at=at, output=attempt.output)
@@ -90,46 +100,9 @@ def _close_late(ctx: Context, run: Run, step: Step, attempt: Attempt, at: dateti
     record(ctx, step, "RunCancelled" if cancelling else "RunEnded")
 
 
-def _note_violation(ctx: Context, run: Run, step: Step, attempt: Attempt, violation: str) -> None:
-    audit(
-        ctx,
-        "PolicyViolation",
-        subject=f"attempt:{attempt.id}",
-        outcome="noted",
-        reason=violation,
-        detail={"stepId": step.id, "outcome": str(attempt.state)},
-        stream=run.id,
-    )
-
-
 def effect_may_have_happened(step: Step, attempt: Attempt) -> bool:
     """Only what is gated by class can have an effect, and only once the gate was passed."""
     return step.gated and bool(authorizations_of_attempt(attempt.id))
-
-
-def violation_of(attempt: Attempt) -> str:
-    """What the receipts show that no authorization covers, in a sentence; empty if nothing.
-
-    Each effect needs an authorization taken under this attempt for exactly its proposal, and no two
-    effects share one. A receipt that says that no effect took place is none.
-    """
-    effects = [r for r in Receipt.objects.filter(attempt_id=attempt.id, kind="effect") if took_place(r)]
-    if not effects:
-        return ""
-    taken = {(a.approval_id, a.proposal_hash) for a in authorizations_of_attempt(attempt.id)}
-    for receipt in effects:
-        key = (receipt.approval_id, receipt.proposal_hash)
-        if key not in taken:
-            happened = f"The effect {receipt.receipt_id} happened without an authorization"
-            return f"{happened}, or with one that was already used."
-        taken.discard(key)
-    return ""
-
-
-def took_place(receipt: Receipt) -> bool:
-    """Whether an effect receipt is of something that happened: `details.tookPlace` may deny it."""
-    details = receipt.content.get("details")
-    return not (isinstance(details, dict) and details.get("tookPlace") is False)
 
 
 def denies_the_effect(attempt: Attempt) -> bool:

@@ -1,6 +1,5 @@
 """Over HTTP, by a worker that does other than it was allowed: H was approved, and something else was done."""
 
-import sys
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -9,7 +8,7 @@ import httpx
 import pytest
 
 from factory.hashing import digest
-from runs.commands import report_outcome
+from runs.operations import settling
 from tests.support.api import Api, worker_token
 from tests.support.evidence import audits, violations
 from tests.support.running import DIFF, OTHER_DIFF, House, effect
@@ -140,8 +139,7 @@ def test_without_the_check_the_auditor_finds_the_effect(
 ) -> None:
     """The weaker rule: receipts are believed. What it lets through, the auditor does not."""
     house = House(tenant_id)
-    module = sys.modules[report_outcome.__module__]  # the command has its module's name
-    monkeypatch.setattr(module, "violation_of", lambda attempt: "")
+    monkeypatch.setattr(settling, "violation_of", lambda attempt: "")
     run_id, work, effects = without_asking(house, Worker(base, house))
     Worker(base, house).report(work, *effects)
     assert house.state(run_id) == "Completed"

@@ -205,6 +205,12 @@ def _asked_in_vain(cursor: Any, house: House, at: dict[str, Any]) -> None:
     )
 
 
+def _leased_without_end(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    for n in range(3):
+        other = {"id": f"01900000-0000-7000-8000-00000000001{n}", "fencing_token": n, "state": "Expired"}
+        _copy(cursor, "runs_lease", at["held"].lease_id, **other, closed_at="2999-01-01T00:00:00Z")
+
+
 CORRUPTIONS: dict[str, Damage] = {
     "B1": _another_open_attempt,
     "B1b": _lease_gone,
@@ -224,6 +230,7 @@ CORRUPTIONS: dict[str, Damage] = {
     "B10": _instance_lost,
     "B16 done": _done_and_not_over,
     "B16 asked": _asked_in_vain,
+    "B17": _leased_without_end,
     "D4": _effect_of_another_proposal,
     "E2e": _money_that_nobody_approved,
     "E4f release": _usage_of_another_release,
