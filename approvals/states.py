@@ -100,6 +100,14 @@ class OnExpiry(TextChoices):
     RE_REQUEST = "re-request", "re-request"
 
 
+class UnknownUsage(TextChoices):
+    """What follows when a run has used something of unknown cost, strictest first."""
+
+    FAIL = "fail"
+    ASK = "ask"
+    IGNORE = "ignore"
+
+
 APPROVAL: Final = Lifecycle(
     "approval",
     edges=(

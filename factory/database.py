@@ -216,6 +216,43 @@ def unchecked_constraints(cursor: Any) -> list[tuple[str, str]]:
     return found
 
 
+class WiderColumns(MutableColumns):
+    """Other columns than before may be changed from now on; the list is the whole one."""
+
+    def statements(self, model: Any) -> Iterable[str]:
+        yield f'DROP TRIGGER pinned_columns ON "{model._meta.db_table}"'
+        yield from super().statements(model)
+
+
+class Amendable(MutableColumns):
+    """Of rows that were append-only the named columns may be changed from now on; none is ever removed."""
+
+    def statements(self, model: Any) -> Iterable[str]:
+        table = model._meta.db_table
+        yield f'DROP TRIGGER append_only_rows ON "{table}"'
+        yield (
+            f'CREATE TRIGGER never_removed BEFORE DELETE ON "{table}" '
+            "FOR EACH ROW EXECUTE FUNCTION factory_refuse_change()"
+        )
+        yield f'ALTER TABLE "{table}" ENABLE ALWAYS TRIGGER never_removed'
+        yield from super().statements(model)
+
+
+class ScanColumns(_Statements):
+    """Let `factory_scan` read these columns too, across tenants: ids and due times, never content."""
+
+    def __init__(self, model_name: str, *, columns: Sequence[str]) -> None:
+        super().__init__(model_name)
+        self.columns = tuple(columns)
+
+    def statements(self, model: Any) -> Iterable[str]:
+        table, scan = model._meta.db_table, role("scan")
+        columns = ", ".join(f'"{name}"' for name in self.columns)
+        yield f'DROP POLICY IF EXISTS scan_reads ON "{table}"'
+        yield f'CREATE POLICY scan_reads ON "{table}" FOR SELECT TO {scan} USING (true)'
+        yield f'GRANT SELECT ({columns}) ON "{table}" TO {scan}'
+
+
 class JournalRequired(_Statements):
     """A new state must have been journaled in the same transaction, or the commit fails."""
 

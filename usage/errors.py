@@ -37,3 +37,24 @@ class PriceInThePast(Unprocessable):
 
     code = "price-in-the-past"
     title = "A pricing revision cannot begin in the past"
+
+
+class RunNotEnded(Conflict):
+    """What is set aside for a run that is at work is no hold yet."""
+
+    code = "run-not-ended"
+    title = "The run has not ended"
+
+
+class HoldOver(Conflict):
+    """Nothing is held, or left to settle: it was ended before, or there never was anything."""
+
+    code = "hold-over"
+    title = "Nothing is left to settle here"
+
+
+class UsageOfSeveralModels(Unprocessable):
+    """A figure is that of one model or tool, so that each call gets a share of what its own kind cost."""
+
+    code = "usage-of-several-models"
+    title = "The usage is of several models or tools"

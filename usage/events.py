@@ -67,3 +67,17 @@ class UsageRecorded(Event):
     amount_usd: Decimal | None
     pricing_revision: str | None
     occurred_at: datetime
+
+
+@event(states.USAGE_RECONCILED)
+class UsageReconciled(Event):
+    """The cost of usage became known after it was recorded, and is final; `by` says from whom."""
+
+    usage_id: UUID
+    run_id: UUID
+    tenant_id: str
+    project_id: UUID
+    receipt_id: str
+    state: Literal["Confirmed"]
+    amount_usd: Decimal
+    by: Literal["person"]

@@ -1,11 +1,13 @@
 """What this app does about news from below."""
 
+from approvals.states import POLICY_PUBLISHED
 from factory.context import Context
 from factory.relay import Received, on
 from projects.states import STATE_CHANGED
-from usage.commands import establish_pricing
+from usage.commands import date_holds, establish_pricing
 
 _NAME = "usage.establish_pricing"
+_DATE_HOLDS = "usage.date_holds"
 
 
 @on(STATE_CHANGED, name=_NAME)
@@ -13,3 +15,9 @@ def establish_pricing_when_onboarded(ctx: Context, event: Received) -> None:
     """A tenant's first project brings the prices of the product's own tools."""
     if event.payload["fromState"] is None:
         establish_pricing.under(event.once(_NAME))(ctx)
+
+
+@on(POLICY_PUBLISHED, name=_DATE_HOLDS)
+def date_holds_by_the_new_policy(ctx: Context, event: Received) -> None:
+    """Open holds end when the policy in force says, not when the one of their beginning did."""
+    date_holds.under(event.once(_DATE_HOLDS))(ctx)

@@ -110,17 +110,20 @@ def settled_is_the_sum_of_usage() -> str:
     """
 
 
-@invariant("E3b", "While usage is Uncertain, the rest of its reservation stays held, and only then")
+@invariant("E3b", "While usage is Uncertain, the rest of its reservation stays held until its hold is ended")
 def uncertain_usage_is_held() -> str:
     return """
     SELECT r.tenant_id, 'reservation:' || r.id,
-           'held ' || r.held || ' for ' || coalesce(u.uncertain, 0) || ' uncertain'
+           'held ' || r.held || ' for ' || CASE WHEN u.newest IS NULL THEN 'no usage'
+           ELSE 'usage of ' || u.newest END || ' that is uncertain, its hold ended '
+           || coalesce(r.hold_ended_at::text, 'never')
     FROM usage_reservation r LEFT JOIN (
-        SELECT tenant_id, run_id, count(*) FILTER (WHERE state = 'Uncertain') AS uncertain
-        FROM usage_usagerecord GROUP BY tenant_id, run_id
+        SELECT tenant_id, run_id, max(recorded_at) AS newest
+        FROM usage_usagerecord WHERE state = 'Uncertain' GROUP BY tenant_id, run_id
     ) u ON u.run_id = r.run_id AND u.tenant_id = r.tenant_id
     WHERE r.state NOT IN ('Reserved', 'Denied') AND r.held <>
-          CASE WHEN coalesce(u.uncertain, 0) > 0 THEN greatest(r.amount + r.extended - r.spent, 0) ELSE 0 END
+          CASE WHEN u.newest > coalesce(r.hold_ended_at, '-infinity')
+               THEN greatest(r.amount + r.extended - r.spent, 0) ELSE 0 END
     """
 
 
@@ -136,6 +139,20 @@ def costs_follow_from_prices() -> str:
     SELECT u.tenant_id, 'usage:' || u.id, 'priced at ' || u.priced_at || ' by a revision of ' || p.valid_from
     FROM usage_usagerecord u JOIN usage_pricingrevision p ON p.id = u.pricing_revision_id
     WHERE p.valid_from > u.priced_at
+    """
+
+
+@invariant("E3d", "A hold was ended in each of its budgets, and only where that was booked")
+def ended_holds_are_booked() -> str:
+    return """
+    SELECT h.tenant_id, 'reservation:' || h.reservation_id,
+           'in budget ' || h.budget_id || ': its hold ended ' || coalesce(r.hold_ended_at::text, 'never')
+           || ', booked ' || coalesce(max(l.posted_at)::text, 'never')
+    FROM usage_reservationhold h JOIN usage_reservation r ON r.id = h.reservation_id
+    LEFT JOIN usage_ledgerentry l ON l.reservation_id = h.reservation_id AND l.budget_id = h.budget_id
+         AND l.movement = 'HoldEnded' AND l.account = 'held' AND l.amount < 0
+    GROUP BY h.tenant_id, h.reservation_id, h.budget_id, r.hold_ended_at
+    HAVING (r.hold_ended_at IS NULL) <> (count(l.id) = 0)
     """
 
 

@@ -5,21 +5,39 @@ from decimal import Decimal
 from typing import Any
 
 from factory.lagging import Recorded, repairs
-from usage.models import Budget, LedgerEntry, Reservation
+from usage.models import Budget, LedgerEntry, Reservation, UsageRecord
 from usage.money import ZERO
 from usage.states import TERMINAL, Account
+
+_HOLD_ENDS = ("HoldReleased", "HoldExpired")
 
 
 def _reservation(row: Reservation, said: Recorded) -> Mapping[str, Any]:
     """What it cost is journaled with its end, and by how much that moved since."""
     ended, over = said.entered, said.state in TERMINAL
-    adjusted = [one.data for one in said.story if one.cause == "UsageAdjusted"]
+    adjusted = [one.data for one in said.story if one.cause in ("UsageAdjusted", *_HOLD_ENDS)]
+    freed = said.last(*_HOLD_ENDS) if over else None
     return {
         "extended": _sum(one.data.get("by") for one in said.story if one.cause == "BudgetExtended"),
         "spent": _sum([ended.data["committedUsd"], *(one["spent"] for one in adjusted)]) if over else ZERO,
         "held": _sum([ended.data["heldUsd"], *(one["held"] for one in adjusted)]) if over else ZERO,
         "closed_at": (row.closed_at or ended.at) if over else None,
         "due_at": None if over else row.due_at,
+        "hold_due_at": None if freed else row.hold_due_at,
+        "hold_ended_at": freed.at if freed else None,
+        "hold_ended_by": freed.actor if freed else "",
+    }
+
+
+def _usage(row: UsageRecord, said: Recorded) -> Mapping[str, Any]:
+    """What it cost, where a person said so later; why, and by which evidence, were that person's words."""
+    settled = said.last("UsageSettled")
+    if settled is None:
+        return {}
+    return {
+        "cost": Decimal(settled.data["amountUsd"]),
+        "settled_at": settled.at,
+        "settled_by": settled.actor,
     }
 
 
@@ -51,5 +69,7 @@ repairs(
     Reservation,
     _reservation,
     behind="e.extended <> (SELECT coalesce(sum((x.detail->>'by')::numeric), 0) FROM factory_journalentry x "
-    "WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended')",
+    "WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended') OR (e.hold_ended_at IS NULL AND EXISTS (SELECT "
+    "FROM factory_journalentry x WHERE x.entity_id = e.id AND x.cause IN ('HoldReleased', 'HoldExpired')))",
 )
+repairs("journal", UsageRecord, _usage)

@@ -19,6 +19,9 @@ permit("CreateBudget", scope="usage.write", roles=None, level="tenant")
 permit("ChangeBudgetAmount", scope="usage.write", roles=None, level="tenant")
 permit("PublishPricingRevision", scope="usage.write", roles=None, level="tenant")
 permit("EstablishPricing", scope=None, roles=(), kinds=("system",), level="tenant")
+permit("SettleHold", scope="usage.write", roles=None, level="tenant")
+permit("ExpireHold", scope=None, roles=(), kinds=("system",), level="tenant")
+permit("DateHolds", scope=None, roles=(), kinds=("system",), level="tenant")
 permit("ExpireReservation", scope=None, roles=(), kinds=("system",), level="tenant")
 
 permit("ListBudgets", scope="usage.read", roles=None, level="tenant")
@@ -43,6 +46,15 @@ def require_over_money(ctx: Context, *, whole_tenant: bool) -> None:
         raise NotOverMoney(
             f"Deciding over money of {place} needs the grant finance or an administrator's role there."
         )
+
+
+def require_finance(ctx: Context) -> None:
+    """Refuse unless the caller is a person who holds the grant finance in the scope of the call.
+
+    What usage of unknown cost is settled at rests on that person's word, so that no role stands for it.
+    """
+    if ctx.actor.kind != "person" or _FINANCE not in ctx.actor.grants:
+        raise NotOverMoney("Ending a hold needs a person with the grant finance here.")
 
 
 def require_sight(ctx: Context) -> None:

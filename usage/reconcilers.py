@@ -2,7 +2,7 @@
 
 from factory.context import Context
 from factory.reconciling import Due, Reconciler
-from usage.commands import expire_reservation
+from usage.commands import expire_hold, expire_reservation
 
 
 class ReservationExpiryWorker(Reconciler):
@@ -18,3 +18,19 @@ class ReservationExpiryWorker(Reconciler):
 
     def repair(self, ctx: Context, due: Due) -> None:
         expire_reservation(ctx, reservation_id=due.id, expires_at=due.due_at)
+
+
+class HoldExpiryWorker(Reconciler):
+    """Frees what is held for usage of unknown cost once it is as old as the policy lets it become."""
+
+    name = "HoldExpiryWorker"
+    every = "23 * * * *"
+
+    def find_sql(self) -> str:
+        return (
+            "SELECT hold_due_at AS due_at, id, tenant_id, '' AS key FROM usage_reservation "
+            "WHERE hold_due_at <= clock_timestamp()"
+        )
+
+    def repair(self, ctx: Context, due: Due) -> None:
+        expire_hold(ctx, reservation_id=due.id, due_at=due.due_at)

@@ -168,6 +168,59 @@ def _used(records: QuerySet[UsageRecord], each: str) -> dict[UUID, UsageView]:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownCalls:
+    """Calls of a run, of one model or tool, of which nobody knows the cost, and what they used in all."""
+
+    provider: str
+    name: str
+    calls: int
+    quantities: dict[str, Decimal]
+    unsaid: int
+    """So many of them do not say what they used."""
+
+    @property
+    def called(self) -> str:
+        return f"{self.provider}/{self.name}"
+
+    @property
+    def in_words(self) -> str:
+        """Return their number, and what they used in all."""
+        used = [f"{number.normalize():,f} {unit}" for unit, number in self.quantities.items()]
+        used += [f"{self.unsaid} of them do not say what they used"] if self.unsaid else []
+        return f"{self.calls} call{'s' if self.calls != 1 else ''}: {', '.join(used)}"
+
+
+_UNKNOWN = """
+SELECT u.provider, u.name, q.key, sum(q.value::numeric), count(*)
+FROM usage_usagerecord u LEFT JOIN LATERAL jsonb_each_text(u.quantities) q ON true
+WHERE u.tenant_id = %s AND u.run_id = %s AND u.state = 'Uncertain' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+
+
+def unknown_of_run(run_id: UUID) -> list[UnknownCalls]:
+    """Return the usage of a run whose cost is unknown, by provider and by model or tool."""
+    unknown = UsageRecord.objects.filter(run_id=run_id, state=UsageState.UNCERTAIN)
+    counted = list(
+        unknown.values_list("provider", "name").annotate(calls=Count("id")).order_by("provider", "name")
+    )
+    if not counted:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_UNKNOWN, [active().tenant_id, run_id])
+        rows = cursor.fetchall()
+    return [
+        UnknownCalls(
+            provider,
+            name,
+            calls,
+            {unit: total for one, other, unit, total, _ in rows if unit and (one, other) == (provider, name)},
+            sum(n for one, other, unit, _, n in rows if unit is None and (one, other) == (provider, name)),
+        )
+        for provider, name, calls in counted
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class RecordView:
     """A priced receipt: what was used in which step, what it cost, and by which prices."""
 
@@ -269,6 +322,15 @@ def open_reservations(budget: Budget, project_id: UUID | None) -> QuerySet[Reser
     holds = ReservationHold.objects.filter(reservation=OuterRef("pk"), budget=budget)
     rows = reservations(project_id).filter(Exists(holds), state=ReservationState.RESERVED)
     found: QuerySet[Reservation] = rows.select_related("project").order_by("-created_at", "-id")
+    return found
+
+
+def open_holds(budget: Budget, project_id: UUID | None) -> QuerySet[Reservation]:
+    """Return the reservations of a project, or of all, that hold money of a budget for usage of unknown
+    cost, the oldest first."""
+    holds = ReservationHold.objects.filter(reservation=OuterRef("pk"), budget=budget)
+    rows = reservations(project_id).filter(Exists(holds), held__gt=0)
+    found: QuerySet[Reservation] = rows.select_related("project").order_by("closed_at", "id")
     return found
 
 

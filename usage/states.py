@@ -8,6 +8,7 @@ BUDGET_RESERVED = "cost-usage.reservations.v1.budget-reserved"
 BUDGET_DENIED = "cost-usage.reservations.v1.budget-reservation-denied"
 RESERVATION_SETTLED = "cost-usage.reservations.v1.reservation-settled"
 USAGE_RECORDED = "cost-usage.usage.v1.usage-recorded"
+USAGE_RECONCILED = "cost-usage.usage.v1.usage-reconciled"
 
 
 class BudgetState(StrEnum):
@@ -63,6 +64,7 @@ class Movement(StrEnum):
     RELEASED = "Released"
     EXPIRED = "Expired"
     ADJUSTED = "Adjusted"
+    HOLD_ENDED = "HoldEnded"
 
 
 class ReceiptKind(StrEnum):
@@ -116,14 +118,17 @@ RESERVATION = Lifecycle(
             events=(RESERVATION_SETTLED,),
         ),
         *(
-            Edge(state, state, causes=("UsageAdjusted",))
+            Edge(state, state, causes=("UsageAdjusted", "HoldReleased", "HoldExpired"))
             for state in (ReservationState.SETTLED, ReservationState.RELEASED, ReservationState.EXPIRED)
         ),
     ),
 )
 USAGE = Lifecycle(
     "usage-record",
-    edges=tuple(
-        Edge("", state, causes=("ReceiptRecorded",), events=(USAGE_RECORDED,)) for state in UsageState
+    edges=(
+        *(Edge("", state, causes=("ReceiptRecorded",), events=(USAGE_RECORDED,)) for state in UsageState),
+        Edge(
+            UsageState.UNCERTAIN, UsageState.CONFIRMED, causes=("UsageSettled",), events=(USAGE_RECONCILED,)
+        ),
     ),
 )

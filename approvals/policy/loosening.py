@@ -7,8 +7,8 @@ from typing import Any
 
 from approvals.policy.evaluation import Verdict, evaluate_rules
 from approvals.policy.patterns import ANYWHERE, matches
-from approvals.policy.telling import BEFORE, SHORT, duration
-from approvals.states import ActionClass, Effect, OnExpiry
+from approvals.policy.telling import BEFORE, SHORT, UNKNOWN, UNKNOWN_BEFORE, duration
+from approvals.states import ActionClass, Effect, OnExpiry, UnknownUsage
 
 ELSEWHERE = "any other environment"
 NOWHERE = "no environment"
@@ -50,6 +50,18 @@ def _money(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
         yield f"A person decides on a run's money only above {most} USD; before, above {least} USD."
     if old.get("onLimit", "fail") == "fail" and new.get("onLimit") == "ask":
         yield "A run that has used all it may cost asks for more; before, it failed."
+    yield from _unknown_usage(old, new)
+
+
+def _unknown_usage(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    kinds = list(UnknownUsage)
+    before, after = (UnknownUsage(each.get("unknownUsage", UnknownUsage.ASK)) for each in (old, new))
+    if kinds.index(after) > kinds.index(before):
+        yield f"A run with usage of unknown cost {UNKNOWN[after]}; before, {UNKNOWN_BEFORE[before]}."
+    days, earlier = new.get("unknownHoldDays"), old.get("unknownHoldDays")
+    if days is not None and (earlier is None or days < earlier):
+        told = "only a person ended such a hold" if earlier is None else f"after {earlier} days"
+        yield f"Money held for usage of unknown cost is free again after {days} days; before, {told}."
 
 
 def _profiles(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 
 from approvals.policy.patterns import ANYWHERE, where
-from approvals.states import Effect, OnExpiry
+from approvals.states import Effect, OnExpiry, UnknownUsage
 
 SHORT = {
     Effect.ALLOW: "happens without asking",
@@ -18,6 +18,17 @@ BEFORE = {
 }
 THEN = {OnExpiry.FAIL: "then it fails", OnExpiry.RE_REQUEST: "then it is asked once more"}
 """What becomes of a request that nobody answers."""
+UNKNOWN = {
+    UnknownUsage.FAIL: "fails",
+    UnknownUsage.ASK: "asks a person whether it may go on",
+    UnknownUsage.IGNORE: "goes on, as if it had cost nothing",
+}
+UNKNOWN_BEFORE = {
+    UnknownUsage.FAIL: "it failed",
+    UnknownUsage.ASK: "it asked a person whether it may go on",
+    UnknownUsage.IGNORE: "it went on",
+}
+"""What becomes of a run that has used something of unknown cost."""
 _ANYWHERE = re.compile(rf"(?<=rule )(\d+: [a-z-]+) in {re.escape(ANYWHERE)}(?=[;)]|$)")
 """A rule for every environment, as verdicts and the records of requests name it."""
 _NOBODY = re.compile(

@@ -30,6 +30,8 @@ from approvals.selectors.policies import (
     revision_after,
     slugs_of_tenant,
     spend_threshold,
+    unknown_hold,
+    unknown_usage,
 )
 from approvals.selectors.requests import (
     ProposalView,
@@ -131,6 +133,8 @@ __all__ = [
     "runs_of_approvals",
     "slugs_of_tenant",
     "spend_threshold",
+    "unknown_hold",
+    "unknown_usage",
     "unused_approved",
     "valid_until",
     "view_of_waiver",

@@ -11,7 +11,7 @@ from approvals.models import PolicyRevision
 from approvals.policy import evaluation, floor
 from approvals.policy.evaluation import Verdict
 from approvals.selectors.views import PolicyView, policy_view
-from approvals.states import ActionClass
+from approvals.states import ActionClass, UnknownUsage
 from factory import reloading
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, NotFound
@@ -89,6 +89,19 @@ def evaluate_at_the_limit(policy: PolicyView, environment_slug: str | None) -> V
 def spend_threshold(policy: PolicyView) -> Decimal | None:
     """Return above how many USD a run is a person's decision before it begins; None where none ever is."""
     return evaluation.spend_threshold(policy.document)
+
+
+def unknown_usage(policy: PolicyView) -> UnknownUsage:
+    """What follows when a run has used something of unknown cost: a person is asked, if nothing is said."""
+    return UnknownUsage(policy.document.get("spend", {}).get("unknownUsage", UnknownUsage.ASK))
+
+
+def unknown_hold() -> timedelta | None:
+    """How long, by the revision in force, money is held for usage of unknown cost; None where only a person
+    ends such a hold."""
+    row = policy_revisions().first()
+    days = row.document.get("spend", {}).get("unknownHoldDays") if row else None
+    return None if days is None else timedelta(days=days)
 
 
 def everybody_who_may(action_class: str) -> tuple[str, ...]:

@@ -48,6 +48,20 @@ def test_every_way_to_be_looser_is_told() -> None:
         "Nobody decides on a run's money any more; before, a person did above 100 USD.",
         "A run that has used all it may cost asks for more; before, it failed.",
     ]
+    strict = changed(spend={"thresholdUsd": 100, "unknownUsage": "fail", "unknownHoldDays": 30})
+    ignored = changed(spend={"thresholdUsd": 100, "unknownUsage": "ignore", "unknownHoldDays": 7})
+    assert loosened(strict, ignored) == [
+        "A run with usage of unknown cost goes on, as if it had cost nothing; before, it failed.",
+        "Money held for usage of unknown cost is free again after 7 days; before, after 30 days.",
+    ]
+    assert loosened(STRICT, ignored) == [
+        "A run with usage of unknown cost goes on, as if it had cost nothing; before, it asked a person "
+        "whether it may go on.",
+        "Money held for usage of unknown cost is free again after 7 days; before, only a person ended "
+        "such a hold.",
+    ]
+    assert loosened(ignored, STRICT) == []
+    assert loosened(STRICT, changed(spend={"thresholdUsd": 100, "unknownUsage": "ask"})) == []
     higher = changed(spend={"thresholdUsd": 200}, defaults={"maxCostUsd": 50, "maxMinutes": 60})
     assert loosened(STRICT, higher) == [
         "A person decides on a run's money only above 200 USD; before, above 100 USD.",

@@ -75,7 +75,7 @@ def test_a_budget_says_how_much_is_in_use_by_what_and_what_happens_then(house: H
     assert "Spent 4.01 USD (20 %)" in told, (
         "1.005 is a cent more than 1.00: rounded half up, once, at the end"
     )
-    assert "Held 3.00 USD (15 %) kept back until the cost of some of their calls is known" in told
+    assert "Held 3.00 USD (15 %) kept back for calls of unknown cost, until that is settled" in told
     assert "Reserved 5.00 USD (25 %)" in told
     assert "One that asks for more than is left fails at once (failure class: budget)" in told
     assert "what further runs can reserve of this budget" in told

@@ -19,6 +19,7 @@ MONEY_CODES = [
     "E3a",
     "E3b",
     "E3c",
+    "E3d",
     "E4a",
     "E4b",
     "E4c",

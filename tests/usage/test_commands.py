@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from threading import Barrier
 from typing import Any
@@ -32,14 +32,17 @@ from factory.tenancy import reading
 from projects.states import STATE_CHANGED
 from tests.support import evidence
 from tests.support.world import second_world, world
-from tests.usage.money_world import Money, this_month
+from tests.usage.money_world import Money, receipt, this_month
 from usage import selectors
 from usage.commands import (
     change_budget_amount,
     create_budget,
+    date_holds,
     establish_pricing,
+    expire_hold,
     expire_reservation,
     publish_pricing_revision,
+    settle_hold,
 )
 from usage.errors import BudgetBelowCommitments, BudgetExists, NotOverMoney, PriceInThePast
 from usage.pricing import checked, default_document
@@ -47,8 +50,8 @@ from usage.pricing import checked, default_document
 pytestmark = pytest.mark.slow
 
 TEN = Decimal(10)
-BY_PEOPLE = {"CreateBudget", "ChangeBudgetAmount", "PublishPricingRevision"}
-BY_THE_HOUSE = {"EstablishPricing", "ExpireReservation"}
+BY_PEOPLE = {"CreateBudget", "ChangeBudgetAmount", "PublishPricingRevision", "SettleHold"}
+BY_THE_HOUSE = {"EstablishPricing", "ExpireReservation", "ExpireHold", "DateHolds"}
 
 
 def call(m: Money, name: str, ctx: Context) -> Any:
@@ -61,8 +64,26 @@ def call(m: Money, name: str, ctx: Context) -> Any:
         "PublishPricingRevision": lambda: publish_pricing_revision(ctx, document=default_document()),
         "EstablishPricing": lambda: establish_pricing(ctx),
         "ExpireReservation": lambda: expire_reservation(ctx, **reserved(m)),
+        "SettleHold": lambda: settle_hold(
+            ctx, reservation_id=held(m), reason="The bill came", evidence="INV-1"
+        ),
+        "ExpireHold": lambda: expire_hold(ctx, reservation_id=held(m), due_at=datetime.now(UTC)),
+        "DateHolds": lambda: date_holds(ctx),
     }
     return builders[name]()
+
+
+def held(m: Money) -> UUID:
+    """The reservation of a run that is over, of which some usage is of unknown cost."""
+    with reading(m.ctx):
+        funded = selectors.visible_budgets(m.project).exists()
+    if not funded:
+        m.budget("10")
+    run_id = m.dispatched("1")
+    m.receive(run_id, [receipt(quantities=None)])
+    view = m.settle(run_id)
+    assert view is not None
+    return view.id
 
 
 def reserved(m: Money) -> dict[str, Any]:
@@ -200,15 +221,17 @@ def test_a_replay_answers_the_same_and_another_body_is_a_conflict(m: Money, name
         "CreateBudget": {"project_id": m.project, "month": this_month(), "amount": TEN},
         "ChangeBudgetAmount": {"budget_id": own, "amount": TEN, "version": 1},
         "PublishPricingRevision": {"document": default_document()},
+        "SettleHold": {"reservation_id": held(m), "reason": "The bill came", "evidence": "INV-1"},
     }
+    who = m.world.finance if name == "SettleHold" else m.world.platform_admin
     run = commands()[name].under(Once("k1", "sha256:a"))
-    made = run(m.world.platform_admin, **values[name])
+    made = run(who, **values[name])
     counted = evidence.counts(m.ctx)
     with pytest.raises(AlreadyDone) as done:
-        run(m.world.platform_admin, **values[name])
+        run(who, **values[name])
     assert done.value.result == made
     with pytest.raises(IdempotencyConflict):
-        commands()[name].under(Once("k1", "sha256:b"))(m.world.platform_admin, **values[name])
+        commands()[name].under(Once("k1", "sha256:b"))(who, **values[name])
     assert evidence.counts(m.ctx) == counted
 
 

@@ -9,6 +9,7 @@ from factory.auditing import invariants
 from factory.tenancy import bound
 from tests.support.corruption import found_by, walls_down
 from tests.usage.money_world import Money, costing, receipt
+from usage.commands import settle_hold
 
 pytestmark = pytest.mark.slow
 
@@ -33,16 +34,21 @@ def books(ours: Money) -> dict[str, Any]:
     live = ours.reserve("4")
     extended = ours.dispatched("3")
     ours.extend(extended, "5")
-    settled, unknown = ours.dispatched("10"), ours.dispatched("10")
+    settled, unknown, freed = (ours.dispatched("10") for _ in range(3))
     ours.receive(settled, [receipt(), costing("2")])
     ours.receive(unknown, [costing("1"), receipt(quantities=None)])
-    ours.settle(settled)
-    ours.settle(unknown)
+    ours.receive(freed, [receipt(quantities=None)])
+    for run_id in (settled, unknown, freed):
+        ours.settle(run_id)
+    hold = ours.reservation(freed)
+    assert hold is not None
+    settle_hold(ours.world.finance, reservation_id=hold.id, reason="Nobody knows", evidence="A ticket")
     return {
         "budget": budget,
         "live": live.run_id,
         "settled": settled,
         "unknown": unknown,
+        "freed": freed,
         "extended": extended,
     }
 
@@ -87,6 +93,20 @@ DAMAGE = [
     ("E3a", "DELETE FROM usage_usagerecord WHERE run_id = %(settled)s"),
     ("E3b", "UPDATE usage_usagerecord SET state = 'Estimated' WHERE run_id = %(unknown)s"),
     ("E3b", "UPDATE usage_reservation SET held = held + 1 WHERE run_id = %(settled)s"),
+    (
+        "E3b",
+        "UPDATE usage_reservation SET hold_ended_at = 'infinity' WHERE run_id = %(unknown)s",
+    ),
+    (
+        "E3b",
+        "UPDATE usage_usagerecord SET recorded_at = 'infinity' WHERE run_id = %(freed)s",
+    ),
+    (
+        "E3d",
+        "UPDATE usage_reservation SET hold_ended_at = 'infinity' WHERE run_id = %(unknown)s",
+    ),
+    ("E3d", "UPDATE usage_reservation SET hold_ended_at = NULL WHERE run_id = %(freed)s"),
+    ("E3d", LEDGER.format("movement = 'Adjusted'") + "movement = 'HoldEnded'"),
     ("E3c", "UPDATE usage_usagerecord SET cost = cost * 2 WHERE run_id = %(settled)s"),
     (
         "E3c",
@@ -140,6 +160,9 @@ REFUSED = [
     "DELETE FROM usage_ledgerentry",
     "TRUNCATE usage_ledgerentry",
     "UPDATE usage_usagerecord SET cost = 0",
+    "DELETE FROM usage_usagerecord",
+    "UPDATE usage_usagerecord SET quantities = NULL",
+    "UPDATE usage_usagerecord SET state = 'Confirmed', cost = 1 WHERE state = 'Uncertain'",
     "DELETE FROM usage_reservation",
     "UPDATE usage_reservation SET amount = 0",
     "UPDATE usage_pricingrevision SET document = '{}'",

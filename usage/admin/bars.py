@@ -54,7 +54,7 @@ def shares(row: Budget) -> list[Share]:
     """Its parts, in the order of the bar."""
     parts = (
         ("busy", "spent", row.spent, "what runs that ended have cost"),
-        ("doubt", "held", row.held, "kept back until the cost of some of their calls is known"),
+        ("doubt", "held", row.held, "kept back for calls of unknown cost, until that is settled"),
         ("wait", "reserved", row.committed, "what open runs may still cost"),
         ("rest", "left", max(row.available, ZERO), "what further runs can reserve of this budget"),
     )

@@ -42,7 +42,7 @@ from usage.admin.cards import spend_of
 from usage.admin.movements import movements
 from usage.admin.setting import amount_view, may_set, new_view
 from usage.models import Budget, Reservation
-from usage.selectors import in_scope, open_reservations, visible_budgets
+from usage.selectors import in_scope, open_holds, open_reservations, visible_budgets
 
 SHOWN = 20
 BEFORE = "before"
@@ -166,7 +166,8 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
     """The values of a budget's page, each by an index, however many runs have drawn on it."""
     ctx, at = context_of(request), clock.now()
     found = list(open_reservations(row, ctx.project_id)[: SHOWN + 1])
-    called = names_of("run", [each.run_id for each in found[:SHOWN]])
+    holds = list(open_holds(row, ctx.project_id)[: SHOWN + 1])
+    called = names_of("run", [each.run_id for each in (*found[:SHOWN], *holds[:SHOWN])])
     read = may(ctx, "ReadLedger")
     before = _before(request)
     ledger = reverse("admin:usage_ledgerentry_changelist")
@@ -182,6 +183,8 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
         "spend": spend_of(row, at),
         "waiting": [Waiting(each, _then(each), called.get(each.run_id, "")) for each in found[:SHOWN]],
         "more_waiting": len(found) > SHOWN,
+        "holds": [(each, called.get(each.run_id, "")) for each in holds[:SHOWN]],
+        "more_holds": len(holds) > SHOWN,
         "wide": row.project_id is None and ctx.project_id is None,
         "partly": row.project_id is None and ctx.project_id is not None,
         "ledger": movements(row, ctx.project_id, before) if read else None,

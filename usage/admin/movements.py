@@ -97,6 +97,8 @@ def words(movement: Movement, moved: dict[Account, Decimal], entries: Sequence[A
         return f"{usd(-more)} more were set aside for a run."
     if movement == Movement.ADJUSTED:
         return _adjusted(spent, held)
+    if movement == Movement.HOLD_ENDED:
+        return f"{usd(-held)} are not kept back any more: the cost of some calls stays unknown."
     return _ended(movement, spent, held, more)
 
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -14,6 +14,7 @@ from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString
 
 from factory.admin.asking import CSV, FORMAT
+from factory.admin.confirming import Act
 from factory.admin.lists.filters import one_of
 from factory.admin.lists.pages import HouseList
 from factory.admin.scope import context_of, places_of
@@ -25,6 +26,7 @@ from factory.context import Context
 from factory.tenancy import reading
 from usage.admin.base import MoneyAdmin, OfRuns, run_link
 from usage.admin.explorer import explorer, file_of
+from usage.admin.holds import hold_view, may_end, sentence
 from usage.models import LedgerEntry, Reservation, UsageRecord
 from usage.permissions import told_of
 from usage.selectors import visible_budgets
@@ -32,6 +34,10 @@ from usage.states import ACCOUNT_WORDS, Account, Movement, ReceiptKind, Reservat
 
 TIMES = ("priced_at__gte", "priced_at__lt")
 """By which the explorer leads to the calls behind its figures."""
+
+
+HOLDS = {"held": "money is held", "ended": "the hold has ended"}
+ASKS = {"held": Q(held__gt=0), "ended": Q(held=0, hold_ended_at__isnull=False)}
 
 
 class ReadLedger(HouseList):
@@ -131,11 +137,16 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
     """What runs hold of the budgets: reserved before dispatch, settled at their end."""
 
     view_operation = "ListReservations"
-    list_display = ("run", "status", "sum", "made", "until", "reason", "own")
+    list_display = ("run", "status", "sum", "kept", "made", "until", "reason", "own")
+    fields = ("run", "status", "sum", "kept", "hold", "made", "until", "reason")
+    readonly_fields = fields
     nothing_yet = "When a run starts, what it may cost is reserved in its budgets, and stands here."
     large = True
     list_display_links = ("own",)
-    list_filter = (one_of("state", "state", tuple(ReservationState)),)
+    list_filter = (
+        one_of("state", "state", tuple(ReservationState)),
+        one_of("hold", "hold", ("held", "ended"), words=HOLDS, asks=ASKS),
+    )
     whole_ids = ("id", "run_id")
     search_fields = ("run_id",)
     search_help_text = "The whole id of a run"
@@ -143,6 +154,34 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
         return OfRuns
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = path("<uuid:reservation_id>/hold/", view(self.hold_view), name="usage_hold")
+        return [own, *super().get_urls()]
+
+    def acts(self, request: HttpRequest, row: Reservation | None) -> list[Act]:
+        if row is None or not may_end(context_of(request), row):
+            return []
+        return [Act("End what is held", reverse("admin:usage_hold", args=[row.pk]))]
+
+    def hold_view(self, request: HttpRequest, reservation_id: UUID) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            row = self.get_queryset(request).filter(pk=reservation_id).first()
+            if row is None or not self.has_view_permission(request):
+                raise Http404
+            if request.method != "POST" and not may_end(ctx, row):
+                raise PermissionDenied("Who has the grant finance here ends a hold, while there is one.")
+        return hold_view(self.admin_site, request, row)
+
+    @admin.display(description="held")
+    def kept(self, row: Reservation) -> SafeString:
+        return amount(row.held)
+
+    @admin.display(description="hold")
+    def hold(self, row: Reservation) -> str:
+        return sentence(row)
 
     def headline(self, row: Reservation) -> str:
         return f"{usd(None if row.amount is None else row.total)} set aside for a run"

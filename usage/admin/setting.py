@@ -40,10 +40,10 @@ def may_set(ctx: Context, row: Budget | None) -> bool:
     return may(ctx, operation)
 
 
-def _amount(sent: QueryDict) -> Decimal:
-    """The amount that was typed. Raises `InvalidInput` with an example of one."""
+def amount_sent(sent: QueryDict, field: str = "amount") -> Decimal:
+    """Return the amount that was typed. Raises `InvalidInput` with an example of one."""
     try:
-        return amount_of(sent.get("amount", "").strip(), "/amount")
+        return amount_of(sent.get(field, "").strip(), f"/{field}")
     except InvalidInput as wrong:
         [fault] = wrong.errors
         told = f"{fault.detail} Write an amount such as 1500 or 99.50."
@@ -57,7 +57,7 @@ def amount_view(site: AdminSite, request: HttpRequest, row: Budget, whose: str) 
 
     def change(_: str) -> object:
         nonlocal row
-        amount, version = _amount(sent), whole(sent.get("version", "")) or 0
+        amount, version = amount_sent(sent), whole(sent.get("version", "")) or 0
         try:
             return change_budget_amount(ctx, budget_id=row.pk, amount=amount, version=version)
         except VersionMismatch as late:
@@ -109,7 +109,7 @@ def new_view(site: AdminSite, request: HttpRequest, whose: str) -> HttpResponse:
 
     def make(_: str) -> object:
         month = parse_month(sent.get("month"), "/month")
-        return create_budget(ctx, project_id=ctx.project_id, month=month, amount=_amount(sent))
+        return create_budget(ctx, project_id=ctx.project_id, month=month, amount=amount_sent(sent))
 
     def question() -> Question:
         return _new_for(ctx, whose, back, sent.get("month", ""))

@@ -26,7 +26,9 @@ class Reservation(Journaled):
     `extended` is what was set aside on top of it later, in the same budgets.
 
     `due_at` is when it expires, and is empty once it cannot expire any more: the run has dispatched, or the
-    reservation is over. It is all that a reconciler may see of it.
+    reservation is over. `hold_due_at` is when what is held is free again by its age, if the policy says so.
+    They are all that a reconciler may see of it. `hold_ended_at` says that nothing is held any more for usage
+    of unknown cost that was recorded until then, and the columns beside it who ended that, and why.
     """
 
     lifecycle = RESERVATION
@@ -44,6 +46,11 @@ class Reservation(Journaled):
     due_at = models.DateTimeField(null=True, blank=True)
     dispatched_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+    hold_due_at = models.DateTimeField(null=True, blank=True)
+    hold_ended_at = models.DateTimeField(null=True, blank=True)
+    hold_ended_by = models.CharField(max_length=255, blank=True, default="")
+    hold_ended_reason = models.TextField(blank=True, default="")
+    hold_ended_evidence = models.TextField(blank=True, default="")
 
     class Meta:
         constraints: ClassVar = [
@@ -73,8 +80,26 @@ class Reservation(Journaled):
                 condition=~Q(state__in=["Released", "Expired"]) | Q(dispatched_at=None),
                 name="usage_reservation_released_unused",
             ),
+            models.CheckConstraint(
+                condition=Q(hold_due_at=None) | Q(held__gt=0), name="usage_reservation_hold_due"
+            ),
+            models.CheckConstraint(
+                condition=Q(hold_ended_at=None, hold_ended_by="")
+                | (Q(hold_ended_at__gte=F("closed_at")) & ~Q(hold_ended_by="")),
+                name="usage_reservation_hold_ended",
+            ),
         ]
         indexes: ClassVar = [
+            models.Index(
+                fields=["hold_due_at", "id"],
+                condition=Q(hold_due_at__isnull=False),
+                name="usage_reservation_hold_ends",
+            ),
+            models.Index(
+                fields=["tenant_id", "closed_at", "id"],
+                condition=Q(held__gt=0),
+                name="usage_reservation_held",
+            ),
             models.Index(
                 fields=["due_at", "id"], condition=Q(due_at__isnull=False), name="usage_reservation_due"
             ),
@@ -133,8 +158,15 @@ class Reservation(Journaled):
 
     @transition(field=state, source=_CLOSED, target=None)
     def adjust(self, *, spent: Decimal, held: Decimal) -> None:
-        """Usage arrived after the end."""
+        """Usage arrived, or became known, after the end."""
         self.spent, self.held = spent, held
+
+    @transition(field=state, source=_CLOSED, target=None)
+    def end_hold(self, *, at: datetime, by: str, reason: str = "", evidence: str = "") -> None:
+        """What was held is free again; the usage that it was held for stays of unknown cost."""
+        self.held, self.hold_due_at = ZERO, None
+        self.hold_ended_at, self.hold_ended_by = at, by
+        self.hold_ended_reason, self.hold_ended_evidence = reason, evidence
 
 
 class ReservationHold(TenantModel):

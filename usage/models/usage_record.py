@@ -1,11 +1,13 @@
 """Usage: what receipts say was used, and what it cost."""
 
+from datetime import datetime
+from decimal import Decimal
 from typing import ClassVar
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
-from django_fsm import FSMField
+from django.db.models import F, Q
+from django_fsm import FSMField, transition
 
 from factory.models.base import Journaled, TenantForeignKey, in_check
 from usage.models.fields import money_field
@@ -18,7 +20,8 @@ class UsageRecord(Journaled):
 
     `quantities` maps each unit to its exact decimal text, `prices` the same units to the price that was
     used; a model call has several units and one cost. `priced_at` is when the call happened as far as we
-    believe it: within the time from its attempt's dispatch to its settlement.
+    believe it: within the time from its attempt's dispatch to its settlement. What was unknown then can be
+    settled later by a person, once: `settled_by` says who, why, and by which evidence.
     """
 
     lifecycle = USAGE
@@ -41,6 +44,10 @@ class UsageRecord(Journaled):
     occurred_at = models.DateTimeField()
     priced_at = models.DateTimeField()
     recorded_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True, blank=True)
+    settled_by = models.CharField(max_length=255, blank=True, default="")
+    settled_reason = models.TextField(blank=True, default="")
+    settled_evidence = models.TextField(blank=True, default="")
 
     class Meta:
         constraints: ClassVar = [
@@ -51,6 +58,11 @@ class UsageRecord(Journaled):
                 condition=(Q(state=UsageState.UNCERTAIN, cost=None) & ~Q(reason=""))
                 | (Q(cost__gte=0) & ~Q(state=UsageState.UNCERTAIN)),
                 name="usage_record_unknown_is_not_zero",
+            ),
+            models.CheckConstraint(
+                condition=Q(settled_at=None, settled_by="")
+                | (Q(settled_at__gte=F("recorded_at"), state=UsageState.CONFIRMED) & ~Q(settled_by="")),
+                name="usage_record_settled",
             ),
         ]
         indexes: ClassVar = [
@@ -68,3 +80,10 @@ class UsageRecord(Journaled):
     @property
     def stream(self) -> UUID:
         return self.run_id
+
+    @transition(field=state, source=UsageState.UNCERTAIN, target=UsageState.CONFIRMED)
+    def settle(self, *, cost: Decimal, at: datetime, by: str, reason: str, evidence: str) -> None:
+        """A person says what it cost."""
+        self.cost = cost
+        self.settled_at, self.settled_by = at, by
+        self.settled_reason, self.settled_evidence = reason, evidence

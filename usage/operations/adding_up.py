@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import F
 
 from factory.ids import uuid7
 from usage.models import UsageRecord, UsageSum
@@ -60,6 +61,21 @@ def add_up(records: Sequence[UsageRecord], *, workflow_id: str, release_id: UUID
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, [value for row in rows for value in row])
+
+
+def settle_sums(records: Sequence[UsageRecord]) -> None:
+    """Move a run's sums with usage of it that was unknown, and is known from now on.
+
+    The caller holds the lock of the run's reservation.
+    """
+    sums: dict[tuple[Any, ...], list[UsageRecord]] = defaultdict(list)
+    for row in records:
+        sums[(_day(row), row.kind, row.provider, row.name)].append(row)
+    for (day, kind, provider, name), rows in sorted(sums.items()):
+        key = {"day": day, "kind": kind, "provider": provider, "name": name}
+        UsageSum.objects.filter(run_id=rows[0].run_id, **key).update(
+            uncertain=F("uncertain") - len(rows), cost=F("cost") + total(row.cost or ZERO for row in rows)
+        )
 
 
 def _day(row: UsageRecord) -> date:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
+from approvals.selectors import unknown_hold
 from factory import clock
 from factory.commanding import operation
 from factory.context import Context
@@ -12,11 +14,12 @@ from factory.ids import uuid7
 from factory.locking import lock_many
 from factory.recording import record
 from usage.events import ReservationSettled
-from usage.models import Budget, Reservation
+from usage.models import Budget, Reservation, UsageRecord
 from usage.money import ZERO
 from usage.operations.ledger import Posting, post
-from usage.selectors import ReservationView, reservation_view, usage_of_run
-from usage.states import Account, Movement, ReservationState
+from usage.operations.serial import one_at_a_time
+from usage.selectors import ReservationView, UsageView, reservation_view, usage_of_run
+from usage.states import Account, Movement, ReservationState, UsageState
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +70,37 @@ def locked_reservation(run_id: UUID) -> Reservation | None:
     return found
 
 
-def hold_for(amount: Decimal, spent: Decimal, uncertain: int) -> Decimal:
+def hold_for(reservation: Reservation, used: UsageView) -> Decimal:
     """What must stay set aside for usage of unknown cost: all that the reservation allowed and is not spent.
 
-    Nobody knows less, and a budget must not be overspent by what nobody knows.
+    Nobody knows less, and a budget must not be overspent by what nobody knows. For usage that was there when
+    a hold was ended, nothing is held again.
     """
-    return max(amount - spent, ZERO) if uncertain else ZERO
+    if not used.uncertain:
+        return ZERO
+    if reservation.hold_ended_at is not None:
+        unknown = UsageRecord.objects.filter(run_id=reservation.run_id, state=UsageState.UNCERTAIN)
+        if not unknown.filter(recorded_at__gt=reservation.hold_ended_at).exists():
+            return ZERO
+    return max(reservation.total - used.cost, ZERO)
+
+
+def hold_due(reservation: Reservation) -> datetime | None:
+    """When what a closed reservation holds is free again by its age; None where no policy says so."""
+    if not reservation.held or reservation.closed_at is None:
+        return None
+    one_at_a_time("holds", ["of the tenant"], shared=True)  # a policy that is published meanwhile is seen
+    lasts = unknown_hold()
+    return reservation.closed_at + lasts if lasts is not None else None
 
 
 def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: str = "") -> None:
     """End a locked, live reservation and move its money in every budget that it draws on."""
     used = usage_of_run(reservation.run_id)
-    spent, held = used.cost, hold_for(reservation.total, used.cost, used.uncertain)
+    spent, held = used.cost, hold_for(reservation, used)
     budgets, at = lock_held(reservation), clock.now()
     ending.transition(reservation, at=at, spent=spent, held=held)
+    reservation.hold_due_at = hold_due(reservation)
     event = ReservationSettled(
         reservation_id=reservation.id,
         run_id=reservation.run_id,
@@ -103,12 +123,13 @@ def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: st
 
 
 def adjust(ctx: Context, reservation: Reservation) -> None:
-    """Bring a closed reservation, and its budgets, up to usage that arrived after its end."""
+    """Bring a closed reservation, and its budgets, up to usage that arrived or became known after its end."""
     used = usage_of_run(reservation.run_id)
-    held = hold_for(reservation.total, used.cost, used.uncertain)
+    held = hold_for(reservation, used)
     more_spent, more_held = used.cost - reservation.spent, held - reservation.held
     budgets = lock_held(reservation)
     reservation.adjust(spent=used.cost, held=held)
+    reservation.hold_due_at = hold_due(reservation)
     record(ctx, reservation, "UsageAdjusted", detail={"spent": more_spent, "held": more_held})
     posting = Posting(uuid7(), Movement.ADJUSTED, clock.now(), reservation.id)
     deltas = {
@@ -117,6 +138,17 @@ def adjust(ctx: Context, reservation: Reservation) -> None:
         Account.AVAILABLE: -(more_spent + more_held),
     }
     post(budgets, deltas, posting)
+
+
+def end_hold(
+    ctx: Context, reservation: Reservation, cause: str, *, reason: str = "", evidence: str = ""
+) -> None:
+    """Free what a locked, closed reservation holds, in each of its budgets; its usage stays Uncertain."""
+    held, budgets, at = reservation.held, lock_held(reservation), clock.now()
+    reservation.end_hold(at=at, by=ctx.actor.subject, reason=reason, evidence=evidence)
+    record(ctx, reservation, cause, detail={"spent": ZERO, "held": -held})
+    posting = Posting(uuid7(), Movement.HOLD_ENDED, at, reservation.id)
+    post(budgets, {Account.HELD: -held, Account.AVAILABLE: held}, posting)
 
 
 def lock_held(reservation: Reservation) -> list[Budget]:

@@ -140,6 +140,23 @@ class ReservationBody(StrictSerializer):
     expiresAt = Moment(source="expires_at", allow_null=True)
     dispatchedAt = Moment(source="dispatched_at", allow_null=True)
     closedAt = Moment(source="closed_at", allow_null=True)
+    holdDueAt = Moment(source="hold_due_at", allow_null=True)
+    holdEndedAt = Moment(source="hold_ended_at", allow_null=True)
+    holdEndedBy = Text(source="hold_ended_by", allow_blank=True)
+
+
+class HoldBody(StrictSerializer):
+    """Why a hold ends, by which evidence, and what the usage cost in all, if anybody knows.
+
+    Without `cost` the money is free again and the usage stays Uncertain. `provider` and `name` say of which
+    model or tool the cost is, where there are several.
+    """
+
+    reason = Text(max_length=2000)
+    evidence = Text(max_length=2000)
+    cost = Money(required=False)
+    provider = Text(required=False, max_length=200)
+    name = Text(required=False, max_length=200)
 
 
 class ReservationFilter(StrictSerializer):

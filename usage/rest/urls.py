@@ -11,5 +11,6 @@ urlpatterns = [
     path("budgets/<uuid:budget_id>/ledger", views.BudgetLedger.as_view(), name="budget-ledger"),
     path("usage", views.UsageReport.as_view(), name="usage"),
     path("reservations", views.ReservationList.as_view(), name="reservations"),
+    path("reservations/<uuid:reservation_id>/hold", views.HoldEnd.as_view(), name="hold"),
     path("pricing-revisions", views.PricingList.as_view(), name="pricing-revisions"),
 ]

@@ -17,13 +17,19 @@ from factory.rest.etags import with_etag
 from factory.rest.pages import limit_of, page
 from factory.rest.views import HouseView
 from usage import selectors
-from usage.commands import change_budget_amount, create_budget, publish_pricing_revision
+from usage.commands import (
+    change_budget_amount,
+    create_budget,
+    publish_pricing_revision,
+    settle_hold,
+)
 from usage.models import Budget, PricingRevision
 from usage.periods import month_of, next_month
 from usage.permissions import require_sight
 from usage.rest.serializers import (
     BudgetAmountBody,
     BudgetBody,
+    HoldBody,
     LedgerEntryBody,
     NewBudgetBody,
     NewPricingBody,
@@ -126,6 +132,19 @@ class ReservationList(MoneyView):
         with self.reading():
             rows = selectors.reservations(self.ctx.project_id).filter(**wanted)
             return Response(page(rows, request, render=lambda row: ReservationBody(row).data))
+
+
+class HoldEnd(MoneyView):
+    operation = {"POST": "SettleHold"}
+
+    @extend_schema(summary="End what is held for a run", request=HoldBody, responses=ReservationBody)
+    def post(self, request: Request, reservation_id: UUID) -> Response:
+        """Settle a run's usage of unknown cost at a figure, or free its money; with a reason and evidence."""
+        body = HoldBody.parse(request.data)
+        _, headers = self.do(request, settle_hold, reservation_id=reservation_id, **body)
+        with self.reading():
+            row = selectors.reservations(self.ctx.project_id).get(pk=reservation_id)
+            return Response(ReservationBody(row).data, headers=headers)
 
 
 class PricingList(MoneyView):
