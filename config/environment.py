@@ -1,6 +1,7 @@
 """The environment, read by type and within bounds: a wrong value refuses to start, in a sentence.
 
-Every variable is read through these functions; that is also how a misspelt one is found out.
+Every variable is read through these functions; that is also how a misspelt one is found out. One that the
+platform made for another service counts as not set, also where its name is that of a setting.
 """
 
 import difflib
@@ -13,6 +14,8 @@ from typing import Any
 from celery.schedules import ParseException, crontab
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvError, validate
+
+from config.links import platform_made
 
 PREFIX = "FACTORY_"
 READ_ELSEWHERE = (
@@ -30,26 +33,26 @@ _known: set[str] = set(READ_ELSEWHERE)
 
 
 def text(name: str, default: str) -> str:
-    return str(_read(name, lambda: _env.str(name, default), "a text"))
+    return str(_read(name, default, lambda: _env.str(name, default), "a text"))
 
 
 def flag(name: str, default: bool) -> bool:
-    return bool(_read(name, lambda: _env.bool(name, default), "true or false"))
+    return bool(_read(name, default, lambda: _env.bool(name, default), "true or false"))
 
 
 def integer(name: str, default: int, *, least: int, most: int) -> int:
     within = validate.Range(min=least, max=most)
     read: Callable[[], Any] = lambda: _env.int(name, default, validate=within)  # noqa: E731
-    return int(_read(name, read, f"a whole number from {least} to {most}"))
+    return int(_read(name, default, read, f"a whole number from {least} to {most}"))
 
 
 def words(name: str, default: Iterable[str]) -> list[str]:
-    found = _read(name, lambda: _env.list(name, list(default)), "a list, separated by commas")
+    found = _read(name, default, lambda: _env.list(name, list(default)), "a list, separated by commas")
     return [str(word).strip() for word in found]
 
 
 def document(name: str, default: Any) -> Any:
-    return _read(name, lambda: _env.json(name, default), "JSON")
+    return _read(name, default, lambda: _env.json(name, default), "JSON")
 
 
 def cron(name: str, default: str) -> str:
@@ -69,7 +72,7 @@ def cron(name: str, default: str) -> str:
 def choice(name: str, default: str, options: Iterable[str]) -> str:
     allowed = sorted(options)
     read: Callable[[], Any] = lambda: _env.str(name, default, validate=validate.OneOf(allowed))  # noqa: E731
-    return str(_read(name, read, "one of " + ", ".join(allowed)))
+    return str(_read(name, default, read, "one of " + ", ".join(allowed)))
 
 
 def metrics_shared_in(folder: str) -> None:
@@ -85,7 +88,7 @@ def metrics_shared_in(folder: str) -> None:
 
 def refuse_unknown() -> None:
     """Call when everything has been read: a variable that nobody knows is a misspelt one."""
-    for name in sorted(os.environ):
+    for name in sorted(set(os.environ) - platform_made(os.environ)):
         if name.startswith(PREFIX) and not _is_known(name):
             near = difflib.get_close_matches(name, _known, n=1)
             hint = f" Did you mean {near[0]}?" if near else ""
@@ -98,8 +101,10 @@ def _is_known(name: str) -> bool:
     )
 
 
-def _read(name: str, read: Callable[[], Any], expected: str) -> Any:
+def _read(name: str, default: Any, read: Callable[[], Any], expected: str) -> Any:
     _known.add(name)
+    if name in platform_made(os.environ):
+        return default
     try:
         return read()
     except (EnvError, ValueError) as error:

@@ -42,6 +42,106 @@ def test_a_misspelt_variable_stops_the_process_and_names_the_right_one() -> None
     )
 
 
+def service_links(service: str, *ports: tuple[str, int]) -> dict[str, str]:
+    """The variables that Kubernetes sets for a service in every pod of its namespace."""
+    name, (_, first) = service.upper().replace("-", "_"), ports[0]
+    made = {
+        f"{name}_SERVICE_HOST": "10.96.0.7",
+        f"{name}_SERVICE_PORT": str(first),
+        f"{name}_PORT": f"tcp://10.96.0.7:{first}",
+    }
+    for label, port in ports:
+        own = f"{name}_PORT_{port}_TCP"
+        made |= {
+            f"{name}_SERVICE_PORT_{label.upper().replace('-', '_')}": str(port),
+            own: f"tcp://10.96.0.7:{port}",
+            f"{own}_PROTO": "tcp",
+            f"{own}_PORT": str(port),
+            f"{own}_ADDR": "10.96.0.7",
+        }
+    return made
+
+
+def docker_link(alias: str, port: int) -> dict[str, str]:
+    """The variables that Docker sets for a linked container, those of its image among them."""
+    name = alias.upper().replace("-", "_")
+    own = f"{name}_PORT_{port}_TCP"
+    return {
+        f"{name}_NAME": f"/client/{alias}",
+        f"{name}_PORT": f"tcp://172.17.0.5:{port}",
+        own: f"tcp://172.17.0.5:{port}",
+        f"{own}_PROTO": "tcp",
+        f"{own}_PORT": str(port),
+        f"{own}_ADDR": "172.17.0.5",
+        f"{name}_ENV_PATH": "/usr/bin:/bin",
+        f"{name}_ENV_GREETING": "two\nlines",
+    }
+
+
+LINKS = {
+    "web": service_links("factory-web", ("http", 8000)),
+    "stream": service_links("factory-stream", ("workers", 7402), ("more-of-it", 7403)),
+    "the product": service_links("factory", ("http", 80)),
+    "named like a setting": service_links("factory-metrics", ("http", 9464)),
+    "named like another": service_links("factory-email", ("smtp", 587)),
+    "named like a third": docker_link("factory-embedded-issuer", 80),
+    "docker": docker_link("factory-web", 8000),
+    "over IPv6": {
+        name: value.replace("tcp://10.96.0.7", "tcp://[fd00::7]").replace("10.96.0.7", "fd00::7")
+        for name, value in service_links("factory-web", ("http", 8000)).items()
+    },
+}
+
+
+@pytest.mark.parametrize("links", LINKS.values(), ids=LINKS.keys())
+def test_what_the_platform_sets_for_a_service_is_neither_a_setting_nor_a_misspelt_one(
+    monkeypatch: pytest.MonkeyPatch, links: dict[str, str]
+) -> None:
+    for name, value in links.items():
+        monkeypatch.setenv(name, value)
+    environment.refuse_unknown()
+    assert environment.integer("FACTORY_METRICS_PORT", 0, least=0, most=65535) == 0
+    assert environment.integer("FACTORY_EMAIL_PORT", 587, least=1, most=65535) == 587
+    assert environment.text("FACTORY_EMBEDDED_ISSUER_NAME", "urn:x") == "urn:x"
+    monkeypatch.setenv("FACTORY_LEASE_DURATION_SECONDS", "60")
+    with pytest.raises(ImproperlyConfigured, match="Did you mean FACTORY_LEASES_DURATION_SECONDS"):
+        environment.refuse_unknown()
+
+
+def test_a_process_starts_beside_services_of_its_own_names() -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"], cwd=ROOT, capture_output=True, text=True, check=False,
+        env=os.environ | LINKS["web"] | LINKS["named like a setting"],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_setting_beside_a_service_of_its_name_is_still_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in LINKS["named like a setting"].items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("FACTORY_METRICS_PORT", "9464")
+    assert environment.integer("FACTORY_METRICS_PORT", 0, least=0, most=65535) == 9464
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"FACTORY_WEB_SERVICE_HOST": "10.96.0.7"},
+        {"FACTORY_WEB_PORT": "tcp://10.96.0.7:8000"},
+        LINKS["web"] | {"FACTORY_WEB_PORT": "8000"},
+        LINKS["web"] | {"FACTORY_WEB_SERVICE_TIMEOUT": "8"},
+        LINKS["docker"] | {"FACTORY_WEB_NAME": "mine"},
+    ],
+)
+def test_what_only_looks_like_a_name_of_the_platform_is_refused(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured, match="is not a setting of this product"):
+        environment.refuse_unknown()
+
+
 @pytest.mark.requirement("CFG-07")
 def test_every_variable_that_anything_reads_by_itself_is_known() -> None:
     """A command that needs a variable which settings refuse could never be run."""
