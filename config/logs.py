@@ -84,7 +84,9 @@ def logging_settings(level: str, process: str) -> dict[str, Any]:
         "loggers": {
             # Refused requests are answers, not incidents; the edge logs what deserves it.
             "django.request": {"level": "ERROR"},
+            "django.security.DisallowedHost": {"level": "CRITICAL"},
             "httpx": {"level": "WARNING"},
+            "waitress.queue": {"level": "ERROR"},  # that requests wait for a thread is no incident
             # Both write addresses of services with the secrets in them.
             "urllib3": {"level": "WARNING"},
             "apprise": {"level": "CRITICAL"},

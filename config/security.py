@@ -62,7 +62,6 @@ def browser_settings() -> dict[str, Any]:
         if tls
         else 0,
         "SECURE_HSTS_INCLUDE_SUBDOMAINS": tls,
-        "SECURE_REDIRECT_EXEMPT": [r"^healthz$", r"^readyz$", r"^metrics$"],
     }
 
 

@@ -49,6 +49,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "factory.rest.middleware.EdgeMiddleware",
+    "factory.rest.house.Probes",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -77,8 +78,10 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 # --- servers -------------------------------------------------------------------------------------
-WEB_WORKERS = integer("FACTORY_WEB_WORKERS", 2, least=1, most=64)
 WEB_THREADS = integer("FACTORY_WEB_THREADS", 8, least=1, most=128)
+# A request arrives whole within so long. An idle connection is kept for longer than clients and proxies do.
+FACTORY_REQUEST_SECONDS = integer("FACTORY_REQUEST_SECONDS", 30, least=1, most=3600)
+FACTORY_KEEP_ALIVE_SECONDS = integer("FACTORY_KEEP_ALIVE_SECONDS", 75, least=1, most=3600)
 _urls = servers.urls(SECRETS_DIR, PROCESS)
 DATABASES = servers.databases(_urls, process=PROCESS, threads=WEB_THREADS)
 REDIS_URL = _urls["REDIS_URL"]

@@ -29,9 +29,6 @@ def _has_rest(app: str) -> bool:
 
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("healthz", house.healthz),
-    path("readyz", house.readyz),
-    path("metrics", house.metrics),
     path(".well-known/jwks.json", house.public_keys),
     path("factory/schema", SpectacularJSONAPIView.as_view(), name="schema"),
     path("factory/docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),

@@ -73,18 +73,10 @@ class Plan:
         return kept | gateway | own
 
     def web(self) -> list[str]:
-        return [
-            PYTHON, "-m", "gunicorn", "config.wsgi:application", "--bind", f"{LOCAL}:{self.port}",
-            "--worker-class", "gthread", "--workers", "1", "--threads", "8", "--graceful-timeout", "1",
-            "--no-control-socket", "--log-level", "warning",
-        ]  # fmt: skip
+        return [PYTHON, "-m", "config.serving.web", "--host", LOCAL, "--port", str(self.port)]
 
     def stream(self) -> list[str]:
-        return [
-            PYTHON, "-m", "uvicorn", "config.asgi:application", "--host", LOCAL,
-            "--port", str(self.stream_port), "--no-access-log", "--log-level", "warning",
-            "--timeout-graceful-shutdown", "1",
-        ]  # fmt: skip
+        return [PYTHON, "-m", "config.serving.stream", "--host", LOCAL, "--port", str(self.stream_port)]
 
     def job(self) -> list[str]:
         return [

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from django.core.exceptions import DisallowedHost
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -79,7 +80,9 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """An address, or what was sent, that the house does not take apart."""
+    """An address, or what was sent, that the house does not take apart; or a host that it does not serve."""
+    if isinstance(exception, DisallowedHost):
+        return house.wrong_host(request)
     if not _in_console(request):
         return house.malformed(request, exception)
     told = "It holds something that cannot be asked for here: a filter that there is not, or what is no text."

@@ -1,10 +1,12 @@
 """What the house says about itself: alive, ready, its figures, its public keys, its problems."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -13,7 +15,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 from redis import RedisError
 
-from factory.errors import NotFound
+from factory.errors import InvalidInput, NotFound
 from factory.events import schema, topics
 from factory.hints import broker
 from factory.identity.issuer import jwks
@@ -24,6 +26,7 @@ from factory.telemetry.setup import exposition
 
 log = structlog.get_logger(__name__)
 
+NO_BROKER = "Away. No run stops for it: work, events and watchers are found by looking, up to seconds later."
 NO_MAIL_SERVER = "Not sent to anybody: FACTORY_EMAIL_HOST names no mail server."
 
 
@@ -65,37 +68,67 @@ CHECKS: dict[str, Callable[[], str]] = {
 }
 
 
-def notes() -> dict[str, str]:
-    """What is switched off by how the installation is set up: nothing waits for it; people should know."""
-    return {} if settings.FACTORY_EMAIL_ON else {"email": NO_MAIL_SERVER}
+SPARED = {"broker": NO_BROKER}
+"""Checks without which the work goes on, and what is said where one fails."""
 
 
 def readiness() -> dict[str, str]:
-    """Each thing that requests need, and how it is."""
+    """Return each thing that requests use, and how it is."""
     found = {}
     for name, check in CHECKS.items():
         try:
             found[name] = check()
         except (DatabaseError, RedisError, OSError) as fault:
-            log.warning("not_ready", check=name, fault=type(fault).__name__)
+            log.warning("check_failed", check=name, fault=type(fault).__name__)
             found[name] = "unreachable"
     return found
 
 
+def notes(found: Mapping[str, str]) -> dict[str, str]:
+    """Return what is away, or switched off, and stops nothing: nobody waits for it; people should know."""
+    away = {name: told for name, told in SPARED.items() if found.get(name, "ok") != "ok"}
+    return away | ({} if settings.FACTORY_EMAIL_ON else {"email": NO_MAIL_SERVER})
+
+
+def readiness_told(found: Mapping[str, str]) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Return status, body and headers: 200 when the process can do its work, else 503 with what is away."""
+    ready = all(state == "ok" for name, state in found.items() if name not in SPARED)
+    body = {"status": "ready" if ready else "not ready", "checks": dict(found), "notes": notes(found)}
+    headers = {"Cache-Control": "no-store"} | ({} if ready else {"Retry-After": "2"})
+    return (200 if ready else 503), body, headers
+
+
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when the process can do its work; 503 with what is missing."""
-    found = readiness()
-    ready = all(state == "ok" for state in found.values())
-    body = {"status": "ready" if ready else "not ready", "checks": found, "notes": notes()}
-    headers = {"Cache-Control": "no-store"} | ({} if ready else {"Retry-After": "2"})
-    return JsonResponse(body, status=200 if ready else 503, headers=headers)
+    """Tell whether the process can do its work."""
+    status, body, headers = readiness_told(readiness())
+    return JsonResponse(body, status=status, headers=headers)
 
 
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     body, content_type = exposition()
     return HttpResponse(body, content_type=content_type, headers={"Cache-Control": "no-store"})
+
+
+PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+    "/healthz": healthz,
+    "/readyz": readyz,
+    "/metrics": metrics,
+}
+
+
+class Probes:
+    """Answer orchestrators and scrapers, who ask by address, before anything looks at the Host header.
+
+    Nothing that is answered here is made of the host, so none has to be believed.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return PROBES.get(request.path, self.get_response)(request)
 
 
 @require_safe
@@ -150,6 +183,10 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    from django.core.exceptions import SuspiciousOperation
-
     return problem_response(request, problem_of(SuspiciousOperation()))
+
+
+def wrong_host(request: HttpRequest) -> HttpResponse:
+    """Refuse a host that is not served here, in one line of the log: nobody's traceback would help."""
+    log.warning("host_refused", host=request.META.get("HTTP_HOST", "")[:255], path=request.path)
+    return problem_response(request, problem_of(InvalidInput("This host is not served here.")))

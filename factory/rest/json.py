@@ -68,6 +68,12 @@ def check_media_type(header: str) -> None:
         raise UnsupportedMediaType("Send the body as application/json.")
 
 
+def check_encoding(header: str) -> None:
+    """Refuse a body that is packed: its size would be known only once it is unpacked."""
+    if header.strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType("Send the body as it is, without Content-Encoding: none is unpacked here.")
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):

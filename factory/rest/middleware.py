@@ -1,9 +1,7 @@
 """What every answer has: a correlation id, and under /factory/ a word against caching and problem+json."""
 
-import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 
 import structlog
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -11,11 +9,9 @@ from structlog.contextvars import bound_contextvars
 
 from factory.errors import InvalidInput
 from factory.rest.correlation import correlation_of
-from factory.rest.json import MOST_UNREAD, UNREAD_SECONDS
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
 
 API, CONSOLE = "/factory/", "/admin/"
-CHUNK = 64 * 1024
 
 log = structlog.get_logger("factory.rest")
 
@@ -31,7 +27,6 @@ class EdgeMiddleware:
         started = time.perf_counter()
         with bound_contextvars(correlation_id=identifier):
             response = _refused(request) or self.get_response(request)
-            _read_to_the_end(request)
             _log(request, response, time.perf_counter() - started)
         response["X-Request-ID"] = identifier
         if request.path.startswith(API):
@@ -59,50 +54,6 @@ def _refused(request: HttpRequest) -> HttpResponse | None:
 def holds_nul(request: HttpRequest) -> bool:
     """Whether a NUL character is in the address."""
     return "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", "")
-
-
-def _read_to_the_end(request: HttpRequest) -> None:
-    """Take in what was refused unread: who is still sending would never see the answer.
-
-    Bounded in bytes and in time, since nobody had to sign in to get here. Of a sender that is slower, or
-    that announces more, nothing is read on: the connection ends with the answer.
-    """
-    sock = request.META.get("gunicorn.socket")
-    left, end = MOST_UNREAD, time.monotonic() + UNREAD_SECONDS
-    if _announced(request) <= MOST_UNREAD:
-        with _no_longer_than(sock, UNREAD_SECONDS):
-            try:
-                while left > 0 and time.monotonic() < end:
-                    chunk = request.read(min(left, CHUNK))
-                    if not chunk:
-                        return
-                    left -= len(chunk)
-            except OSError:
-                pass  # the caller has gone, or is silent
-    if sock is not None:
-        with suppress(OSError):
-            sock.shutdown(socket.SHUT_RD)
-
-
-def _announced(request: HttpRequest) -> int:
-    """The bytes of the body as the caller said; Django takes what is no number as none."""
-    told = str(request.META.get("CONTENT_LENGTH") or "0")
-    return int(told) if told.isdigit() else 0
-
-
-@contextmanager
-def _no_longer_than(sock: socket.socket | None, seconds: float) -> Iterator[None]:
-    """The server's threads wait for a caller's bytes without an end of their own."""
-    if sock is None:
-        yield
-        return
-    before = sock.gettimeout()
-    sock.settimeout(seconds)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            sock.settimeout(before)
 
 
 def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:

@@ -8,7 +8,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from factory.rest.json import MAX_BODY, check_size, loads_kept
+from factory.rest.json import MAX_BODY, check_encoding, check_size, loads_kept
 
 
 class StrictJSONParser(BaseParser):
@@ -21,7 +21,9 @@ class StrictJSONParser(BaseParser):
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         request = (parser_context or {}).get("request")
-        declared = str(request.META.get("CONTENT_LENGTH") or "") if request is not None else ""
+        told = request.META if request is not None else {}
+        check_encoding(str(told.get("HTTP_CONTENT_ENCODING") or ""))
+        declared = str(told.get("CONTENT_LENGTH") or "")
         if declared.isdecimal():
             check_size(int(declared), self.limit)
         body = stream.read(self.limit + 1)

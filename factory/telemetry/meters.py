@@ -7,11 +7,15 @@ server have counted.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+import structlog
+from django.db import Error as DatabaseFault
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+
+log = structlog.get_logger("factory.telemetry")
 
 Counted = Callable[[], Mapping[tuple[str, str], int]]
 """How many, by tenant and state."""
@@ -96,8 +100,15 @@ class Meters(Collector):
         self._active = count
 
     def _count(self) -> Iterator[tuple[str, str, int]]:
-        """Counted anew each time, so that it is right after any restart; a series that was told ends at 0."""
-        found = self._active()
+        """Counted anew each time, so that it is right after any restart; a series that was told ends at 0.
+
+        While the database is away nothing is told of them, and all else is.
+        """
+        try:
+            found = self._active()
+        except DatabaseFault as fault:
+            log.warning("gauge_not_read", gauge=ACTIVE, fault=type(fault).__name__)
+            return
         self._seen |= set(found)
         for tenant, state in sorted(self._seen):
             yield tenant, state, found.get((tenant, state), 0)

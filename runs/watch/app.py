@@ -1,8 +1,7 @@
 """The ASGI application of the stream process."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from django.conf import settings
 from starlette.applications import Starlette
@@ -10,10 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from factory.rest.house import readiness
+from factory.rest.house import readiness, readiness_told
 from factory.telemetry import setup
 from runs.operations.timing import grace
 from runs.selectors.waiting import todo
+from runs.watch.background import Background
 from runs.watch.board import Board
 from runs.watch.feed import Feed
 from runs.watch.http import answer, endpoint, lost, wrong_method
@@ -36,23 +36,21 @@ class Stream:
         self.watching = Watching(self.hub, self.threads, watch_scope)
         self.board = Board(self.threads, self.wakes, lambda tenants: todo(tenants, grace()))
         self.workers = WorkerSurface(self.threads, self.board)
+        self.background = Background(
+            {"watching": self.hub.run, "hints": self.wakes.listen, "polling": self.board.run}
+        )
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """The background tasks live as long as the server."""
         setup.start("stream")
         await self.feed.open()
-        tasks = [
-            asyncio.create_task(each) for each in (self.hub.run(), self.wakes.listen(), self.board.run())
-        ]
+        self.background.start()
         try:
             yield
         finally:
             self.hub.close()
-            for task in tasks:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            await self.background.stop()
             await self.feed.close()
             self.threads.close()
 
@@ -70,8 +68,8 @@ class Stream:
 
     async def _readyz(self, request: Request) -> Response:
         found = await self.threads.run(readiness)
-        ready = all(state == "ok" for state in found.values())
-        return answer({"status": "ready" if ready else "not ready", "checks": found}, 200 if ready else 503)
+        status, body, headers = readiness_told(found | self.background.checks())
+        return answer(body, status, headers)
 
     async def _metrics(self, request: Request) -> Response:
         """In a thread: what is counted when it is asked is counted in the database."""

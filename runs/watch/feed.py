@@ -22,6 +22,8 @@ CHUNK = 500
 DJANGOS = ("cursor_factory", "context", "prepare_threshold", "pool", "server_side_binding")
 
 _REFS = "id, tenant_id, project_id, run_id, stream_id, sequence, position, occurred_at, transaction_id"
+_EVENT = ", ".join(field.attname for field in OutboxEvent._meta.concrete_fields)
+"""By name: a newer release may add a column while this one runs."""
 _ORDER = "ORDER BY occurred_at, stream_id, sequence, position"
 _NEW = f"""
 SELECT {_REFS} FROM factory_outboxevent
@@ -30,7 +32,7 @@ WHERE starts_with(topic, '{TOPICS}') AND transaction_id >= %(low)s
 {_ORDER}
 """
 _MISSED = f"""
-SELECT * FROM factory_outboxevent
+SELECT {_EVENT} FROM factory_outboxevent
 WHERE starts_with(topic, '{TOPICS}') AND transaction_id >= %(low)s
   AND NOT pg_visible_in_snapshot(transaction_id::text::xid8, %(before)s::pg_snapshot)
   AND pg_visible_in_snapshot(transaction_id::text::xid8, %(upto)s::pg_snapshot)
@@ -39,13 +41,14 @@ WHERE starts_with(topic, '{TOPICS}') AND transaction_id >= %(low)s
        OR (occurred_at, stream_id, sequence, position) > (%(at)s, %(stream)s, %(sequence)s, %(position)s))
 {_ORDER} LIMIT {CHUNK}
 """
-_CURRENT = """
-SELECT * FROM factory_outboxevent
+_CURRENT = f"""
+SELECT {_EVENT} FROM factory_outboxevent
 WHERE run_id = %(run)s AND starts_with(topic, 'run-control.runs.')
   AND pg_visible_in_snapshot(transaction_id::text::xid8, %(upto)s::pg_snapshot)
   AND (%(project)s::uuid IS NULL OR project_id = %(project)s)
 ORDER BY sequence DESC, position DESC LIMIT 1
 """
+_EVENTS = f"SELECT {_EVENT} FROM factory_outboxevent WHERE id = ANY(%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class Feed:
 
     async def events(self, tenant_id: str, ids: Sequence[UUID]) -> dict[UUID, OutboxEvent]:
         async with self._reading(TENANT_SETTING, tenant_id) as held:
-            found = await held.execute("SELECT * FROM factory_outboxevent WHERE id = ANY(%s)", [list(ids)])
+            found = await held.execute(_EVENTS, [list(ids)])
             return {row["id"]: OutboxEvent(**row) for row in await found.fetchall()}
 
     async def missed(self, scope: Scope, cursor: Cursor, upto: Snapshot) -> AsyncIterator[OutboxEvent]:

@@ -18,7 +18,14 @@ from factory.errors import NotFound, Unauthenticated
 from factory.identity.principals import context_of
 from factory.identity.tokens import Token, bearer, verifier
 from factory.rest.correlation import correlation_id, sane_traceparent
-from factory.rest.json import MAX_WORKER_BODY, MOST_UNREAD, UNREAD_SECONDS, check_media_type, check_size
+from factory.rest.json import (
+    MAX_WORKER_BODY,
+    MOST_UNREAD,
+    UNREAD_SECONDS,
+    check_encoding,
+    check_media_type,
+    check_size,
+)
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
 
 log = structlog.get_logger("runs.watch")
@@ -105,6 +112,7 @@ async def wrong_method(request: Request, fault: Exception) -> Response:
 async def read_body(request: Request, limit: int = MAX_WORKER_BODY) -> bytes:
     """The body, refused as soon as it is known to be too large or of another type."""
     check_media_type(request.headers.get("Content-Type", ""))
+    check_encoding(request.headers.get("Content-Encoding", ""))
     declared = request.headers.get("Content-Length", "")
     if declared.isdecimal():
         check_size(int(declared), limit)

@@ -30,11 +30,7 @@ def serving(folder: Path) -> Iterator[str]:
     port, said = free_port(), folder / "said"
     environment = os.environ | {"FACTORY_PROCESS": "web"}
     environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
-    command = [
-        sys.executable, "-m", "gunicorn", "config.wsgi:application", "--bind", f"127.0.0.1:{port}",
-        "--worker-class", "gthread", "--workers", "1", "--threads", "8", "--graceful-timeout", "1",
-        "--no-control-socket", "--log-level", "warning",
-    ]  # fmt: skip
+    command = [sys.executable, "-m", "config.serving.web", "--port", str(port)]
     with said.open("w") as out:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT

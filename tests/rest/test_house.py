@@ -45,11 +45,22 @@ def test_says_what_it_lacks(browser, monkeypatch):
     def away() -> str:
         raise OSError("no route to 10.0.0.7")
 
-    monkeypatch.setitem(house.CHECKS, "broker", away)
+    monkeypatch.setitem(house.CHECKS, "migrations", away)
     response = browser.get("/readyz")
     assert response.status_code == 503
-    assert response.json()["checks"]["broker"] == "unreachable"
+    assert response.json()["checks"]["migrations"] == "unreachable"
     assert b"10.0.0.7" not in response.content
+
+
+def test_is_ready_without_what_stops_no_run(browser, monkeypatch, settings):
+    def away() -> str:
+        raise OSError("no route to 10.0.0.7")
+
+    settings.FACTORY_EMAIL_ON = True
+    monkeypatch.setitem(house.CHECKS, "broker", away)
+    response = browser.get("/readyz")
+    assert (response.status_code, response.json()["checks"]["broker"]) == (200, "unreachable")
+    assert response.json()["notes"] == {"broker": house.NO_BROKER}
 
 
 def test_shows_its_public_keys_and_no_private_one(browser):

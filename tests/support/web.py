@@ -1,4 +1,4 @@
-"""The product's web processes, as they run: gunicorn, two workers with eight threads each."""
+"""The product's web processes, as they run: two of them, with eight threads each."""
 
 import os
 import socket
@@ -7,14 +7,17 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from factory.context import Context
 from tests.support.api import token_of
 
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60
 NO_KEEPING = httpx.Limits(max_keepalive_connections=0)
 """A connection that is kept may be closed by the server just as the next call goes out on it."""
@@ -29,23 +32,40 @@ def free_port() -> int:
 @contextmanager
 def web(**environment: str) -> Iterator[str]:
     """Two web processes on one port; yields their address."""
+    with serving("web", processes=2, **environment) as base:
+        yield base
+
+
+@contextmanager
+def serving(
+    kind: str, *, processes: int = 1, said: Any = subprocess.DEVNULL, **environment: str
+) -> Iterator[str]:
+    """The product's own server, as `make up` and the how-to start it; yields its address."""
     port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "config.wsgi:application", "--bind", f"127.0.0.1:{port}"]
-    command += ["--worker-class", "gthread", "--workers", "2", "--threads", "8", "--log-level", "error"]
-    command += ["--graceful-timeout", "1", "--no-control-socket"]
-    known = os.environ | {"FACTORY_PROCESS": "web"} | environment
-    process = subprocess.Popen(command, env=known, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    base = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", f"config.serving.{kind}", "--port", str(port), "--share-port"]
+    known = {k: v for k, v in os.environ.items() if k != "DJANGO_ALLOW_ASYNC_UNSAFE"} | environment
+    running = [
+        subprocess.Popen(command, cwd=ROOT, env=known, stdout=subprocess.DEVNULL, stderr=said)
+        for _ in range(processes)
+    ]
+    base, ends = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
     try:
-        ends = time.monotonic() + PATIENCE
-        while not _answers(f"{base}/healthz"):
-            assert process.poll() is None, "the web processes ended"
-            assert time.monotonic() < ends, "the web processes do not answer"
+        while not (all(map(_listens, running)) and _answers(f"{base}/healthz")):
+            assert all(process.poll() is None for process in running), f"a {kind} process ended"
+            assert time.monotonic() < ends, f"the {kind} processes do not answer"
             time.sleep(0.2)
         yield base
     finally:
-        process.terminate()
-        process.wait(15)
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait(15)
+
+
+def _listens(process: "subprocess.Popen[bytes]") -> bool:
+    with suppress(psutil.Error):
+        return any(one.status == psutil.CONN_LISTEN for one in psutil.Process(process.pid).net_connections())
+    return False
 
 
 def _answers(url: str) -> bool:

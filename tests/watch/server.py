@@ -7,17 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+from django.conf import settings
 
+from config.serving.stream import configured
 from runs.watch.app import make
 
 
 @contextmanager
 def serving(threads: int = 4) -> Iterator[str]:
     """Yields the base URL."""
-    config = uvicorn.Config(
-        make(threads), host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(configured(make(threads), settings, host="127.0.0.1", port=0))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + 10
