@@ -4,8 +4,11 @@ nobody else from being answered. Why these servers: docs/adr/0013-requests-arriv
 import argparse
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+from django.core.exceptions import ImproperlyConfigured
 
 LOCAL = "127.0.0.1"
 WAITING = 1024
@@ -29,6 +32,15 @@ def place(kind: str, port: int, argv: Sequence[str] | None) -> Place:
     parser.add_argument("--share-port", action="store_true", help="several processes may listen on it")
     read = parser.parse_args(argv)
     return Place(read.host, read.port, read.share_port)
+
+
+@contextmanager
+def told_in_a_sentence() -> Iterator[None]:
+    """End the process with the sentence of what is set up wrongly, instead of a traceback."""
+    try:
+        yield
+    except ImproperlyConfigured as fault:
+        sys.exit(str(fault))
 
 
 def listening(where: Place) -> socket.socket:

@@ -9,7 +9,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from config.serving import listening, place
+from config.serving import listening, place, told_in_a_sentence
 
 READ_SECONDS = 60.0
 """A reader that takes nothing for so long is let go; who watches resumes from its last event."""
@@ -76,4 +76,5 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with told_in_a_sentence():
+        main()

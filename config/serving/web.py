@@ -11,7 +11,7 @@ from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 
-from config.serving import Place, listening, place
+from config.serving import Place, listening, place, told_in_a_sentence
 from config.serving.bodies import Parser
 from factory.rest.json import MOST_UNREAD
 
@@ -100,4 +100,5 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with told_in_a_sentence():
+        main()
