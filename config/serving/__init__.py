@@ -2,6 +2,7 @@
 nobody else from being answered. Why these servers: docs/adr/0013-requests-arrive-whole.md."""
 
 import argparse
+import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -51,6 +52,6 @@ def listening(where: Place) -> socket.socket:
             (where.host, where.port), family=family, backlog=WAITING, reuse_port=where.shared
         )
     except OSError as fault:
-        sys.exit(f"{where.host}:{where.port} cannot be listened on: {fault.strerror}.")
+        sys.exit(f"{where.host}:{where.port} cannot be listened on: {os.strerror(fault.errno or 0)}.")
     made.setblocking(False)
     return made
