@@ -39,6 +39,13 @@ def suite(text):
     )
 
 
+@pytest.mark.parametrize("who", ["author", "reviewer"])
+def test_says_who_of_the_named_is_no_member(r, capsys, who):
+    told = rf"stranger@nowhere.test, who is named by --{who}, has no role in the project main of the tenant"
+    with pytest.raises(CommandError, match=told):
+        publish(r, capsys, r.repository.commit(), **{who: "stranger@nowhere.test"})
+
+
 def test_publishes_a_commit_and_then_leaves_it_alone(r, capsys):
     commit = r.repository.commit()
     done = publish(r, capsys, commit)

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from factory.context import Actor, Context, system
-from factory.errors import DomainError
+from factory.errors import DomainError, Forbidden
 from factory.identity.principals import standing_of
 from factory.tenancy import reading
 from projects.selectors import project_by_slug
@@ -63,7 +63,13 @@ def _member(options: dict[str, Any], who: str) -> Context:
     project_id = _project(tenant, options["project"])
     house = system(tenant, "publish_release", project_id=project_id, channel="cli")
     with reading(house):
-        standing = standing_of(subject, tenant, project_id)
+        try:
+            standing = standing_of(subject, tenant, project_id)
+        except Forbidden as nobody:
+            raise CommandError(
+                f"{subject}, who is named by --{who}, has no role in the project {options['project']} of the "
+                f"tenant {tenant}. Name somebody who has, or add them on the project's page."
+            ) from nobody
     actor = Actor(subject, standing.kind, standing.person, standing.roles, standing.grants, SCOPES)
     return Context(tenant, project_id, actor, channel="cli")
 
