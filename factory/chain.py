@@ -6,6 +6,7 @@ covers the hash of each event, its data and its envelope.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -21,10 +22,14 @@ from factory.ids import uuid7
 from factory.models.ledger import MOST_AUDIT_SUBJECT
 from factory.models.webhook import PINGED
 from factory.recording import AuditNote, Entry, Work
+from factory.writing import portions
 
 MOST_DETAIL = 128 * 1024
 """Bytes of one entry. It holds ids, codes and a reason in words, and is kept for years."""
 MOST_REFUSAL = 4000
+MOST_AT_ONCE = 500
+"""Entries of one statement: an act of twenty thousand leaves its transaction idle, or one statement at work,
+no longer than the role's time-outs allow."""
 
 LANES = 64
 """Deliveries are spread over this many lanes; a stream always takes the same one."""
@@ -115,9 +120,12 @@ def write(work: Work, *, audited: bool) -> bool:
     for stream in [*(e.stream for e in work.entries), *(stream for stream, _ in placed)]:
         counts[stream] = counts.get(stream, 0) + 1
     chain = _Chain(work.ctx, _take_heads(work.ctx.tenant_id, counts))
-    journal, outbox = chain.journal(work.operation, work.entries)
+    *ahead, last = portions(work.entries, MOST_AT_ONCE) or [[]]
+    for entries in ahead:
+        _insert(*chain.journal(work.operation, entries), [], chain.hashes())
+    journal, outbox = chain.journal(work.operation, last)
     _insert(journal, outbox, chain.audits(placed), chain.hashes())
-    return bool(outbox)
+    return any(entry.events for entry in work.entries)
 
 
 def refusal_note(action: str, refusal: DomainError) -> AuditNote:
@@ -140,8 +148,9 @@ def refusal_note(action: str, refusal: DomainError) -> AuditNote:
 
 def _own_note(work: Work) -> AuditNote:
     first = work.entries[0]
-    causes = {"causes": [f"{e.entity}:{e.cause}" for e in work.entries]}
-    return AuditNote(work.operation, f"{first.entity}:{first.entity_id}", "done", "", causes, first.stream)
+    causes = Counter(f"{e.entity}:{e.cause}" for e in work.entries)  # an act may move any number of things
+    subject, told = f"{first.entity}:{first.entity_id}", {"causes": dict(causes)}
+    return AuditNote(work.operation, subject, "done", "", told, first.stream)
 
 
 class _Chain:

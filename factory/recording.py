@@ -16,7 +16,7 @@ from factory.events import Event, wire
 from factory.lifecycle import Edge
 from factory.models.base import Journaled, Refs, TenantModel
 from factory.tenancy import active_or_none
-from factory.writing import update_rows
+from factory.writing import MOST_AT_ONCE, update_rows
 
 
 class NoCommandOpen(RuntimeError):
@@ -111,7 +111,7 @@ def record_new(ctx: Context, made: Sequence[tuple[Journaled, str, Sequence[Event
         obj.tenant_id = obj.tenant_id or ctx.tenant_id
         _raise_version(work, obj)
     work.entries += [_entry(obj, obj.recorded_state, cause, events) for obj, cause, events in made]
-    type(rows[0]).objects.bulk_create(rows)
+    type(rows[0]).objects.bulk_create(rows, batch_size=MOST_AT_ONCE)
     for obj in rows:
         obj.remember()
 
@@ -181,6 +181,14 @@ def save(obj: TenantModel) -> None:
         if changed:
             obj.save(update_fields=changed)
     obj.remember()
+
+
+MOST_NAMED = 20
+
+
+def named(ids: Sequence[str]) -> dict[str, Any]:
+    """Return how many there are and the first of them, for the detail of an entry: any number fits."""
+    return {"count": len(ids), "first": list(ids[:MOST_NAMED])}
 
 
 def audit(

@@ -3,29 +3,39 @@
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection, models
 
 from factory.errors import Busy
 from factory.models.base import Journaled
 
+MOST_AT_ONCE = 1000
+"""Rows of one statement: no role's time-out ends one, however many rows a command moves."""
 GUARDS = ("state", "version")
 """What must still stand in the row as it was read: whoever was overtaken undoes nothing."""
+
+
+T = TypeVar("T")
+
+
+def portions(rows: Sequence[T], most: int) -> list[Sequence[T]]:
+    """Return the rows in their order, in parts of at most so many."""
+    return [rows[start : start + most] for start in range(0, len(rows), most)]
 
 
 def update_rows(rows: Sequence[Journaled]) -> None:
     """Write the changed columns of each locked row; one statement for all rows that changed the same ones.
 
-    How many statements that are depends on the transitions that were made and not on the number of rows.
+    How many statements that are depends on the transitions that were made; a thousand rows take one more.
     Raises `Busy` when a row is not as it was read any more; the command then leaves nothing behind.
     """
     alike: dict[tuple[str, ...], list[Journaled]] = {}
     for row in rows:
         alike.setdefault(tuple(row.changed_fields()), []).append(row)
     for names, group in alike.items():
-        if names:
-            _update(group, names)
+        for part in portions(group, MOST_AT_ONCE) if names else ():
+            _update(part, names)
         for row in group:
             row.remember()
 

@@ -36,7 +36,7 @@ from factory.context import Context, system
 from factory.errors import DomainError, FieldError, InvalidInput
 from factory.locking import lock
 from factory.reasons import remark
-from factory.recording import audit
+from factory.recording import audit, named
 from factory.words import is_blank
 from projects.operations import loan_holds
 
@@ -167,7 +167,11 @@ def _broken(ctx: Context, row: ApprovalRequest) -> tuple[ApprovalBreakGlass]:
         "BreakGlass",
         subject=f"approval:{row.id}",
         reason=row.reason,
-        detail={"decision": row.decision, "proposalHash": row.proposal_hash, "passedOver": row.passed_over},
+        detail={
+            "decision": row.decision,
+            "proposalHash": row.proposal_hash,
+            "passedOver": named(row.passed_over),
+        },
         stream=row.stream,
     )
     told = ApprovalBreakGlass(

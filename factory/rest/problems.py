@@ -43,8 +43,19 @@ class Problem:
             "traceId": trace_id,
         }
         if self.errors:
-            body["errors"] = [{"pointer": fault.pointer, "detail": fault.detail} for fault in self.errors]
+            body["errors"] = [
+                {"pointer": fault.pointer, "detail": fault.detail} for fault in _first(self.errors)
+            ]
         return body
+
+
+MOST_ERRORS = 100
+"""A body of a megabyte may have a fault every few bytes; its answer stays readable."""
+
+
+def _first(errors: tuple[FieldError, ...]) -> tuple[FieldError, ...]:
+    more = len(errors) - MOST_ERRORS
+    return errors if more <= 0 else (*errors[:MOST_ERRORS], FieldError("", f"And {more:,} more faults."))
 
 
 # Refusals that no command makes: they come from the transport or from the house being unwell.

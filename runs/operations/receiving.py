@@ -9,7 +9,7 @@ import usage.operations as usage
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
-from factory.recording import audit, save
+from factory.recording import audit, named, save
 from runs.models import Lease, Receipt, Run, Step
 from runs.operations.holding import Tried
 from runs.states import Attention
@@ -94,6 +94,6 @@ def _raise_attention(ctx: Context, run: Run, step: Step, rows: Sequence[Receipt]
         subject=f"step:{step.id}",
         outcome="noted",
         reason="An effect was reported under a lease that was not current any more.",
-        detail={"receipts": effects},
+        detail={"receipts": named(effects)},
         stream=run.id,
     )
