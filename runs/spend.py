@@ -21,6 +21,7 @@ from runs.operations.holding import lock_run
 from runs.operations.moving import stop_waiting
 from runs.operations.overspending import run_out_of_money
 from runs.operations.spending import set_aside_and_go
+from runs.selectors.limits import calls_asked_about
 from runs.selectors.runs import beyond_answer
 from runs.selectors.stories import story_of_spend
 from runs.states import RUN_WORKING, FailureClass, RunState
@@ -28,6 +29,10 @@ from runs.states import RUN_WORKING, FailureClass, RunState
 ENDED = {
     ApprovalState.REJECTED: ("SpendRejected", "{by} rejected what the run may cost{why}"),
     ApprovalState.EXPIRED: ("SpendExpired", "Nobody decided in time about what the run may cost."),
+}
+ENDED_UNKNOWN = {
+    ApprovalState.REJECTED: "{by} rejected that the run goes on with calls of unknown cost{why}",
+    ApprovalState.EXPIRED: "Nobody decided in time whether the run goes on with calls of unknown cost.",
 }
 
 
@@ -78,12 +83,15 @@ def _amount(view: ApprovalView) -> Decimal:
 
 
 def _refused(view: ApprovalView) -> tuple[str, str]:
-    cause, words = ENDED[ApprovalState(view.state)]
+    state = ApprovalState(view.state)
+    cause, words = ENDED[state]
+    if calls_asked_about(view.id):
+        words = ENDED_UNKNOWN[state]
     return cause, words.format(by=view.decided_by, why=f": {view.reason}" if view.reason else ".")
 
 
 def _at_the_limit(ctx: Context, run: Run, view: ApprovalView) -> None:
-    """The answer to a run that has used all that it was given."""
+    """The answer to a run that has used all that it was given, or something of unknown cost."""
     if view.state != ApprovalState.APPROVED:
         run_out_of_money(ctx, run, _refused(view)[1])
         return

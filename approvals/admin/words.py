@@ -52,7 +52,7 @@ def lead(view: ApprovalView, shown: Shown | None, *, may_decide: bool, stops: st
         return "Nothing of this has happened, and no member can approve it, whoever joins."
     yes = "If you approve" if may_decide else "If it is approved"
     if view.subject_type == SubjectType.SPEND:
-        return f"{yes}, this run may cost up to so much, and begins. Nothing has been spent yet."
+        return f"{yes}, this run begins, or goes on, and may cost up to so much on the terms below."
     if view.subject_type == SubjectType.WAIVER:
         return (
             f"{yes}, people are not asked about the writes that are named below, until its end, "
@@ -92,8 +92,8 @@ def consequence(view: ApprovalView) -> dict[str, str]:
         }
     if view.subject_type == SubjectType.SPEND:
         return {
-            "approve": "The money is set aside if the budgets have it, and the run begins.",
-            "reject": "Nothing is set aside. The run fails (policy-denied), and can only be run again.",
+            "approve": "The money is set aside if the budgets have it, and the run begins or goes on.",
+            "reject": "Nothing more is set aside. The run fails, and can only be run again.",
         }
     if view.consumed_by_its_decision:
         return {
@@ -125,7 +125,7 @@ def silence(view: ApprovalView, stops: str = "") -> str:
     then = {
         SubjectType.PUBLICATION: "the release goes back to Draft and nothing is published.",
         SubjectType.WAIVER: "nothing is allowed in advance.",
-        SubjectType.SPEND: "the run fails (policy-denied) and nothing is spent.",
+        SubjectType.SPEND: "the run fails and nothing more is spent.",
     }.get(SubjectType(view.subject_type), "the run fails (policy-denied) and nothing is done.")
     return f"Silence is never a yes: then {then}"
 

@@ -24,6 +24,7 @@ from approvals.selectors import (
     eligible_people,
     evaluate,
     evaluate_at_the_limit,
+    evaluate_unknown_usage,
     everybody_who_may,
     genuine,
     involved_in,
@@ -294,6 +295,8 @@ def _verdict(question: Question, policy: PolicyView, environment: str | None) ->
     spend = question.spend
     if spend is not None and spend.at_the_limit:
         return evaluate_at_the_limit(policy, environment)
+    if spend is not None and spend.of_unknown_cost:
+        return evaluate_unknown_usage(policy, environment)
     amount = None if spend is None else spend.amount
     return evaluate(policy, question.action_class, environment, amount=amount)
 

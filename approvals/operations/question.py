@@ -11,10 +11,12 @@ from approvals.states import SubjectType
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """How much a run may cost in all; `at_the_limit` of one that has used what it was given."""
+    """How much a run may cost in all; `at_the_limit` of one that has used what it was given, and
+    `of_unknown_cost` of one that has used something whose cost nobody knows."""
 
     amount: Decimal
     at_the_limit: bool = False
+    of_unknown_cost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

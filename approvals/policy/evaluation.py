@@ -8,7 +8,7 @@ from typing import Any
 
 from approvals.policy import floor
 from approvals.policy.patterns import ANYWHERE, matches
-from approvals.states import ActionClass, Effect, OnExpiry
+from approvals.states import ActionClass, Effect, OnExpiry, UnknownUsage
 
 FLOOR_RULE = "the platform floor"
 
@@ -81,6 +81,22 @@ def evaluate_at_the_limit(
     if verdict.effect is Effect.DENY or document.get("spend", {}).get("onLimit") == "ask":
         return verdict
     return replace(verdict, effect=Effect.DENY, roles=(), rule="spend.onLimit: fail")
+
+
+def evaluate_unknown_usage(
+    document: Mapping[str, Any],
+    environment: str | None,
+    *,
+    longest_expiry: timedelta = floor.LONGEST_EXPIRY,
+) -> Verdict:
+    """Return the verdict on going on with a run that has used something of unknown cost."""
+    verdict = evaluate_rules(document, ActionClass.SPEND, environment, longest_expiry=longest_expiry)
+    chosen = UnknownUsage(document.get("spend", {}).get("unknownUsage", UnknownUsage.ASK))
+    if chosen is UnknownUsage.IGNORE:
+        return replace(verdict, effect=Effect.ALLOW, roles=(), rule="spend.unknownUsage: ignore")
+    if chosen is UnknownUsage.ASK or verdict.effect is Effect.DENY:
+        return verdict
+    return replace(verdict, effect=Effect.DENY, roles=(), rule="spend.unknownUsage: fail")
 
 
 def spend_threshold(document: Mapping[str, Any]) -> Decimal | None:

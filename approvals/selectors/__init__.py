@@ -22,6 +22,7 @@ from approvals.selectors.policies import (
     current_policy,
     evaluate,
     evaluate_at_the_limit,
+    evaluate_unknown_usage,
     everybody_who_may,
     known_class,
     policy_named,
@@ -31,7 +32,6 @@ from approvals.selectors.policies import (
     slugs_of_tenant,
     spend_threshold,
     unknown_hold,
-    unknown_usage,
 )
 from approvals.selectors.requests import (
     ProposalView,
@@ -106,6 +106,7 @@ __all__ = [
     "eligible_people",
     "evaluate",
     "evaluate_at_the_limit",
+    "evaluate_unknown_usage",
     "everybody_who_may",
     "explain",
     "genuine",
@@ -134,7 +135,6 @@ __all__ = [
     "slugs_of_tenant",
     "spend_threshold",
     "unknown_hold",
-    "unknown_usage",
     "unused_approved",
     "valid_until",
     "view_of_waiver",

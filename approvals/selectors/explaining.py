@@ -7,12 +7,17 @@ from decimal import Decimal
 from uuid import UUID
 
 from approvals.policy.evaluation import Verdict
-from approvals.policy.telling import in_words
+from approvals.policy.telling import UNKNOWN, in_words
 from approvals.selectors.eligibility import Candidate, candidates
-from approvals.selectors.policies import evaluate, evaluate_at_the_limit, spend_threshold
+from approvals.selectors.policies import (
+    evaluate,
+    evaluate_at_the_limit,
+    evaluate_unknown_usage,
+    spend_threshold,
+)
 from approvals.selectors.views import PolicyView
 from approvals.selectors.waivers import waivers_in_force, why_not_serving
-from approvals.states import WAIVABLE, ActionClass, Effect
+from approvals.states import WAIVABLE, ActionClass, Effect, UnknownUsage
 from factory import clock
 from factory.amounts import usd
 from factory.errors import FieldError, InvalidInput
@@ -43,7 +48,8 @@ class Explanation:
 
     `waived` are the waivers in force there; `advance` says in a sentence what they mean for the action.
     Of `spend`: `amount` is what was asked about, None for more than the threshold, and `at_the_limit` the
-    verdict on more money for a run that has used all it may cost.
+    verdict on more money for a run that has used all it may cost, and `unknown_usage` that on going on with
+    usage of unknown cost.
     """
 
     policy: PolicyView
@@ -55,6 +61,7 @@ class Explanation:
     advance: str
     amount: Decimal | None = None
     at_the_limit: Verdict | None = None
+    unknown_usage: Verdict | None = None
 
     @property
     def threshold(self) -> Decimal | None:
@@ -98,22 +105,36 @@ def explain(
     may_be = asked and action_class == WAIVABLE
     waived = _waived(places, verdict, {requested_by, person}) if may_be else ()
     advance = _advance(action_class, environment, waived) if asked else ""
-    at_the_limit = evaluate_at_the_limit(policy, environment) if spends else None
-    return Explanation(
-        policy, action_class, environment, verdict, people, waived, advance, amount, at_the_limit
-    )
+    told = (policy, action_class, environment, verdict, people, waived, advance, amount)
+    if not spends:
+        return Explanation(*told)
+    at_the_limit = evaluate_at_the_limit(policy, environment)
+    return Explanation(*told, at_the_limit, evaluate_unknown_usage(policy, environment))
 
 
 def about_money(told: Explanation) -> list[str]:
     """Return the sentences about the threshold and the limit of a run that an explanation of `spend` adds."""
-    if told.at_the_limit is None:
+    if told.at_the_limit is None or told.unknown_usage is None:
         return []
     sentences = []
     if told.verdict.effect is Effect.REQUIRE_APPROVAL and told.threshold is not None:
         sentences.append(f"Nobody is asked about {usd(told.threshold)} or less.")
     asks = told.at_the_limit.effect is Effect.REQUIRE_APPROVAL
     then = "asks a person for more" if asks else f"fails ({in_words(told.at_the_limit.rule)})"
-    return [*sentences, f"A run that has used all that it may cost {then}."]
+    return [
+        *sentences,
+        f"A run that has used all that it may cost {then}.",
+        f"A run that has used something of unknown cost {_of_unknown(told.unknown_usage)}.",
+    ]
+
+
+def _of_unknown(verdict: Verdict) -> str:
+    words = {
+        Effect.ALLOW: UNKNOWN[UnknownUsage.IGNORE],
+        Effect.REQUIRE_APPROVAL: UNKNOWN[UnknownUsage.ASK],
+        Effect.DENY: f"{UNKNOWN[UnknownUsage.FAIL]} ({in_words(verdict.rule)})",
+    }
+    return words[verdict.effect]
 
 
 def _places(project_id: UUID | None, environment: str | None) -> list[EnvironmentView]:

@@ -11,7 +11,7 @@ from approvals.models import PolicyRevision
 from approvals.policy import evaluation, floor
 from approvals.policy.evaluation import Verdict
 from approvals.selectors.views import PolicyView, policy_view
-from approvals.states import ActionClass, UnknownUsage
+from approvals.states import ActionClass
 from factory import reloading
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput, NotFound
@@ -91,14 +91,16 @@ def spend_threshold(policy: PolicyView) -> Decimal | None:
     return evaluation.spend_threshold(policy.document)
 
 
-def unknown_usage(policy: PolicyView) -> UnknownUsage:
-    """What follows when a run has used something of unknown cost: a person is asked, if nothing is said."""
-    return UnknownUsage(policy.document.get("spend", {}).get("unknownUsage", UnknownUsage.ASK))
+def evaluate_unknown_usage(policy: PolicyView, environment_slug: str | None) -> Verdict:
+    """Return what this revision answers about going on with usage of unknown cost: allowed where ignored."""
+    return evaluation.evaluate_unknown_usage(
+        policy.document, environment_slug, longest_expiry=longest_expiry()
+    )
 
 
 def unknown_hold() -> timedelta | None:
-    """How long, by the revision in force, money is held for usage of unknown cost; None where only a person
-    ends such a hold."""
+    """Return how long, by the revision in force, money is held for usage of unknown cost; None where only a
+    person ends such a hold."""
     row = policy_revisions().first()
     days = row.document.get("spend", {}).get("unknownHoldDays") if row else None
     return None if days is None else timedelta(days=days)

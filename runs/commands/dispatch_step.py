@@ -21,7 +21,7 @@ from runs.operations.holding import lock_run, lock_step
 from runs.operations.moving import moved
 from runs.operations.timing import ttl
 from runs.selectors.assignments import assignment
-from runs.selectors.limits import over_its_limit
+from runs.selectors.limits import why_money_stops
 from runs.states import AttemptState, RunState, StepState
 
 
@@ -58,8 +58,8 @@ def _require_dispatchable(run: Run, at: datetime) -> None:
     decree = decree_over(run.release_id)
     if decree is not None and decree.in_flight != InFlight.DRAIN:
         raise NothingToDispatch(f"The release {decree.release} is {decree.state}: its runs go no further.")
-    if run.state == RunState.RUNNING and over_its_limit(run):
-        raise NothingToDispatch("The run has used more than it may cost.")
+    if run.state == RunState.RUNNING and (stops := why_money_stops(run)):
+        raise NothingToDispatch(stops)
 
 
 def _parked(run: Run, step: Step, at: datetime) -> Attempt | None:

@@ -18,11 +18,11 @@ from runs.answers import ApprovalAnswer
 from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
 from runs.models import Lease, Run, Step
 from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
-from runs.operations.money import place_of
 from runs.operations.moving import wait_for_approval
 from runs.operations.parking import park as park_attempt
 from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import decision_note
+from runs.selectors.limits import place_of
 from runs.states import AttemptState, LeaseState, RunState
 
 MOST_CHECKPOINT = 256 * 1024

@@ -11,9 +11,9 @@ from runs.operations.asking import open_human_steps
 from runs.operations.ending import fail_run
 from runs.operations.making import make_settled, make_steps
 from runs.operations.moving import complete_run, moved, stop_waiting
-from runs.operations.overspending import stop_at_the_limit
+from runs.operations.overspending import stop_for_money
 from runs.operations.withdrawing import withdraw_unneeded
-from runs.selectors.limits import over_its_limit
+from runs.selectors.limits import why_money_stops
 from runs.states import AttemptState, RunState
 
 
@@ -40,8 +40,8 @@ def advance(ctx: Context, run: Run) -> None:
     withdraw_unneeded(ctx, run)
     if isinstance(found, Completed):
         _complete(ctx, run, found)
-    elif run.state != RunState.ACCEPTED and over_its_limit(run):
-        stop_at_the_limit(ctx, run)
+    elif run.state != RunState.ACCEPTED and why_money_stops(run):
+        stop_for_money(ctx, run)
     else:
         open_human_steps(ctx, run, make_steps(ctx, run, found.due))
         wake(WORK)
@@ -64,14 +64,14 @@ def facts_of(run: Run) -> list[StepFact]:
 
 @operation
 def end_if_spent(ctx: Context, run: Run) -> None:
-    """Fail a locked Running run that is over its limit, or ask for more, when no attempt is left to settle.
+    """Fail a locked Running run that its money stops, or ask a person, when no attempt is left to settle.
 
     Nothing more of it is dispatched, so without this a parked attempt or a retry would wait for ever.
     """
-    if run.state == RunState.RUNNING and over_its_limit(run):
+    if run.state == RunState.RUNNING and why_money_stops(run):
         at_work = Attempt.objects.filter(run_id=run.id, state=AttemptState.OPEN)
         if not at_work.exists():
-            stop_at_the_limit(ctx, run)
+            stop_for_money(ctx, run)
 
 
 def _complete(ctx: Context, run: Run, found: Completed) -> None:

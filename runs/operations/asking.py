@@ -16,10 +16,10 @@ from factory.recording import Move, record, record_many
 from runs.engine import Node, nodes
 from runs.models import Run, Step
 from runs.operations.ending import fail_run
-from runs.operations.money import place_of
 from runs.operations.moving import moved, wait_for_approval
 from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import outputs_before
+from runs.selectors.limits import place_of
 from runs.states import FailureClass, RunState
 
 MOST_SHOWN = 512 * 1024

@@ -8,7 +8,6 @@ from approvals.selectors import policy_revision
 from approvals.states import ActionClass, SubjectType
 from factory.commanding import operation
 from factory.context import Context
-from projects.selectors import environment
 from runs.models import Run
 
 CURRENCY = "USD"
@@ -17,12 +16,6 @@ CURRENCY = "USD"
 def estimate(run: Run) -> Decimal:
     """What the run may cost at most, as it was pinned."""
     return Decimal(str(run.limits["maxCostUsd"]))
-
-
-def place_of(run: Run) -> str | None:
-    """Return the slug of the run's environment, by which a policy knows it; None for a run in none."""
-    found = environment(run.project_id, run.environment_id) if run.environment_id else None
-    return found.slug if found else None
 
 
 def money(amount: Decimal) -> dict[str, str]:
@@ -39,6 +32,7 @@ def open_spend_request(
     told: dict[str, Any],
     *,
     at_the_limit: bool = False,
+    of_unknown_cost: bool = False,
 ) -> None:
     """Ask whether a locked run may cost `amount`; asked twice it is the same request.
 
@@ -69,5 +63,5 @@ def open_spend_request(
         release_id=run.release_id,
         policy=policy_revision(run.policy_id),
         project_id=run.project_id,
-        spend=approvals.Spend(amount, at_the_limit),
+        spend=approvals.Spend(amount, at_the_limit, of_unknown_cost),
     )

@@ -1,8 +1,16 @@
-"""A run that has used more than it may cost: by its policy it fails, or a person is asked for more."""
+"""A run that has used more than it may cost, or something of unknown cost: by its policy it fails, or a
+person is asked."""
 
+from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
-from approvals.selectors import evaluate_at_the_limit, pending_of_run, policy_revision
+from approvals.selectors import (
+    evaluate_at_the_limit,
+    evaluate_unknown_usage,
+    pending_of_run,
+    policy_revision,
+)
 from approvals.states import Effect, SubjectType
 from factory.amounts import usd
 from factory.clock import now
@@ -11,21 +19,38 @@ from factory.context import Context
 from runs.engine import node_of, nodes
 from runs.models import Attempt, Run, Step
 from runs.operations.ending import fail_run
-from runs.operations.money import CURRENCY, estimate, money, open_spend_request, place_of
+from runs.operations.money import CURRENCY, estimate, money, open_spend_request
 from runs.operations.moving import wait_for_approval
-from runs.selectors.limits import limit_of, over_its_limit
+from runs.selectors.limits import (
+    UNKNOWN_USAGE,
+    limit_of,
+    not_accepted,
+    over_its_limit,
+    place_of,
+    why_money_stops,
+)
 from runs.states import AttemptState, FailureClass, StepState
-from usage.selectors import usage_of_run
+from usage.selectors import UnknownCalls, usage_of_run
+
+MOST_NAMED = 3
 
 
 @operation
-def stop_at_the_limit(ctx: Context, run: Run) -> None:
-    """What follows once a locked, working run is over its limit and something of it was settled.
+def stop_for_money(ctx: Context, run: Run) -> None:
+    """Do what follows once the money of a locked, working run stops it and something of it was settled.
 
-    By the pinned policy's `onLimit` it fails (class budget), or, if anything is left to dispatch, one
-    request of class spend is opened for a higher limit and the run waits; who holds a lease goes on.
-    `ApprovalRequested`. A policy that denies spend fails the run.
+    Over its limit, or with usage of unknown cost to which nobody has said yes, it fails (class budget) by
+    the pinned policy's `onLimit` or `unknownUsage`; or, if anything is left to dispatch, one request of class
+    spend is opened and the run waits; who holds a lease goes on. `ApprovalRequested`. A policy that denies
+    spend fails the run.
     """
+    if over_its_limit(run):
+        _stop_at_the_limit(ctx, run)
+    else:
+        _stop_at_the_unknown(ctx, run, not_accepted(run))
+
+
+def _stop_at_the_limit(ctx: Context, run: Run) -> None:
     policy = policy_revision(run.policy_id)
     verdict = evaluate_at_the_limit(policy, place_of(run))
     if verdict.effect is Effect.DENY:
@@ -35,6 +60,16 @@ def stop_at_the_limit(ctx: Context, run: Run) -> None:
         _ask(ctx, run)
 
 
+def _stop_at_the_unknown(ctx: Context, run: Run, calls: Sequence[UnknownCalls]) -> None:
+    policy = policy_revision(run.policy_id)
+    verdict = evaluate_unknown_usage(policy, place_of(run))
+    if verdict.effect is Effect.DENY:
+        stops = f"policy {policy.revision} lets no run go on with that ({verdict.rule})"
+        run_out_of_money(ctx, run, f"Nobody knows what {_listed(calls)} cost; {stops}.")
+    elif work_remains(run) and not _asked_already(run):
+        _ask_about(ctx, run, calls)
+
+
 @operation
 def run_out_of_money(ctx: Context, run: Run, reason: str) -> None:
     """Fail a locked, working run, class budget."""
@@ -42,8 +77,8 @@ def run_out_of_money(ctx: Context, run: Run, reason: str) -> None:
 
 
 def needs_more_money(run: Run) -> bool:
-    """Return whether more money is of any use: something of a run over its limit is to be dispatched."""
-    return over_its_limit(run) and work_remains(run)
+    """Return whether a decision about money is of any use: it stops the run, and something is left to do."""
+    return bool(why_money_stops(run)) and work_remains(run)
 
 
 def work_remains(run: Run) -> bool:
@@ -74,3 +109,29 @@ def _ask(ctx: Context, run: Run) -> None:
     summary = f"go on with run {run.workflow_id} and spend up to {usd(wanted)} in all"
     open_spend_request(ctx, run, wanted, summary, told, at_the_limit=True)
     wait_for_approval(ctx, run, now())
+
+
+def _ask_about(ctx: Context, run: Run, calls: Sequence[UnknownCalls]) -> None:
+    told: dict[str, Any] = {"limit": money(limit_of(run)), "used": money(usage_of_run(run.id).cost)}
+    told[UNKNOWN_USAGE] = [_proposed(each) for each in calls]
+    summary = f"go on with run {run.workflow_id}, though nobody knows what {_listed(calls)} cost"
+    open_spend_request(ctx, run, limit_of(run), summary, told, of_unknown_cost=True)
+    wait_for_approval(ctx, run, now())
+
+
+def _proposed(calls: UnknownCalls) -> dict[str, Any]:
+    """Return calls of unknown cost as a proposal holds them: numbers are exact, as text."""
+    return {
+        "provider": calls.provider,
+        "name": calls.name,
+        "calls": str(calls.calls),
+        "quantities": {unit: f"{number.normalize():f}" for unit, number in calls.quantities.items()},
+        "callsWithoutQuantities": str(calls.unsaid),
+    }
+
+
+def _listed(calls: Sequence[UnknownCalls]) -> str:
+    """Return calls of unknown cost in a sentence's part; of many models the first."""
+    told = [f"{each.calls} call{'s' if each.calls != 1 else ''} of {each.called[:80]}" for each in calls]
+    more = [f"those of {len(told) - MOST_NAMED} others"] if len(told) > MOST_NAMED else []
+    return " and ".join([*told[:MOST_NAMED], *more])

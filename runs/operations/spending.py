@@ -10,7 +10,8 @@ from factory.recording import save
 from runs.models import Run
 from runs.operations.advancing import advance
 from runs.operations.ending import fail_run
-from runs.operations.money import estimate, money, open_spend_request, place_of
+from runs.operations.money import estimate, money, open_spend_request
+from runs.selectors.limits import place_of
 from runs.states import FailureClass
 from usage.states import ReservationState
 

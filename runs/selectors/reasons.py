@@ -11,7 +11,7 @@ from factory.clock import now
 from projects.selectors import project
 from projects.states import ProjectState
 from runs.models import Attempt, Run, Step, TenantQuota, Worker
-from runs.selectors.limits import over_its_limit
+from runs.selectors.limits import why_money_stops
 from runs.selectors.views import AttemptView
 from runs.selectors.waiting import ALIVE
 from runs.states import AttemptState, Attention, LeaseState, RunState, StepState
@@ -86,8 +86,8 @@ class Reasons:
         name = f"{step.agent_id}/{step.skill_id}"
         if not any(fnmatchcase(name, pattern) for worker in self._live for pattern in worker.capabilities):
             return f"No live worker can do {name}."
-        if self._run.state == RunState.RUNNING and over_its_limit(self._run):
-            return "The run has used more than it may cost: nothing more of it is dispatched."
+        if self._run.state == RunState.RUNNING and (stops := why_money_stops(self._run)):
+            return f"{stops} Nothing more of it is dispatched."
         return self._quota or "Every worker that could do it is busy."
 
     @cached_property

@@ -14,7 +14,7 @@ from runs.commands import cancel_killed_run, cancel_run, follow_decree, resolve_
 from runs.reconcilers import LeaseExpiryReconciler
 from tests.runs.test_limits import asking
 from tests.support.evidence import journal, outbox, violations
-from tests.support.running import MANIFEST, Hand, House, costing, effect, human, node, workflow
+from tests.support.running import MANIFEST, Hand, House, costing, effect, human, node, thinking, workflow
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +86,18 @@ def test_the_last_success_ends_a_run_that_asks_for_money(house: House, name: str
     assert_ended(house, run_id, "Completed", {money.id})
     causes = [cause for _, _, cause in journal(house.system, run_id)]
     assert causes[-3:] == ["ApprovalRequested", "ApprovalWithdrawn", "LastStepSucceeded"]
+
+
+@pytest.mark.parametrize("workflow_id", ["spare", "empty"])
+def test_going_on_with_unknown_cost_is_not_asked_about_once_nothing_is_left(
+    house: House, workflow_id: str
+) -> None:
+    run_id, worker, works = begun(house, workflow_id)
+    worker.report(works["c"], output=1, receipts=[thinking()])
+    [money] = house.pending(run_id)
+    assert "nobody knows" in money.summary
+    worker.report(works["a"], output={"go": False, "todo": []})
+    assert_ended(house, run_id, "Completed", {money.id})
 
 
 def test_the_answer_to_the_last_question_ends_a_run_that_asks_for_money(house: House) -> None:

@@ -203,7 +203,7 @@ def price_models(house: "House", **costs: str) -> None:
     document = deepcopy(default_document())
     names = {
         name.replace("_", "-"): {
-            "inputTokens": str(round(Decimal(cost) / TOKENS["inputTokens"], 16)),
+            "inputTokens": f"{round(Decimal(cost) / TOKENS['inputTokens'], 16):f}",
             "outputTokens": "0",
         }
         for name, cost in costs.items()
