@@ -8,6 +8,7 @@ import difflib
 import errno
 import os
 from collections.abc import Callable, Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from environs import Env, EnvError, validate
 
 from config.links import platform_made
 
+Network = IPv4Network | IPv6Network
 PREFIX = "FACTORY_"
 READ_ELSEWHERE = (
     "FACTORY_TEST_*",  # tests/databases.py
@@ -49,6 +51,18 @@ def integer(name: str, default: int, *, least: int, most: int) -> int:
 def words(name: str, default: Iterable[str]) -> list[str]:
     found = _read(name, default, lambda: _env.list(name, list(default)), "a list, separated by commas")
     return [str(word).strip() for word in found]
+
+
+def networks(name: str) -> list[Network]:
+    """Return networks and single addresses, such as 10.0.0.0/8 and 192.0.2.7; none by default."""
+
+    def read() -> list[Network]:
+        named: list[str] = _env.list(name, [])
+        return [ip_network(word.strip()) for word in named if word.strip()]
+
+    expected = "a list of networks such as 10.0.0.0/8, separated by commas"
+    found: list[Network] = _read(name, [], read, expected)
+    return found
 
 
 def document(name: str, default: Any) -> Any:

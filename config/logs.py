@@ -87,6 +87,7 @@ def logging_settings(level: str, process: str) -> dict[str, Any]:
             "django.security.DisallowedHost": {"level": "CRITICAL"},
             "httpx": {"level": "WARNING"},
             "waitress.queue": {"level": "ERROR"},  # that requests wait for a thread is no incident
+            "axes": {"level": "WARNING"},  # failed tries, and locks
             # Both write addresses of services with the secrets in them.
             "urllib3": {"level": "WARNING"},
             "apprise": {"level": "CRITICAL"},

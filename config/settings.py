@@ -1,11 +1,22 @@
 """Settings: a typed environment that fails loudly, and nothing else."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from config import celery_settings, console, logs, mail, security, servers
+from config import celery_settings, console, logs, mail, security, servers, sign_in
 from config.edge import IDENTITY  # noqa: F401
-from config.environment import choice, cron, flag, integer, metrics_shared_in, refuse_unknown, text, words
+from config.environment import (
+    Network,
+    choice,
+    cron,
+    flag,
+    integer,
+    metrics_shared_in,
+    refuse_unknown,
+    text,
+    words,
+)
 from config.rest import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -37,6 +48,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "csp",
+    "axes",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -62,6 +74,7 @@ MIDDLEWARE = [
     "factory.admin.refusals.ConsoleRefusals",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -162,6 +175,12 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 CSRF_FAILURE_VIEW = "factory.admin.refusals.stale_form"
+_sign_in = sign_in.sign_in_settings()
+globals().update(_sign_in)
+AXES_FAILURE_LIMIT: int = _sign_in["AXES_FAILURE_LIMIT"]
+AXES_COOLOFF_TIME: timedelta = _sign_in["AXES_COOLOFF_TIME"]
+FACTORY_TRUSTED_PROXIES: list[Network] = _sign_in["FACTORY_TRUSTED_PROXIES"]
+FACTORY_REFUSED_TOKENS_PER_MINUTE: int = _sign_in["FACTORY_REFUSED_TOKENS_PER_MINUTE"]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"  # who opened the form itself, and no page before it
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import cache
+from typing import TypeVar
 
 import redis
 import structlog
@@ -12,6 +13,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from factory.timelimits import TimeIsUp
+
+T = TypeVar("T")
 
 log = structlog.get_logger("factory.hints")
 
@@ -66,11 +69,17 @@ def _quietly(hint: Callable[[], object]) -> None:
 
 def publish(channel: str) -> None:
     """Tell it now; a broker that is away is only noted."""
+    asked(lambda broker: broker.publish(channel_name(channel), b"1"))
+
+
+def asked(question: Callable[["redis.Redis"], T]) -> T | None:
+    """Return what the broker answers; None while it is away, when nobody asks it for a moment."""
     global _silent_until
     if time.monotonic() < _silent_until:
-        return
+        return None
     try:
-        broker().publish(channel_name(channel), b"1")
+        return question(broker())
     except (redis.RedisError, OSError) as fault:
         _silent_until = time.monotonic() + SECONDS_OF_SILENCE
-        log.debug("hint_lost", channel=channel, fault=type(fault).__name__)
+        log.debug("broker_away", fault=type(fault).__name__)
+        return None

@@ -24,6 +24,7 @@ from factory.embedded.system import EmbeddedError, locked, make_folder
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "factory_test"
 SCHEMA_SOURCES = (
+    "requirements.txt",
     "*/migrations/*.py",
     "tests/*/*/migrations/*.py",
     "factory/database.py",
@@ -98,6 +99,7 @@ def base_environment(folder: Path) -> dict[str, str]:
         "FACTORY_HOME": str(folder),
         "FACTORY_EMBEDDED_ISSUER": "true",
         "SECRET_KEY": "only-for-tests-" + "x" * 40,
+        "FACTORY_REFUSED_TOKENS_PER_MINUTE": "1000000",
     }
 
 

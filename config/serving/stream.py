@@ -61,7 +61,9 @@ def configured(application: Any, settings: Any, **more: Any) -> uvicorn.Config:
     bounded = type("Bounded", (Protocol,), {"request_seconds": float(settings.FACTORY_REQUEST_SECONDS)})
     return uvicorn.Config(
         application, http=bounded, timeout_keep_alive=settings.FACTORY_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=GRACE_SECONDS, access_log=False, log_level="warning", **more,
+        timeout_graceful_shutdown=GRACE_SECONDS, access_log=False, log_level="warning",
+        proxy_headers=False,  # whose word about an address is taken, FACTORY_TRUSTED_PROXIES says
+        **more,
     )  # fmt: skip
 
 

@@ -68,7 +68,9 @@ def adjustments(settings: Any) -> Adjustments:
         max_request_body_size=MOST_UNREAD,
         outbuf_high_watermark=MOST_WAITING_TO_BE_READ,
         asyncore_use_poll=True,
-        clear_untrusted_proxy_headers=settings.SECURE_PROXY_SSL_HEADER is None,
+        clear_untrusted_proxy_headers=not (
+            settings.SECURE_PROXY_SSL_HEADER or settings.FACTORY_TRUSTED_PROXIES
+        ),
         ident="",
     )
 

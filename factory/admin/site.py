@@ -14,6 +14,7 @@ from factory.admin.menu import where
 from factory.admin.scope import context_of, places_of, switch_place
 from factory.admin.searching import LONGEST, only, search, sought
 from factory.context import Context
+from factory.signing_in import SignInForm
 
 
 class HouseSite(UnfoldAdminSite):
@@ -22,6 +23,7 @@ class HouseSite(UnfoldAdminSite):
     site_title = "Factory Control Plane"
     site_header = "Factory Control Plane"
     index_title = "First page"
+    login_form = SignInForm
 
     def get_urls(self) -> list[URLPattern]:
         own = [path("place/", switch_place, name="switch_place")]

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from factory.clients import address_of
 from factory.context import Context
 from factory.identity.principals import context_of
 from factory.identity.tokens import Token, bearer, verifier
 from factory.rest.correlation import correlation_of, sane_traceparent
+from factory.rest.refusing import counting_refusals
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,14 @@ class BearerAuthentication(BaseAuthentication):
         encoded = bearer(request.headers.get("Authorization"))
         if encoded is None:
             return None
-        token = verifier().verify(encoded)
-        context: Context = context_of(
-            token,
-            channel="api",
-            correlation_id=correlation_of(request),
-            traceparent=sane_traceparent(request.headers.get("traceparent")),
-        )
+        with counting_refusals(address_of(request._request) or ""):
+            token = verifier().verify(encoded)
+            context: Context = context_of(
+                token,
+                channel="api",
+                correlation_id=correlation_of(request),
+                traceparent=sane_traceparent(request.headers.get("traceparent")),
+            )
         request.context = context  # type: ignore[attr-defined]
         return Principal(token.subject), token
 

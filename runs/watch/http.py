@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from structlog.contextvars import bound_contextvars
 
+from factory.clients import client_address
 from factory.context import Channel, Context
 from factory.errors import NotFound, Unauthenticated
 from factory.identity.principals import context_of
@@ -27,6 +28,7 @@ from factory.rest.json import (
     check_size,
 )
 from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
+from factory.rest.refusing import counting_refusals
 
 log = structlog.get_logger("runs.watch")
 
@@ -129,10 +131,12 @@ def caller(request: Request) -> tuple[Token, Context]:
     encoded = bearer(request.headers.get("Authorization"))
     if encoded is None:
         raise Unauthenticated("Send a bearer token in the Authorization header.")
-    token = verifier().verify(encoded)
-    channel: Channel = "worker" if token.kind == "worker" else "api"
-    traceparent = sane_traceparent(request.headers.get("traceparent"))
-    context = context_of(
-        token, channel=channel, correlation_id=correlation_of(request), traceparent=traceparent
-    )
+    peer = request.client.host if request.client else ""
+    with counting_refusals(client_address(peer, request.headers.get("X-Forwarded-For", ""))):
+        token = verifier().verify(encoded)
+        channel: Channel = "worker" if token.kind == "worker" else "api"
+        traceparent = sane_traceparent(request.headers.get("traceparent"))
+        context = context_of(
+            token, channel=channel, correlation_id=correlation_of(request), traceparent=traceparent
+        )
     return token, context

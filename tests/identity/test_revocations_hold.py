@@ -101,34 +101,31 @@ def test_no_token_is_issued_for_a_pool_that_cannot_be(pool: str) -> None:
 
 @pytest.mark.requirement("LSE-12")
 @pytest.mark.parametrize("ahead", [TEN_MINUTES, -TEN_MINUTES, 0])
-def test_a_workers_revocation_holds_whatever_the_application_s_clock_says(
-    tenant_id: str, monkeypatch: pytest.MonkeyPatch, ahead: int
-) -> None:
+def test_a_workers_revocation_holds_whatever_the_application_s_clock_says(tenant_id: str, ahead: int) -> None:
     house = House(tenant_id)
     house.hand()
     row = Worker.objects.get(pool_id=house.pool, name="w1")
-    application_clock(monkeypatch, ahead)
-    token = worker_token(row.subject, pool=house.pool)
-    assert enters(token), "the clock of this machine is nobody's judge"
-    revoke_worker(house.world.operator, worker_id=row.id, reason="its host was lost")
-    assert not enters(token)
-    _time_passes(row.subject, seconds=LEEWAY + 1)
-    assert enters(worker_token(row.subject, pool=house.pool)), "issued again after the leeway"
+    with application_clock(ahead):
+        token = worker_token(row.subject, pool=house.pool)
+        assert enters(token), "the clock of this machine is nobody's judge"
+        revoke_worker(house.world.operator, worker_id=row.id, reason="its host was lost")
+        assert not enters(token)
+        _time_passes(row.subject, seconds=LEEWAY + 1)
+        assert enters(worker_token(row.subject, pool=house.pool)), "issued again after the leeway"
 
 
 @pytest.mark.parametrize("ahead", [TEN_MINUTES, -TEN_MINUTES, 4, 0])
-def test_a_subjects_revocation_holds_and_a_token_of_after_the_leeway_is_good(
-    home: World, monkeypatch: pytest.MonkeyPatch, ahead: int
-) -> None:
-    application_clock(monkeypatch, ahead)
-    token = token_of(home.operator)
-    assert enters(token)
-    revoke_credential(home.tenant_admin, subject=home.operator.actor.subject, reason="a laptop was lost")
-    assert not enters(token)
-    with pytest.raises(CommandError, match=f"once {LEEWAY + 1} seconds have passed"):
-        call_command("issue_token", subject=home.operator.actor.subject, tenant=home.tenant)
-    _time_passes(home.operator.actor.subject, seconds=LEEWAY + 1)
-    assert enters(token_of(home.operator))
+def test_a_subjects_revocation_holds_and_a_token_of_after_the_leeway_is_good(home: World, ahead: int) -> None:
+    subject = home.operator.actor.subject
+    with application_clock(ahead):
+        token = token_of(home.operator)
+        assert enters(token)
+        revoke_credential(home.tenant_admin, subject=subject, reason="a laptop was lost")
+        assert not enters(token)
+        with pytest.raises(CommandError, match=f"once {LEEWAY + 1} seconds have passed"):
+            call_command("issue_token", subject=subject, tenant=home.tenant)
+        _time_passes(subject, seconds=LEEWAY + 1)
+        assert enters(token_of(home.operator))
 
 
 def _time_passes(subject: str, seconds: float) -> None:

@@ -1,11 +1,11 @@
 """Time that a test moves by hand: days pass in a moment, and an end is met to the microsecond."""
 
 import sys
-import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 
 import pytest
+import time_machine
 
 NAMES = ("factory.clock", "projects.commands.suspension")
 """Where the time of approvals, reservations and suspensions is read."""
@@ -34,14 +34,6 @@ def watch(monkeypatch: pytest.MonkeyPatch, at: datetime) -> Watch:
     return made
 
 
-def application_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """This machine's own clock is ahead of the database's by so much, or behind it."""
-    right = time.time
-
-    class Wrong(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.fromtimestamp(right() + seconds, tz)
-
-    monkeypatch.setattr(time, "time", lambda: right() + seconds)
-    monkeypatch.setattr("jwt.api_jwt.datetime", Wrong)
+def application_clock(seconds: float) -> "time_machine.travel":
+    """In the block this machine's own clock is ahead of the database's by so much, or behind it."""
+    return time_machine.travel(datetime.now(UTC) + timedelta(seconds=seconds), tick=True)
