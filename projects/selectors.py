@@ -11,7 +11,7 @@ from django.db.models import Case, DurationField, Exists, Func, OuterRef, Q, Que
 
 from factory.context import Context, system
 from factory.tenancy import active, reading, scanning
-from projects.models import Delegation, Environment, Membership, Project, ServiceAccount, Tenant
+from projects.models import Delegation, Environment, Membership, Project, ServiceAccount, Suspension, Tenant
 from projects.permissions import ADMINS
 from projects.states import DelegationState, MembershipState, ServiceAccountState, SubjectKind
 
@@ -126,6 +126,22 @@ def paused(project_id: UUID | None, since: datetime, due: datetime, at: datetime
     with connection.cursor() as cursor:
         cursor.execute("SELECT projects_paused(%s, %s, %s, %s)", [project_id, since, due, at])
         found: timedelta = cursor.fetchone()[0]
+    return found
+
+
+def suspensions(
+    project_ids: Iterable[UUID], since: datetime | None = None
+) -> dict[UUID, list[tuple[datetime, datetime | None]]]:
+    """Return by project from when to when it was suspended, oldest first; one without an end still stands.
+
+    Without those that were over at `since`.
+    """
+    rows = Suspension.objects.filter(project_id__in=set(project_ids)).order_by("suspended_at")
+    if since is not None:
+        rows = rows.exclude(resumed_at__lte=since)
+    found: dict[UUID, list[tuple[datetime, datetime | None]]] = {}
+    for project_id, begin, end in rows.values_list("project_id", "suspended_at", "resumed_at"):
+        found.setdefault(project_id, []).append((begin, end))
     return found
 
 

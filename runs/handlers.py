@@ -22,7 +22,7 @@ from runs.commands import (
     release_first_step,
     start_run,
 )
-from runs.reconcilers import KillSwitchReconciler, ReleaseDecreeReconciler
+from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, ReleaseDecreeReconciler
 from runs.selectors import active, concerns  # noqa: F401  registers what is counted, and what rests on what
 from runs.states import (
     ATTEMPT_OUTCOME_RECORDED,
@@ -110,6 +110,13 @@ def follow_decree_of_release(ctx: Context, event: Received) -> None:
     """A release was taken out of use: its open runs end as was decreed."""
     if event.payload["inFlight"] != "drain":
         ReleaseDecreeReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
+
+
+@on(projects.STATE_CHANGED, name="runs.let_clocks_go_on")
+def let_clocks_go_on(ctx: Context, event: Received) -> None:
+    """A project was resumed: runs whose time seems over have theirs counted, without the suspension."""
+    if event.payload["cause"] == "ResumeRequested":
+        LeaseExpiryReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
 
 
 @on(projects.STATE_CHANGED, name="runs.kill_runs")

@@ -186,6 +186,35 @@ def attempts_bounded() -> str:
     """
 
 
+@invariant("B18", "The clock of a run stands still exactly while something of the run stops it")
+def clocks_stopped() -> str:
+    return """
+        SELECT r.tenant_id, 'run:' || r.id, 'its clock ' || coalesce('stands still because of '
+               || nullif(array_to_string(r.clock_because, ', '), ''), 'runs') || ', what stops it is '
+               || coalesce(nullif(array_to_string(s.because, ', '), ''), 'nothing')
+        FROM runs_run r CROSS JOIN LATERAL (SELECT array_remove(ARRAY[
+            CASE WHEN r.state = 'WaitingForApproval' THEN 'approval' END,
+            CASE WHEN r.frozen_at IS NOT NULL THEN 'frozen' END,
+            CASE WHEN EXISTS (SELECT 1 FROM runs_step d WHERE d.run_id = r.id AND d.attention = 'uncertain')
+                 THEN 'operator' END], NULL) AS because) s
+        WHERE r.state IN ('Running', 'WaitingForApproval') AND r.clock_because::text[] <> s.because::text[]
+    """
+
+
+@invariant(
+    "B19", "A deadline is the limit after the start, and later at most by what the clock can have stood"
+)
+def deadlines_counted() -> str:
+    return """
+        SELECT tenant_id, 'run:' || id, 'begun ' || started_at || ', ' || (limits ->> 'maxMinutes')
+               || ' minutes at most, due ' || deadline_at || ' as counted up to ' || clock_since
+        FROM (SELECT *, started_at + (limits ->> 'maxMinutes')::int * interval '1 minute' AS earliest
+              FROM runs_run WHERE state IN ('Running', 'WaitingForApproval', 'Cancelling')) r
+        WHERE deadline_at < earliest OR deadline_at > earliest + (clock_since - started_at)
+           OR clock_since > clock_timestamp()
+    """
+
+
 @invariant(
     "D4",
     "An effect that happened was authorized under its attempt, or an Operator is, or was, asked about it",

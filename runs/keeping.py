@@ -1,6 +1,6 @@
 """What the keeping of the evidence has to know about runs: which have ended, and how they come back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,13 +11,13 @@ from approvals.states import ApprovalState
 from factory.anchoring.taking import anchored_fact
 from factory.auditing import CouldNotCheck, Report, Violation, audit_all, reaction
 from factory.bulkhead import Bulkhead
-from factory.context import system
+from factory.context import Context, system
 from factory.hashing import digest
 from factory.lagging import Recorded, repairs, why
 from factory.recovery import Leave, follows, raises_epoch
 from factory.retention import ended_streams
 from factory.tenancy import reading, scanning
-from runs.commands import add_up_usage, freeze_run, recover_lease
+from runs.commands import add_up_usage, enforce_deadline, freeze_run, recover_lease
 from runs.engine import HUMAN
 from runs.gate import answer_of
 from runs.models import Attempt, CancellationIntent, Lease, Run, RunTemplate, Step
@@ -60,11 +60,14 @@ anchored_fact("epoch", "SELECT epoch FROM runs_fencingepoch")
 
 def _run(row: Run, said: Recorded) -> Mapping[str, Any]:
     data, deadline = said.data, said.data.get("deadlineAt")
+    begun = deadline or row.deadline_at
     output_hash = data.get("outputHash", "") if said.state == "Completed" else ""
     return {
         "budget_reservation_id": data.get("reservationId") or row.budget_reservation_id,
         "started_at": data.get("startedAt") or row.started_at,
-        "deadline_at": deadline or row.deadline_at,
+        "deadline_at": begun,
+        "clock_since": (data.get("clockSince") or said.at) if begun else None,
+        "clock_because": data.get("clockBecause", ["approval"] if said.state == "WaitingForApproval" else []),
         "waiting_since": said.at if said.state == "WaitingForApproval" else None,
         "finished_at": said.at if said.state in RUN_TERMINAL else None,
         "failure_class": data.get("failureClass", "") if said.state == "Failed" else "",
@@ -190,26 +193,43 @@ def settle_open_leases(leave: Leave) -> int:
 follows("releases", "open leases, made Uncertain for an operator", settle_open_leases)
 
 
-SUMS = ("E4e", "E4f")
-
-
-def add_up_usage_again(leave: Leave) -> int:
-    """Add up anew each run's usage whose sums the auditor finds to be those of other records or pins."""
+def _found_by(leave: Leave, codes: Sequence[str], wrong: str, mend: Callable[[Context, UUID], object]) -> int:
+    """Mend each run that the auditor finds by these rules; what cannot be mended is left, and said."""
     try:
-        found = {(v.tenant_id, UUID(v.subject.removeprefix("run:"))) for v in audit_all(SUMS)}
+        found = {(v.tenant_id, UUID(v.subject.removeprefix("run:"))) for v in audit_all(codes)}
     except CouldNotCheck as fault:
-        leave(f"the sums of usage could not be checked: {fault}")
+        leave(f"it could not be checked which runs have {wrong}: {fault}")
         return 0
     alone = Bulkhead("recover")
     for tenant, run in sorted(found):
 
         def tell(fault: Exception, subject: str = f"run:{run} of {tenant}") -> None:
-            told = "has sums of usage that are not those of its records, or of other pins"
-            leave(f"{subject} {told}: {why(fault)}")
+            leave(f"{subject} has {wrong}: {why(fault)}")
 
         with alone.item(run, tenant, tell=tell):  # such as a run that is lost
-            add_up_usage(system(tenant, "Recovery"), run_id=run)
+            mend(system(tenant, "Recovery"), run)
     return alone.counts.repaired
+
+
+CLOCKS = ("B18",)
+
+
+def set_clocks_right(leave: Leave) -> int:
+    """Let the clock of each run run, or stand still, by what the rows say that came back."""
+    wrong = "a clock that stands still without a reason, or runs against one"
+    return _found_by(leave, CLOCKS, wrong, lambda ctx, run: enforce_deadline(ctx, run_id=run))
+
+
+follows("releases", "runs whose clock was set right", set_clocks_right)
+
+
+SUMS = ("E4e", "E4f")
+
+
+def add_up_usage_again(leave: Leave) -> int:
+    """Add up anew each run's usage whose sums the auditor finds to be those of other records or pins."""
+    wrong = "sums of usage that are not those of its records, or of other pins"
+    return _found_by(leave, SUMS, wrong, lambda ctx, run: add_up_usage(ctx, run_id=run))
 
 
 follows("releases", "runs whose usage was added up anew", add_up_usage_again)

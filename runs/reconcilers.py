@@ -30,8 +30,9 @@ class LeaseExpiryReconciler(Reconciler):
             f"AND expires_at < statement_timestamp() - interval '{seconds} seconds' "
             "AND NOT EXISTS (SELECT 1 FROM runs_run r WHERE r.id = run_id AND r.frozen_at IS NOT NULL "
             "AND r.state <> 'Cancelling') "
-            f"UNION ALL SELECT deadline_at, id, tenant_id, '{DEADLINE}' FROM runs_run "
-            "WHERE state = 'Running' AND frozen_at IS NULL AND deadline_at <= statement_timestamp()"
+            f"UNION ALL SELECT r.deadline_at, r.id, r.tenant_id, '{DEADLINE}' FROM runs_run r "
+            "JOIN projects_project p ON p.id = r.project_id WHERE r.state = 'Running' AND p.state = 'Active' "
+            "AND r.clock_because = '{}' AND r.deadline_at <= statement_timestamp()"
         )
 
     def repair(self, ctx: Context, due: Due) -> None:

@@ -18,6 +18,7 @@ from runs.admin.waits import at_work, waits, what_next
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import CancellationIntent, Freeze, Run, Step
 from runs.operations.money import estimate
+from runs.selectors.clocks import clock_of, why_it_stands
 from runs.selectors.doubts import doubts
 from runs.selectors.limits import limit_of
 from runs.selectors.reruns import family
@@ -70,25 +71,33 @@ def _percent(cost: Decimal, limit: Decimal) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunClock:
-    """How long the run has worked, of how long it may, and how long it has waited for people meanwhile."""
+    """How long the run has worked, of how long it may, and how long it has waited for people meanwhile.
+
+    `stands_still` says since when its clock does and why; `fails_at` is when it fails while the clock runs.
+    """
 
     worked: str
     limit: str
     percent: int
     waited: str
-    stands_still: bool
+    stands_still: str
+    fails_at: datetime | None
 
 
 def run_clock(facts: Facts, at: datetime) -> RunClock:
-    """The clock that the time limit counts: it stands still while the run waits for people."""
+    """Return the clock that the time limit counts by, as the deadline is judged."""
     run, most = facts.run, 60 * facts.run.limits["maxMinutes"]
-    waited = _spent(facts, RunState.WAITING, at)
-    worked = _spent(facts, RunState.RUNNING, at) + _spent(facts, RunState.CANCELLING, at)
-    if run.deadline_at is not None and run.state in RUN_ACTIVE:
-        worked = most - (run.deadline_at - (run.waiting_since or at)).total_seconds()
-    share = min(100, max(0, round(100 * worked / most)))
-    waits_now = run.state == RunState.WAITING
-    return RunClock(brief(worked), span(most), share, brief(waited) if waited else "", waits_now)
+    clock, waited = clock_of(run), _spent(facts, RunState.WAITING, at)
+    worked = most - clock.left(run.finished_at or at).total_seconds() if clock else 0.0
+    standing = why_it_stands(clock, at) if run.state in RUN_ACTIVE else ""
+    return RunClock(
+        worked=brief(worked),
+        limit=span(most),
+        percent=min(100, max(0, round(100 * worked / most))),
+        waited=brief(waited) if waited else "",
+        stands_still=standing,
+        fails_at=clock.due_at(at) if clock and run.state == RunState.RUNNING and not standing else None,
+    )
 
 
 def _spent(facts: Facts, state: str, at: datetime) -> float:

@@ -21,6 +21,7 @@ from runs.operations.holding import lock_run, lock_step
 from runs.operations.moving import moved
 from runs.operations.timing import ttl
 from runs.selectors.assignments import assignment
+from runs.selectors.clocks import out_of_time
 from runs.selectors.limits import why_money_stops
 from runs.states import AttemptState, RunState, StepState
 
@@ -53,7 +54,7 @@ def dispatch_step(ctx: Context, *, run_id: UUID, step_id: UUID, worker_id: UUID)
 def _require_dispatchable(run: Run, at: datetime) -> None:
     if run.state not in (RunState.ACCEPTED, RunState.RUNNING):
         raise NothingToDispatch(f"The run is {run.state}.")
-    if run.deadline_at is not None and at >= run.deadline_at:
+    if out_of_time(run, at):
         raise NothingToDispatch("The run's time is over.")
     decree = decree_over(run.release_id)
     if decree is not None and decree.in_flight != InFlight.DRAIN:

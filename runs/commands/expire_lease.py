@@ -8,19 +8,21 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.hints import WORK, wake
-from factory.recording import record
+from factory.recording import record, save
 from runs.errors import AttemptNotFound
 from runs.events import LeaseExpired
 from runs.models import Lease, Step
 from runs.operations.advancing import end_if_spent
-from runs.operations.ending import fail_run, outcome_of
+from runs.operations.clock import note_clock
+from runs.operations.ending import end_if_out_of_time, outcome_of
 from runs.operations.holding import Tried, lock_attempt, lock_run
 from runs.operations.metering import count_expired, time_attempt
 from runs.operations.parking import park_lapsed, waits_for_a_person, withdraw
 from runs.operations.settling import attempts_used, effect_may_have_happened, follow_up
 from runs.operations.timing import grace, is_timed_out, took_too_long
 from runs.operations.violations import violation_of
-from runs.states import LEASE_CURRENT, FailureClass, LeaseState, RunState
+from runs.selectors.clocks import clock_of
+from runs.states import LEASE_CURRENT, LeaseState, RunState
 
 
 @command("ExpireLease", audited=False)
@@ -127,16 +129,18 @@ def withdraw_from_drained(ctx: Context, *, lease_id: UUID, attempt_id: UUID) -> 
 def enforce_deadline(ctx: Context, *, run_id: UUID) -> bool:
     """Fail a Running run whose `maxMinutes` are over (DeadlineExceeded, class permanent); whether it did.
 
-    The time spent waiting for approvals does not count. Emits RunFailed. Errors: `RunNotFound`.
+    The time for which its clock stood still does not count: the stored deadline is brought up to that, and
+    to what stops the clock now. Emits RunFailed. Errors: `RunNotFound`.
     """
     run = lock_run(ctx, run_id)
-    if run.state != RunState.RUNNING or run.deadline_at is None or now() < run.deadline_at:
+    if run.deadline_at is None or not run.is_working:
         return False
-    fail_run(
-        ctx,
-        run,
-        cause="DeadlineExceeded",
-        failure_class=FailureClass.PERMANENT,
-        reason=f"The run took longer than its limit of {run.limits['maxMinutes']} minutes.",
-    )
-    return True
+    note_clock(ctx, run, now())
+    if end_if_out_of_time(ctx, run):
+        return True
+    at = now()
+    clock = clock_of(run)
+    if clock is not None and run.deadline_at <= at:
+        run.set_clock(clock.changed(clock.because, at))
+        save(run)
+    return False

@@ -11,6 +11,7 @@ from factory.reasons import reasoned
 from factory.recording import audit, save
 from runs.errors import NotFrozen
 from runs.models import Freeze
+from runs.operations.clock import note_clock
 from runs.operations.holding import lock_run
 
 MOST_REASON = 2000
@@ -21,7 +22,7 @@ broken all over has to be frozen all the same."""
 
 @command("FreezeRun")
 def freeze_run(ctx: Context, *, run_id: UUID, findings: Sequence[str]) -> bool:
-    """Let a run stand still because of these findings; whether it did not already.
+    """Let a run, and its clock, stand still because of these findings; whether it did not already.
 
     Findings that a PlatformAdmin looked at before, and lifted the freeze all the same, freeze it no more.
     Errors: `RunNotFound`.
@@ -32,7 +33,7 @@ def freeze_run(ctx: Context, *, run_id: UUID, findings: Sequence[str]) -> bool:
     if run.frozen_at is not None or set(told) <= known:
         return False
     run.frozen_at = now()
-    save(run)
+    note_clock(ctx, run, run.frozen_at)
     save(Freeze(run_id=run.id, findings=told, frozen_at=run.frozen_at))
     audit(
         ctx,
@@ -54,8 +55,8 @@ def _told(findings: Sequence[str]) -> list[str]:
 
 @command("LiftFreeze", strict=True)
 def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
-    """Let a frozen run go on. Guards: a PlatformAdmin, with a reason. Errors: `RunNotFound`, `InvalidInput`,
-    `NotFrozen`."""
+    """Let a frozen run go on, with the time that it had left. Guards: a PlatformAdmin, with a reason.
+    Errors: `RunNotFound`, `InvalidInput`, `NotFrozen`."""
     reason = reasoned(reason, "Lifting a freeze needs a reason.", most=MOST_REASON)
     run = lock_run(ctx, run_id)
     if run.frozen_at is None:
@@ -64,7 +65,7 @@ def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
     freeze.lifted_at, freeze.lifted_by, freeze.lift_reason = now(), ctx.actor.subject, reason
     save(freeze)
     run.frozen_at = None
-    save(run)
+    note_clock(ctx, run, freeze.lifted_at)
     audit(
         ctx,
         "LiftFreeze",

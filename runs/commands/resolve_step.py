@@ -16,6 +16,8 @@ from runs.errors import NothingToSettle, RunNotFound
 from runs.models import Attempt, Resolution, Run, Step
 from runs.models.evidence import RESOLUTIONS
 from runs.operations.advancing import advance
+from runs.operations.clock import note_clock
+from runs.operations.ending import end_if_out_of_time
 from runs.operations.holding import lock_run, lock_step
 from runs.states import AttemptState, Attention, FailureClass, StepState
 
@@ -50,7 +52,9 @@ def resolve_step(
     _keep(ctx, run, step, attempt, resolution, evidence, at)
     if step.state == StepState.RUNNING and run.is_working:
         _move(ctx, step, attempt, resolution, evidence, at)
+        note_clock(ctx, run, at)
         advance(ctx, run)
+        end_if_out_of_time(ctx, run)
     else:
         step.close_attention(at=at)
         record(ctx, step, "EvidenceRecorded", detail={"resolution": resolution})

@@ -1,15 +1,18 @@
 """A run: what was asked, what it was pinned to when it was accepted, and how it stands."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django_fsm import FSMField, transition
 
 from factory.lifecycle import Lifecycle
 from factory.models.base import Journaled, TenantForeignKey, in_check
+from runs.engine.clock import Clock, Span
 from runs.states import RUN, RUN_TERMINAL, RUN_WORKING, FailureClass, RunState
 
 PINNED = (
@@ -52,6 +55,8 @@ class Run(Journaled):
     started_at = models.DateTimeField(null=True)
     waiting_since = models.DateTimeField(null=True)
     deadline_at = models.DateTimeField(null=True)
+    clock_since = models.DateTimeField(null=True)
+    clock_because = ArrayField(models.CharField(max_length=16), default=list, blank=True)
     finished_at = models.DateTimeField(null=True)
     updated_at = models.DateTimeField()
     failure_class = models.CharField(max_length=16, blank=True)
@@ -92,6 +97,11 @@ class Run(Journaled):
                     deadline_at__isnull=True,
                 ),
                 name="run_started_with_a_deadline",
+            ),
+            models.CheckConstraint(
+                condition=Q(deadline_at__isnull=False, clock_since__isnull=False)
+                | Q(deadline_at__isnull=True, clock_since__isnull=True, clock_because=[]),
+                name="run_deadline_with_its_clock",
             ),
         ]
         indexes: ClassVar[list[Any]] = [
@@ -146,6 +156,8 @@ class Run(Journaled):
             "reservationId": self.budget_reservation_id,
             "startedAt": self.started_at,
             "deadlineAt": self.deadline_at,
+            "clockSince": self.clock_since,
+            "clockBecause": self.clock_because or None,
         }
         return {name: value for name, value in told.items() if value is not None}
 
@@ -162,6 +174,7 @@ class Run(Journaled):
     def start(self, *, at: datetime) -> None:
         self.started_at = self.updated_at = at
         self.deadline_at = at + timedelta(minutes=self.limits["maxMinutes"])
+        self.clock_since = at
 
     @transition(field=state, source=S.RUNNING, target=S.WAITING)
     def wait(self, *, at: datetime) -> None:
@@ -169,7 +182,7 @@ class Run(Journaled):
 
     @transition(field=state, source=S.WAITING, target=S.RUNNING)
     def resume(self, *, at: datetime) -> None:
-        self._stop_waiting(at)
+        self.waiting_since, self.updated_at = None, at
 
     @transition(field=state, source=S.RUNNING, target=S.COMPLETED)
     def complete(self, *, at: datetime, output: Any, output_hash: str) -> None:
@@ -178,13 +191,13 @@ class Run(Journaled):
 
     @transition(field=state, source=[S.ACCEPTED, S.RUNNING, S.WAITING], target=S.FAILED)
     def fail(self, *, at: datetime, failure_class: str, reason: str) -> None:
-        self._stop_waiting(at)
+        self.waiting_since = None
         self.failure_class, self.reason = failure_class, reason
-        self.finished_at = at
+        self.finished_at = self.updated_at = at
 
     @transition(field=state, source=[S.RUNNING, S.WAITING], target=S.CANCELLING)
     def cancel(self, *, at: datetime, reason: str) -> None:
-        self._stop_waiting(at)
+        self.waiting_since, self.updated_at = None, at
         self.reason = reason
 
     @transition(field=state, source=S.ACCEPTED, target=S.CANCELLED)
@@ -196,9 +209,13 @@ class Run(Journaled):
     def finish_cancelling(self, *, at: datetime) -> None:
         self.finished_at = self.updated_at = at
 
-    def _stop_waiting(self, at: datetime) -> None:
-        """The time spent waiting for people does not count against `maxMinutes`."""
-        if self.waiting_since is not None and self.deadline_at is not None:
-            self.deadline_at += at - self.waiting_since
-        self.waiting_since = None
-        self.updated_at = at
+    def clock(self, suspensions: Sequence[Span] = ()) -> Clock | None:
+        """Return the clock that `maxMinutes` counts by; None before the first dispatch."""
+        if self.deadline_at is None or self.clock_since is None:
+            return None
+        return Clock(self.deadline_at, self.clock_since, tuple(self.clock_because), suspensions)
+
+    def set_clock(self, clock: Clock) -> None:
+        """No transition: what stops the clock is a state of something."""
+        self.deadline_at, self.clock_since = clock.due, clock.since
+        self.clock_because = list(clock.because)

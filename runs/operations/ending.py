@@ -20,12 +20,14 @@ from runs.models import Attempt, CancellationIntent, Lease, Run, Step
 from runs.operations.metering import time_attempt
 from runs.operations.moving import move_to_cancelled, move_to_failed
 from runs.operations.violations import note_violation, violations_of
+from runs.selectors.clocks import out_of_time, stands_still
 from runs.states import (
     ATTEMPT_ACTIVE,
     LEASE_CURRENT,
     STEP_ACTIVE,
     AttemptState,
     Attention,
+    FailureClass,
     LeaseState,
     RunState,
 )
@@ -46,6 +48,18 @@ def fail_run(
     move_to_failed(ctx, run, cause, failure_class, reason, at, node_key)
     stop_everything(ctx, run, "RunEnded", at)
     settle_money(ctx, run, before=before, cause=cause)
+
+
+@operation
+def end_if_out_of_time(ctx: Context, run: Run) -> bool:
+    """Fail a locked Running run whose `maxMinutes` are over (DeadlineExceeded, class permanent); return
+    whether it did. While its clock stands still nothing of it runs out."""
+    at = now()
+    if run.state != RunState.RUNNING or not out_of_time(run, at) or stands_still(run, at):
+        return False
+    reason = f"The run took longer than its limit of {run.limits['maxMinutes']} minutes."
+    fail_run(ctx, run, cause="DeadlineExceeded", failure_class=FailureClass.PERMANENT, reason=reason)
+    return True
 
 
 @operation

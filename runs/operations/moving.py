@@ -21,13 +21,15 @@ from runs.events import (
     WorkflowRunFailed,
 )
 from runs.models import CancellationIntent, Run
+from runs.operations.clock import keep_clock
 from runs.states import RunState
 
 OF_THE_ENGINE = frozenset({"StepFailedTerminally", "WorkflowFailed"})
 
 
 def moved(ctx: Context, run: Run, cause: str, *events: Event) -> None:
-    """Record a run's transition: what every one tells, and what this one adds."""
+    """Record a run's transition: what every one tells, and what this one adds; its clock follows."""
+    keep_clock(run, run.updated_at)
     changed = RunStateChanged(
         run_id=run.id,
         tenant_id=ctx.tenant_id,

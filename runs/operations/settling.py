@@ -10,6 +10,7 @@ from factory.recording import record, save
 from runs.models import Attempt, Lease, Receipt, Run, Step
 from runs.models.lease import USED_UP
 from runs.operations.advancing import advance
+from runs.operations.clock import note_clock
 from runs.operations.ending import finish_cancelling
 from runs.operations.timing import back_off
 from runs.operations.violations import fail_violated, note_violation, took_place, violation_of
@@ -35,6 +36,8 @@ def follow_up(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetime
         fail_violated(ctx, step, violation, at)
     else:
         _move_step(ctx, run, step, attempt, at)
+    if step.attention == Attention.UNCERTAIN:
+        note_clock(ctx, run, at)
     advance(ctx, run)
 
 

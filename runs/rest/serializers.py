@@ -9,6 +9,7 @@ from runs.commands.cancel_run import MOST_REASON
 from runs.commands.resolve_step import MOST_EVIDENCE
 from runs.engine import AGENT, HUMAN
 from runs.models.evidence import RESOLUTIONS
+from runs.selectors.clocks import STOPS
 from runs.states import AttemptState, LeaseState, RunState, StepState
 
 KINDS = ((AGENT, AGENT), (HUMAN, HUMAN))
@@ -113,6 +114,17 @@ class UsageBody(StrictSerializer):
     records = Whole()
 
 
+class ClockBody(StrictSerializer):
+    """What stops the clock by which `maxMinutes` counts, since when, and the seconds that are left then.
+
+    While it runs nothing stops it, and `deadlineAt` says when the time is over.
+    """
+
+    stoppedSince = Moment(source="stopped_since", allow_null=True)
+    because = serializers.ListField(child=Choice(choices=STOPS))
+    secondsLeft = serializers.IntegerField(source="seconds_left", allow_null=True)
+
+
 class RunBody(StrictSerializer):
     """A run as a list shows it."""
 
@@ -137,6 +149,7 @@ class RunBody(StrictSerializer):
     updatedAt = Moment(source="updated_at")
     startedAt = Moment(source="started_at", allow_null=True)
     deadlineAt = Moment(source="deadline_at", allow_null=True)
+    clock = ClockBody()
     finishedAt = Moment(source="finished_at", allow_null=True)
     failureClass = Text(source="failure_class", allow_blank=True)
     reason = Text(allow_blank=True, max_length=10_000)

@@ -10,11 +10,14 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from approvals.selectors import pending_of_run
 from factory import reloading
+from factory.clock import now
 from factory.context import Context
 from factory.models import ChainHead, JournalEntry
 from registry.selectors import is_unloadable
+from runs.engine.clock import Clock
 from runs.errors import RunNotFound
 from runs.models import Artifact, Attempt, CancellationIntent, Lease, Run, Step
+from runs.selectors.clocks import clock_view, clocks_of
 from runs.selectors.limits import limit_of
 from runs.selectors.reasons import Reasons
 from runs.selectors.reruns import family
@@ -69,8 +72,8 @@ def find_run(ctx: Context, run_id: UUID) -> Run:
 
 def summaries(rows: Sequence[Run]) -> list[RunSummary]:
     """The runs of a page, with their usage in one query."""
-    used = usage_of_runs(row.id for row in rows)
-    return [_summary(row, used.get(row.id)) for row in rows]
+    used, clocks, at = usage_of_runs(row.id for row in rows), clocks_of(rows), now()
+    return [_summary(row, used.get(row.id), clocks.get(row.id), at) for row in rows]
 
 
 def run_view(ctx: Context, run_id: UUID) -> RunView:
@@ -195,12 +198,15 @@ def _step(row: Step, attempts: Iterable[AttemptView], reasons: Reasons) -> StepV
     return StepView(**own | {"state": str(row.state)}, waiting=reasons.of_step(row), attempts=tuple(attempts))
 
 
-def _summary(row: Any, used: UsageView | None) -> RunSummary:
-    other = {"state", "policy_id", "usage"}
+def _summary(row: Any, used: UsageView | None, clock: Clock | None, at: datetime) -> RunSummary:
+    other = {"state", "policy_id", "usage", "deadline_at", "clock"}
+    stands = clock_view(row, clock, at)
     own = {name: getattr(row, name) for name in RunSummary.__slots__ if name not in other}
     return RunSummary(
         **own,
         state=str(row.state),
         policy_id=row.policy_name,
+        deadline_at=clock.due_at(row.finished_at or at) if clock and stands.stopped_since is None else None,
+        clock=stands,
         usage=used or UsageView(cost=ZERO, uncertain=0, records=0),
     )

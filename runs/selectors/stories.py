@@ -15,6 +15,7 @@ from factory.amounts import cost, number, usd
 from factory.clock import now
 from registry.selectors import release
 from runs.models import Attempt, Run, Step
+from runs.selectors.clocks import clock_of, why_it_stands
 from runs.selectors.limits import limit_of
 from runs.states import RUN_ACTIVE, STEP_ACTIVE, AttemptState, StepState
 from usage.selectors import BudgetView, UsageView, budgets, set_aside_for, usage_of_attempts, usage_of_run
@@ -67,12 +68,13 @@ def _cost(run: Run, used: UsageView) -> Bar:
 
 def _clock(run: Run) -> Iterator[Bar]:
     """How much of its time a run has used; none before it has begun."""
-    if run.deadline_at is None:
+    clock, at = clock_of(run), now()
+    if clock is None:
         return
-    whole = timedelta(minutes=run.limits["maxMinutes"])
-    used = whole - (run.deadline_at - (run.waiting_since or run.finished_at or now()))
+    used = timedelta(minutes=run.limits["maxMinutes"]) - clock.left(run.finished_at or at)
     minutes = max(0, int(used.total_seconds() // 60))
-    stands = "; it stands still while the run waits for approvals" if run.waiting_since else ""
+    why = why_it_stands(clock, at) if run.state in RUN_ACTIVE else ""
+    stands = f"; it {why}" if why else ""
     percent = _percent(Decimal(minutes), Decimal(run.limits["maxMinutes"]))
     yield Bar("Run clock", percent, f"{minutes} of {run.limits['maxMinutes']} min{stands}")
 

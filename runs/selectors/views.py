@@ -92,8 +92,20 @@ class CancellationView:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockView:
+    """What stops the clock of a run, since when, and the seconds left then; empty while it runs."""
+
+    stopped_since: datetime | None = None
+    because: tuple[str, ...] = ()
+    seconds_left: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run as a list shows it. `sequence` is its last journal sequence."""
+    """A run as a list shows it. `sequence` is its last journal sequence.
+
+    `deadline_at` is when its time is over if its clock goes on running; none while that stands still.
+    """
 
     id: UUID
     project_id: UUID
@@ -117,6 +129,7 @@ class RunSummary:
     updated_at: datetime
     started_at: datetime | None
     deadline_at: datetime | None
+    clock: ClockView
     finished_at: datetime | None
     failure_class: str
     reason: str

@@ -54,7 +54,8 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
          WHERE s.tenant_id = t.tenant_id AND s.state = 'Pending'
            AND s.next_dispatch_at <= statement_timestamp()
            AND r.state IN ('Accepted', 'Running') AND p.state = 'Active'
-           AND (r.deadline_at IS NULL OR r.deadline_at > statement_timestamp()) AND s.id <> ALL(%(passed)s)
+           AND (r.deadline_at IS NULL OR r.deadline_at > statement_timestamp() OR r.clock_because <> '{}')
+           AND s.id <> ALL(%(passed)s)
            AND r.frozen_at IS NULL
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY s.next_dispatch_at, s.id LIMIT %(most)s)
@@ -64,7 +65,7 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
          JOIN projects_project p ON p.id = r.project_id
          WHERE a.tenant_id = t.tenant_id AND a.state = 'Parked' AND a.resume_at <= statement_timestamp()
            AND r.state = 'Running' AND p.state = 'Active'
-           AND r.deadline_at > statement_timestamp() AND s.id <> ALL(%(passed)s)
+           AND (r.deadline_at > statement_timestamp() OR r.clock_because <> '{}') AND s.id <> ALL(%(passed)s)
            AND r.frozen_at IS NULL
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY a.resume_at, a.id LIMIT %(most)s)

@@ -192,6 +192,7 @@ def test_a_run_that_takes_too_long_fails_but_not_while_it_waits_for_a_person(hou
     asked = worker.ask(work, park=True)
     house._owner(
         "UPDATE runs_run SET waiting_since = waiting_since - interval '2 hours', "
+        "clock_since = clock_since - interval '2 hours', started_at = started_at - interval '2 hours', "
         "deadline_at = deadline_at - interval '2 hours' WHERE id = %s",
         [run_id],
     )

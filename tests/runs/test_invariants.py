@@ -211,6 +211,19 @@ def _leased_without_end(cursor: Any, house: House, at: dict[str, Any]) -> None:
         _copy(cursor, "runs_lease", at["held"].lease_id, **other, closed_at="2999-01-01T00:00:00Z")
 
 
+def _run_changed(change: str) -> Damage:
+    """The clock of the run at work is set otherwise."""
+
+    def damage(cursor: Any, house: House, at: dict[str, Any]) -> None:
+        cursor.execute(f"UPDATE runs_run SET {change} WHERE id = %s", [at["at_work"]])
+
+    return damage
+
+
+def _doubt_unnoticed(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE runs_step SET attention = 'uncertain' WHERE run_id = %s", [at["at_work"]])
+
+
 CORRUPTIONS: dict[str, Damage] = {
     "B1": _another_open_attempt,
     "B1b": _lease_gone,
@@ -231,6 +244,12 @@ CORRUPTIONS: dict[str, Damage] = {
     "B16 done": _done_and_not_over,
     "B16 asked": _asked_in_vain,
     "B17": _leased_without_end,
+    "B18 stands": _run_changed("clock_because = '{frozen}'"),
+    "B18 runs": _run_changed("frozen_at = clock_timestamp()"),
+    "B18 doubt": _doubt_unnoticed,
+    "B19 early": _run_changed("deadline_at = deadline_at - interval '1 second'"),
+    "B19 late": _run_changed("deadline_at = deadline_at + interval '1 hour'"),
+    "B19 ahead": _run_changed("clock_since = clock_timestamp() + interval '1 hour'"),
     "D4": _effect_of_another_proposal,
     "E2e": _money_that_nobody_approved,
     "E4f release": _usage_of_another_release,

@@ -182,6 +182,7 @@ def test_a_row_that_lags_is_brought_up_to_the_journal(house: House) -> None:
     back = "state = 'Running', finished_at = NULL, output = NULL, output_hash = ''"
     lag(house, run_id, f"UPDATE runs_run SET {back} WHERE id = %s")
     lag(house, other, "UPDATE runs_run SET state = 'Accepted', started_at = NULL, deadline_at = NULL, "
+        "clock_since = NULL, "
         "finished_at = NULL, output_hash = '' WHERE id = %s")  # fmt: skip
     assert len(lagging(Run)) == 2
     recover()

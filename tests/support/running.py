@@ -489,7 +489,9 @@ class House:
 
     def pass_deadline(self, run_id: UUID) -> None:
         self._owner(
-            "UPDATE runs_run SET deadline_at = clock_timestamp() - interval '1 second' WHERE id = %s",
+            "UPDATE runs_run SET deadline_at = statement_timestamp() - interval '1 second', "
+            "started_at = started_at - (deadline_at - statement_timestamp()) - interval '1 second' "
+            "WHERE id = %s",
             [run_id],
         )
 

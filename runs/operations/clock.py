@@ -1,0 +1,34 @@
+"""Noting what stops the clock of a run, whenever that may have changed."""
+
+from datetime import datetime
+
+from factory.commanding import operation
+from factory.context import Context
+from factory.recording import save
+from runs.engine.clock import OPERATOR
+from runs.models import Run
+from runs.selectors.clocks import clock_of, in_doubt, what_stops
+
+
+def keep_clock(run: Run, at: datetime) -> None:
+    """Let the clock of a locked run stand still from `at` on exactly if something stops it; unsaved.
+
+    For its own transitions, which settle no doubt. At its end everything is counted, so that its time is
+    known for good.
+    """
+    _stop(run, at, doubt=OPERATOR in run.clock_because)
+
+
+@operation
+def note_clock(ctx: Context, run: Run, at: datetime) -> None:
+    """Do the same, saved, after what is no transition of the run itself: a doubt has come or gone, say."""
+    _stop(run, at, doubt=in_doubt(run))
+    save(run)
+
+
+def _stop(run: Run, at: datetime, *, doubt: bool) -> None:
+    because = what_stops(run, doubt=doubt)
+    if because != run.clock_because or run.is_terminal:
+        clock = clock_of(run)
+        if clock is not None:
+            run.set_clock(clock.changed(because, at))
