@@ -121,17 +121,18 @@ def test_watchers_and_pollers_cost_no_thread_each(process, tenant_id: str) -> No
     base, seen = process
     house = House(tenant_id)
     hands = [Hand(house, f"w{n}", slots=1) for n in range(POLLERS)]
-    before = seen.memory_info().rss
-    asyncio.run(scene(base, house, hands, seen, before))
+    tokens = [worker_token(hand.subject, pool=house.pool) for hand in hands]
+    before, token = seen.memory_info().rss, token_of(house.world.observer)
+    asyncio.run(scene(Crowd(base, house), token, list(zip(hands, tokens, strict=True)), seen, before))
 
 
-async def scene(base: str, house: House, hands: list[Hand], seen: psutil.Process, before: int) -> None:
-    crowd = Crowd(base, house)
-    token = token_of(house.world.observer)
+async def scene(
+    crowd: Crowd, token: str, hands: list[tuple[Hand, str]], seen: psutil.Process, before: int
+) -> None:
+    house = crowd.house
     crowd.tasks = [asyncio.create_task(crowd.watch(token)) for _ in range(WATCHERS)]
     await until(lambda: crowd.watching == WATCHERS, 400)
-    for hand in hands:
-        worker = worker_token(hand.subject, pool=house.pool)
+    for hand, worker in hands:
         crowd.tasks.append(asyncio.create_task(crowd.poll(hand, worker)))
     await asyncio.sleep(10)  # every poll has looked, and waits
 
