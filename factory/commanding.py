@@ -14,12 +14,19 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import structlog
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import OperationalError, connection
+from django.db import IntegrityError, OperationalError, connection
 from django_fsm import TransitionNotAllowed
 
 from factory import chain, tenancy
 from factory.context import Context
-from factory.errors import Busy, DomainError, IdempotencyConflict, NotFound, TransitionRefused
+from factory.errors import (
+    AlreadyThere,
+    Busy,
+    DomainError,
+    IdempotencyConflict,
+    NotFound,
+    TransitionRefused,
+)
 from factory.hints import OUTBOX, once_committed, wake
 from factory.identity.permissions import authorize
 from factory.recording import Work, _open, open_work
@@ -33,6 +40,9 @@ log = structlog.get_logger("factory.commanding")
 SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, STATEMENT_TIMEOUT = "40001", "40P01", "55P03", "57014"
 RETRIED = {SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT}
 """What leaves no doubt that nothing was committed. A lost connection does not, and is not retried."""
+
+TAKEN = ("23505", "23P01")
+"""What the database has once, by a unique key or an exclusion."""
 
 ATTEMPTS = 4
 ATTEMPTS_UNDER_A_KEY = 8
@@ -98,6 +108,10 @@ class Command(Generic[P, R]):
             except DomainError as refusal:
                 self.note(ctx, refusal)
                 raise
+            except IntegrityError as fault:
+                if getattr(fault.__cause__, "sqlstate", None) not in TAKEN:
+                    raise  # a defect: what breaks another constraint should never have been tried
+                raise _already_there(fault) from fault
 
     def note(self, ctx: Context, refusal: DomainError) -> None:
         """Audit a refusal that is evidence. An interface that refuses before it calls does so too.
@@ -194,6 +208,18 @@ def _retrying(run: Callable[[], R], attempts: int = ATTEMPTS) -> R:
     raise AssertionError("unreachable")
 
 
+def _already_there(fault: IntegrityError) -> AlreadyThere:
+    name = getattr(getattr(fault.__cause__, "diag", None), "constraint_name", None) or "a constraint"
+    return AlreadyThere(
+        f"It is there already ({name}); nothing was changed. Look for it, or make another one under another "
+        "name or key."
+    )
+
+
+OTHER_REQUEST = (
+    "This key was used for another request. Use a new key for new work, or send exactly the first request "
+    "again to see its answer."
+)
 _CLAIM = """
 INSERT INTO factory_idempotencyrecord (tenant_id, scope, operation, key, request_hash, created_at)
 VALUES (%s, %s, %s, %s, %s, clock_timestamp())
@@ -217,10 +243,7 @@ def _claim(work: Work, once: Once) -> int:
         cursor.execute(_EARLIER, where)
         request_hash, result = cursor.fetchone()
     if request_hash != once.request_hash:
-        raise IdempotencyConflict(
-            "This key was used for another request. Use a new key for new work, "
-            "or send exactly the first request again to see its answer."
-        )
+        raise IdempotencyConflict(OTHER_REQUEST)
     raise AlreadyDone(_parsed(result))
 
 

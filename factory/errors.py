@@ -114,6 +114,13 @@ class IdempotencyConflict(Conflict):
     title = "The key was used for another request"
 
 
+class AlreadyThere(Conflict):
+    """What the database has once, it was asked to have twice; no guard of the command had seen it."""
+
+    code = "already-there"
+    title = "Something that is there once was to be made again"
+
+
 class VersionMismatch(Conflict):
     code = "version-mismatch"
     title = "Another version is current"

@@ -26,12 +26,18 @@ log = structlog.get_logger("factory.retention")
 BATCH = 500
 
 _ended: list[str] = []
+_kept: list[str] = []
 _with_events: list[str] = []
 
 
 def ended_streams(query: str) -> None:
     """Declare streams to which nothing will be added: SQL for stream_id, tenant_id and ended_at."""
     _ended.append(query)
+
+
+def keeps_its_key(operation: str) -> None:
+    """Declare a command whose record lives as long as what it made: its key answers the same for ever."""
+    _kept.append(operation)
 
 
 def goes_with_events(statement: str) -> None:
@@ -78,8 +84,8 @@ def purge() -> Purged:
     with retaining() as cursor:
         cursor.execute(
             "DELETE FROM factory_idempotencyrecord WHERE operation NOT LIKE '%%.%%' "
-            "AND created_at < clock_timestamp() - make_interval(days => %s)",
-            [settings.FACTORY_IDEMPOTENCY_RETENTION_DAYS],
+            "AND operation <> ALL(%s) AND created_at < clock_timestamp() - make_interval(days => %s)",
+            [_kept, settings.FACTORY_IDEMPOTENCY_RETENTION_DAYS],
         )
         done.idempotency = cursor.rowcount
         for statement in _with_events:

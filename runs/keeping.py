@@ -15,7 +15,7 @@ from factory.context import Context, system
 from factory.hashing import digest
 from factory.lagging import Recorded, repairs, why
 from factory.recovery import Leave, follows, raises_epoch
-from factory.retention import ended_streams
+from factory.retention import ended_streams, keeps_its_key
 from factory.tenancy import reading, scanning
 from runs.commands import add_up_usage, enforce_deadline, freeze_run, recover_lease
 from runs.engine import HUMAN
@@ -55,6 +55,7 @@ ended_streams(
     "SELECT id AS stream_id, tenant_id, finished_at AS ended_at FROM runs_run "
     "WHERE state IN ('Completed', 'Failed', 'Cancelled')"
 )
+keeps_its_key("SubmitRun")  # a run is never removed: who removes one removes the record of its key with it
 anchored_fact("epoch", "SELECT epoch FROM runs_fencingepoch")
 
 

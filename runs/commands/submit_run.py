@@ -6,12 +6,13 @@ from uuid import UUID
 import registry.selectors as registry
 from approvals.selectors import PolicyView, current_policy
 from factory.clock import now
-from factory.commanding import AlreadyDone, Once, command
+from factory.commanding import OTHER_REQUEST, AlreadyDone, Once, command
 from factory.context import Context
-from factory.errors import FieldError, InvalidInput
+from factory.errors import AlreadyThere, FieldError, IdempotencyConflict, InvalidInput
 from factory.events import wire
 from factory.hashing import digest
 from factory.recording import record, save
+from factory.tenancy import reading
 from projects.operations import lock_active_project
 from projects.selectors import environment
 from registry.operations import hold_published
@@ -22,7 +23,7 @@ from runs.inputs import Submission, parse_submission
 from runs.models import Run, RunTemplate, Snapshot
 from runs.operations.metering import count_accepted
 from runs.operations.templating import find_template, hold_template, under
-from runs.states import RUN_TERMINAL
+from runs.states import RUN_TERMINAL, RunState
 
 
 def submit(ctx: Context, *, payload: Any, key: str) -> tuple[dict[str, Any], bool]:
@@ -37,6 +38,22 @@ def submit(ctx: Context, *, payload: Any, key: str) -> tuple[dict[str, Any], boo
         return submit_run.under(once)(ctx, submission=submission, key=key), False
     except AlreadyDone as done:
         return done.result, True
+    except AlreadyThere:
+        earlier = _answered_by_its_run(ctx, submission, key)
+        if earlier is None:
+            raise
+        return earlier, True
+
+
+def _answered_by_its_run(ctx: Context, submission: Submission, key: str) -> dict[str, Any] | None:
+    """Answer as at first from the run itself: the record under an old key may have been purged."""
+    with reading(ctx):
+        run = Run.objects.filter(project_id=ctx.project_id, idempotency_key=key).first()
+        if run is None:
+            return None
+        if run.input_hash != submission.input_hash:
+            raise IdempotencyConflict(OTHER_REQUEST)
+        return answer(run) | {"state": str(RunState.ACCEPTED), "version": 1}
 
 
 @command("SubmitRun")
