@@ -4,9 +4,20 @@ from factory.auditing import invariant
 from projects.states import MACHINE
 
 
+def _behind(*names: str) -> str:
+    """Return SQL for the people whose sign-ins these columns of `a` name: who was a member by one is they."""
+    return (
+        "ARRAY(SELECT i.person::text FROM projects_identity i WHERE i.tenant_id = a.tenant_id "
+        f"AND i.state = 'Active' AND i.subject IN ({', '.join(f'a.{name}' for name in names)}))"
+    )
+
+
+WHO_ASKED = _behind("requested_by", "requester_person", "author_person")
+
+
 @invariant("D1", "Nobody has decided on what they asked for or wrote: people are compared, not accounts")
 def duties_separate() -> str:
-    return """
+    return f"""
         SELECT a.tenant_id, 'approval:' || a.id, a.decided_by || ' asked for it, wrote it, or owns who did'
         FROM approvals_approvalrequest a
         LEFT JOIN projects_serviceaccount asked
@@ -16,7 +27,8 @@ def duties_separate() -> str:
         WHERE a.decided_by <> '' AND (
             a.decided_person = ''
             OR ARRAY[a.decided_by, a.decided_person, nullif(a.decided_for, ''), decider.owner]::text[]
-               && ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, ''), asked.owner]::text[])
+               && (ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, ''), asked.owner]::text[]
+                   || {WHO_ASKED}))
     """
 
 
@@ -111,7 +123,7 @@ def policies_gapless() -> str:
 
 @invariant("D6", "What needed several people was approved by as many, each once, for its hash and version")
 def quorums_reached() -> str:
-    return """
+    return f"""
         SELECT a.tenant_id, 'approval:' || a.id, concat_ws(', ',
                CASE WHEN a.votes <> coalesce(v.cast_, 0)
                     THEN a.votes || ' votes on the request, ' || coalesce(v.cast_, 0) || ' kept' END,
@@ -127,7 +139,8 @@ def quorums_reached() -> str:
                    count(*) FILTER (WHERE proposal_hash <> a.proposal_hash OR version >= a.version
                        AND a.state = 'Approved'
                        OR ARRAY[voter, person, nullif(acting_for, '')]::text[]
-                          && ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, '')]::text[])
+                          && (ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, '')]::text[]
+                              || {WHO_ASKED}))
                    AS strange
             FROM approvals_vote WHERE approval_id = a.id AND tenant_id = a.tenant_id) v ON true
         WHERE a.waiver_id IS NULL AND (a.quorum > 1 OR a.votes > 0 OR v.cast_ > 0) AND (
@@ -195,7 +208,7 @@ def asked_again_as_before() -> str:
 
 @invariant("D10", "What was approved in advance is what its waiver allows, in its time, for none who gave it")
 def waived_as_allowed() -> str:
-    return """
+    return f"""
         SELECT tenant_id, subject, detail FROM (
             SELECT a.tenant_id, 'approval:' || a.id AS subject, concat_ws(', ',
                 CASE WHEN w.id IS NULL THEN 'it names no waiver that there is' END,
@@ -209,7 +222,8 @@ def waived_as_allowed() -> str:
                 CASE WHEN w.decided_at IS NULL OR a.decided_at < w.decided_at
                           OR a.decided_at >= least(w.expires_at, w.ended_at)
                      THEN 'not in force at ' || a.decided_at END,
-                CASE WHEN ARRAY[a.requested_by, a.requester_person, s.owner]::text[]
+                CASE WHEN (ARRAY[a.requested_by, a.requester_person, s.owner]::text[]
+                           || {_behind("requested_by", "requester_person")})
                           && (ARRAY[w.requested_by, w.requester_person]::text[] || w.deciders::text[])
                      THEN 'asked for by ' || a.requested_by || ', who gave it' END,
                 CASE WHEN NOT g.approver_roles <@ a.approver_roles OR g.quorum < a.quorum

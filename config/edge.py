@@ -25,6 +25,8 @@ IDENTITY: dict[str, Any] = {
         "scope": text("FACTORY_CLAIM_SCOPE", "scope"),
         "roles": text("FACTORY_CLAIM_ROLES", "roles"),
         "pool": text("FACTORY_CLAIM_POOL", "pool"),
+        "email": text("FACTORY_CLAIM_EMAIL", "email"),
+        "email_verified": text("FACTORY_CLAIM_EMAIL_VERIFIED", "email_verified"),
     },
     "leeway_seconds": integer("FACTORY_TOKEN_LEEWAY_SECONDS", 5, least=0, most=120),
 }

@@ -4,14 +4,24 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from factory.identity.directory import Loan, Place, Standing
+from factory.identity.directory import Loan, Place, SignIn, Standing
 from projects.models import Membership
-from projects.selectors import has_project, places_of_user, service_account, standing_of
+from projects.selectors import (
+    has_project,
+    members_of_sign_in,
+    places_of_user,
+    service_account,
+    standing_of,
+)
 from projects.states import SubjectKind
 
 
 class Memberships:
     """The house's directory. It only queries; the caller reads in the tenant's scope."""
+
+    def subjects_of(self, sign_in: SignIn) -> frozenset[str]:
+        """Return the subjects of the members whom a sign-in may be."""
+        return members_of_sign_in(sign_in)
 
     def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
         """The roles and grants of a subject in a project, those of the whole tenant included."""

@@ -37,6 +37,32 @@ class MemberExists(Conflict):
     title = "The subject is a member already"
 
 
+class AddressTaken(Conflict):
+    """One person is one member, however they come in: somebody else has this address here already."""
+
+    code = "address-taken"
+    title = "Another member has this address"
+
+
+class IdentityTaken(Conflict):
+    """A sign-in is one person's: this one is a member, or a member's, already."""
+
+    code = "identity-taken"
+    title = "The sign-in is somebody's already"
+
+
+class IdentityEnded(TransitionRefused):
+    code = "identity-ended"
+    title = "The sign-in is nobody's any more"
+
+
+class PersonNotMember(Unprocessable):
+    """Sign-ins are of people who are members; a machine has none."""
+
+    code = "person-not-a-member"
+    title = "The person is not a member"
+
+
 class MemberRemoved(TransitionRefused):
     code = "member-removed"
     title = "The membership has ended"

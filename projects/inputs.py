@@ -5,16 +5,18 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from factory.addresses import LONGEST, NoAddress, normal_address, normal_subject
 from factory.errors import FieldError, InvalidInput
 from factory.reasons import length_faults
-from factory.words import hides, is_blank
+from factory.words import is_blank
 from projects.errors import RoleOfPeople
 from projects.models import SLUG, SLUG_WORDS
 from projects.states import GRANTS, OF_MACHINES, OF_PEOPLE, ROLES, Role
 
 SERVICE_PREFIX = "service:"
 RESERVED_PREFIXES = (SERVICE_PREFIX, "system:", "worker:", "policy:", "waiver:")
-MOST_EMAIL = 254
+MOST_EMAIL = LONGEST
+MOST_SUBJECT = 255
 _SLUG = re.compile(SLUG)
 
 
@@ -59,11 +61,23 @@ def name_faults(name: str, pointer: str, *, limit: int) -> list[FieldError]:
 
 
 def subject_faults(subject: str, pointer: str) -> list[FieldError]:
-    """As of a name; and all of it can be seen, for by it people tell who decides from who does not."""
-    if not is_blank(subject) and hides(subject):
-        told = "It has a character that cannot be seen, or that breaks or turns the line."
-        return [FieldError(pointer, told)]
-    return name_faults(subject, pointer, limit=255)
+    """As of a name; and there is one spelling of it, for by it people tell who decides from who does not."""
+    if is_blank(subject) or len(subject) > MOST_SUBJECT:
+        return name_faults(subject, pointer, limit=MOST_SUBJECT)
+    return _spelling_faults(normal_subject, subject, pointer)
+
+
+def email_faults(email: str, pointer: str) -> list[FieldError]:
+    """As of a subject that is an address; it may also be left empty."""
+    return _spelling_faults(normal_address, email, pointer) if email else []
+
+
+def _spelling_faults(normal: Callable[[str], str], text: str, pointer: str) -> list[FieldError]:
+    try:
+        normal(text)
+    except NoAddress as fault:
+        return [FieldError(pointer, str(fault))]
+    return []
 
 
 def label_faults(name: str, pointer: str) -> list[FieldError]:
@@ -115,11 +129,8 @@ def refuse_deciding_machine(roles: Sequence[str], pointer: str) -> None:
 
 def member_faults(member: NewMember, *, tenant_wide: bool, pointer: str) -> list[FieldError]:
     faults = subject_faults(member.subject, f"{pointer}/subject")
-    for field, text, limit in (
-        ("displayName", member.display_name, 200),
-        ("email", member.email, MOST_EMAIL),
-    ):
-        faults += name_faults(text, f"{pointer}/{field}", limit=limit) if text else []
+    faults += email_faults(member.email, f"{pointer}/email")
+    faults += label_faults(member.display_name, f"{pointer}/displayName")
     faults += standing_faults(member.roles, member.grants, pointer)
     return faults + scope_faults(member.roles, tenant_wide=tenant_wide, pointer=pointer)
 

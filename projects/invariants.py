@@ -81,3 +81,34 @@ def machines_decide_nothing() -> str:
         FROM projects_delegation
         WHERE state = 'Active' AND (delegator ~ '{MACHINE}' OR delegate ~ '{MACHINE}')
     """
+
+
+@invariant("P7", "No address is that of two people who are members of one tenant")
+def one_person_by_an_address() -> str:
+    return """
+        SELECT tenant_id, 'address:' || address AS subject,
+               'of ' || string_agg(person, ', ' ORDER BY person) AS detail
+        FROM (SELECT DISTINCT m.tenant_id, m.person, lower(a.address) AS address
+              FROM projects_membership m, unnest(ARRAY[m.email, m.subject]) AS a(address)
+              WHERE m.kind = 'person' AND m.state = 'Active' AND a.address ~ '^[^:|]+@[^:|]+$') known
+        GROUP BY tenant_id, address HAVING count(*) > 1
+    """
+
+
+@invariant("P8", "A sign-in is one member's, who is a person, and no member's name beside it")
+def one_person_by_a_sign_in() -> str:
+    return """
+        SELECT i.tenant_id, 'identity:' || i.id AS subject, concat_ws(', ',
+               CASE WHEN i.others > 0 THEN 'it is that of ' || i.others || ' others too' END,
+               CASE WHEN p.id IS NULL THEN i.person || ' is no member' END,
+               CASE WHEN o.id IS NOT NULL THEN o.subject || ' is a member by it' END) AS detail
+        FROM (SELECT z.*, count(*) OVER (PARTITION BY tenant_id, issuer, subject) - 1 AS others
+              FROM projects_identity z WHERE z.state = 'Active') i
+        LEFT JOIN LATERAL (
+            SELECT m.id FROM projects_membership m WHERE m.tenant_id = i.tenant_id AND m.subject = i.person
+               AND m.kind = 'person' AND m.state = 'Active' LIMIT 1) p ON true
+        LEFT JOIN LATERAL (
+            SELECT m.id, m.subject FROM projects_membership m WHERE m.tenant_id = i.tenant_id
+               AND m.subject = i.subject AND m.subject <> i.person AND m.state = 'Active' LIMIT 1) o ON true
+        WHERE i.others > 0 OR p.id IS NULL OR o.id IS NOT NULL
+    """

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from factory.lagging import Recorded, audited_reason, repairs
-from projects.models import Delegation, Membership, Project, ServiceAccount
+from projects.models import Delegation, Identity, Membership, Project, ServiceAccount
 
 
 def _project(row: Project, said: Recorded) -> Mapping[str, Any]:
@@ -37,6 +37,11 @@ def _account(row: ServiceAccount, said: Recorded) -> Mapping[str, Any]:
     return {"revoked_at": said.reached("Revoked"), "updated_at": said.at}
 
 
+def _identity(row: Identity, said: Recorded) -> Mapping[str, Any]:
+    over = said.state != "Active"
+    return {"ended_at": said.at if over else None, "ended_by": said.actor if over else ""}
+
+
 def _delegation(row: Delegation, said: Recorded) -> Mapping[str, Any]:
     over = said.state != "Active"
     return {"ended_at": said.at if over else None, "ended_by": said.actor if over else ""}
@@ -46,3 +51,4 @@ repairs("journal", Project, _project)
 repairs("journal", Membership, _membership)
 repairs("journal", ServiceAccount, _account)
 repairs("journal", Delegation, _delegation)
+repairs("journal", Identity, _identity)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Upper
 from django_fsm import FSMField, transition
 
 from factory.lifecycle import Lifecycle
@@ -12,6 +13,7 @@ from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_che
 from projects.states import (
     DELEGATION,
     GRANTS,
+    IDENTITY,
     LENDABLE,
     MACHINE,
     MEMBERSHIP,
@@ -20,6 +22,7 @@ from projects.states import (
     ROLES,
     SERVICE_ACCOUNT,
     DelegationState,
+    IdentityState,
     MembershipState,
     ProjectState,
     ServiceAccountState,
@@ -227,7 +230,15 @@ class Membership(Journaled):
             ),
         ]
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["subject"], condition=models.Q(state="Active"), name="membership_by_subject")
+            models.Index(
+                fields=["subject"], condition=models.Q(state="Active"), name="membership_by_subject"
+            ),
+            models.Index(Upper("subject"), condition=models.Q(state="Active"), name="membership_by_name"),
+            models.Index(
+                fields=["tenant_id", "email"],
+                condition=models.Q(state="Active") & ~models.Q(email=""),
+                name="membership_by_email",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -283,6 +294,55 @@ class ServiceAccount(Journaled):
     @transition(field=state, source=ServiceAccountState.ACTIVE, target=ServiceAccountState.REVOKED)
     def revoke(self, *, at: datetime) -> None:
         self.revoked_at = self.updated_at = at
+
+
+class Identity(Journaled):
+    """A sign-in of an issuer that an administrator has made a member's: who comes by it is that person.
+
+    `subject` is the issuer's `sub`, `person` the subject of the member. It counts in its tenant alone.
+    """
+
+    lifecycle: ClassVar[Lifecycle] = IDENTITY
+
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    person = models.CharField(max_length=255)
+    reason = models.CharField(max_length=1000)
+    joined_at = models.DateTimeField()
+    joined_by = models.CharField(max_length=255)
+    state = FSMField(choices=IdentityState.choices, default=IdentityState.ACTIVE, protected=True)
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.CharField(max_length=255, blank=True, default="")
+    version = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "issuer", "subject"],
+                condition=models.Q(state="Active"),
+                name="identity_of_one_person",
+            ),
+            models.CheckConstraint(
+                condition=in_check("state", IdentityState.values), name="identity_state_known"
+            ),
+            models.CheckConstraint(condition=~models.Q(person__regex=MACHINE), name="identity_of_a_person"),
+            models.CheckConstraint(
+                condition=models.Q(state="Active", ended_at__isnull=True, ended_by="")
+                | (~models.Q(state="Active") & ~models.Q(ended_by="") & models.Q(ended_at__isnull=False)),
+                name="identity_ended_since_and_by",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["tenant_id", "subject"], name="identity_by_subject"),
+            models.Index(fields=["tenant_id", "person"], name="identity_by_person"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}"
+
+    @transition(field=state, source=IdentityState.ACTIVE, target=IdentityState.ENDED)
+    def end(self, *, at: datetime, by: str) -> None:
+        self.ended_at, self.ended_by = at, by
 
 
 class Delegation(Journaled):

@@ -24,6 +24,10 @@ permit("RevokeServiceAccount", scope="projects.write", roles=ADMINS, level="tena
 permit("RevokeToken", scope="projects.write", roles=ADMINS, level="tenant")
 permit("RevokeCredential", scope="projects.write", roles=ADMINS, level="tenant")
 
+permit("JoinIdentity", scope="projects.write", roles=ADMINS, level="tenant")
+permit("EndIdentity", scope="projects.write", roles=ADMINS, level="tenant")
+permit("ListIdentities", scope="projects.read", roles=ADMINS, level="tenant")
+
 permit("ListRevocations", scope="projects.read", roles=ADMINS, level="tenant")
 permit("LendRole", scope="projects.write", roles=ROLES, kinds=("person",))
 permit("RevokeDelegation", scope="projects.write", roles=ROLES, level="tenant")

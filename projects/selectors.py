@@ -9,11 +9,28 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Case, DurationField, Exists, Func, OuterRef, Q, QuerySet, When
 
+from factory.addresses import addresses_in
 from factory.context import Context, system
+from factory.identity.directory import SignIn
 from factory.tenancy import active, reading, scanning
-from projects.models import Delegation, Environment, Membership, Project, ServiceAccount, Suspension, Tenant
+from projects.models import (
+    Delegation,
+    Environment,
+    Identity,
+    Membership,
+    Project,
+    ServiceAccount,
+    Suspension,
+    Tenant,
+)
 from projects.permissions import ADMINS
-from projects.states import DelegationState, MembershipState, ServiceAccountState, SubjectKind
+from projects.states import (
+    DelegationState,
+    IdentityState,
+    MembershipState,
+    ServiceAccountState,
+    SubjectKind,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +247,69 @@ def people_like(project_id: UUID | None, words: str, most: int = 20) -> list[Mem
     ]
 
 
+def people_behind(subjects: Iterable[str]) -> frozenset[str]:
+    """Return the subjects with everybody who answers for them: the owners of service accounts, and whose
+    sign-ins those are that were members of their own before."""
+    named = frozenset(subjects) - {""}
+    owners = ServiceAccount.objects.filter(subject__in=named).values_list("owner", flat=True)
+    named |= frozenset(owners)
+    return named | frozenset(Identity.objects.filter(subject__in=named).values_list("person", flat=True))
+
+
 def person_of(subject: str) -> str:
-    """The human who answers for a subject: a service account's owner, else the subject itself."""
+    """Return who answers for a subject: a service account's owner, whose sign-in it is, else the subject."""
     owner = ServiceAccount.objects.filter(subject=subject).values_list("owner", flat=True).first()
+    if owner is None:
+        joined = Identity.objects.filter(subject=subject, state=IdentityState.ACTIVE)
+        owner = joined.values_list("person", flat=True).first()
     return owner or subject
+
+
+def sign_ins_of(person: str) -> QuerySet[Identity]:
+    """Return what an administrator has made a person's sign-ins, ended ones too."""
+    rows: QuerySet[Identity] = Identity.objects.filter(person=person)
+    return rows.order_by("joined_at", "id")
+
+
+def names_of(person: str) -> Any:
+    """Return the subjects of a person's sign-ins, for a question about rows that name subjects."""
+    return sign_ins_of(person).order_by().values("subject")
+
+
+def people_with(addresses: Iterable[str]) -> QuerySet[Membership]:
+    """Return the active memberships of people who are known by one of these addresses (normal ones)."""
+    known = list(addresses)
+    named = Q(email__in=known)
+    for address in known:
+        named |= Q(subject__iexact=address)
+    rows: QuerySet[Membership] = Membership.objects.filter(
+        named, kind=SubjectKind.PERSON, state=MembershipState.ACTIVE
+    )
+    return rows
+
+
+def spelled(subject: str) -> str:
+    """Return how the house writes a subject that somebody has typed: as the member there is, if there is one
+    of that address; else in its normal spelling, or as it is where it has none."""
+    known = addresses_in(subject)
+    rows = Membership.objects.filter(state=MembershipState.ACTIVE, subject__iexact=next(iter(known), ""))
+    there = rows.values_list("subject", flat=True).first() if known else None
+    return there or next(iter(known), subject.strip())
+
+
+def members_of_sign_in(sign_in: SignIn) -> frozenset[str]:
+    """Return the subjects of the members whom a sign-in may be: by an administrator's act, by an address that
+    its issuer has verified, or by its own name where that can mean one person only."""
+    if sign_in.ours:
+        return frozenset({sign_in.subject})
+    joined = Identity.objects.filter(
+        issuer=sign_in.issuer, subject=sign_in.subject, state=IdentityState.ACTIVE
+    ).values_list("person", flat=True)
+    named = Q(subject=sign_in.subject) if sign_in.alone else Q(pk__in=[])
+    if sign_in.address:
+        named |= Q(email=sign_in.address) | Q(subject__iexact=sign_in.address)
+    rows = Membership.objects.filter(named, kind=SubjectKind.PERSON, state=MembershipState.ACTIVE)
+    return frozenset(joined) | frozenset(rows.values_list("subject", flat=True))
 
 
 def has_project(project_id: UUID | None) -> bool:

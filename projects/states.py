@@ -39,6 +39,13 @@ class DelegationState(TextChoices):
     REVOKED = "Revoked"
 
 
+class IdentityState(TextChoices):
+    """A sign-in is somebody's until that is ended; who it was stays on record."""
+
+    ACTIVE = "Active"
+    ENDED = "Ended"
+
+
 class Role(TextChoices):
     """What a person or a service account is in a project, or in the whole tenant."""
 
@@ -100,6 +107,14 @@ SERVICE_ACCOUNT: Final = Lifecycle(
     (
         Edge("", "Active", causes=("ServiceAccountRegistered",)),
         Edge("Active", "Revoked", causes=("OwnerRemoved", "RevocationRequested")),
+    ),
+)
+
+IDENTITY: Final = Lifecycle(
+    "identity",
+    (
+        Edge("", "Active", causes=("IdentityJoined",)),
+        Edge("Active", "Ended", causes=("IdentityEnded", "MemberRemoved")),
     ),
 )
 

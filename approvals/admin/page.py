@@ -63,7 +63,7 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
         "soon": _percent_left(view, at) <= 100 * SOON,
         "refused": refused,
         "candidates": candidates,
-        "others": sum(one.may_decide and one.subject != ctx.actor.subject for one in candidates),
+        "others": sum(one.may_decide and one.person != ctx.actor.person for one in candidates),
         "number": _number(siblings, view),
         "siblings": siblings,
         "waiting_now": next((one for one in siblings if one.is_pending and one.id != view.id), None),

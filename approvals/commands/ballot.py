@@ -26,7 +26,7 @@ class Ballot:
 
     @cached_property
     def _own(self) -> Vote | None:
-        return next((vote for vote in self._votes if vote.voter == self.right.subject), None)
+        return next((vote for vote in self._votes if vote.person == self.right.person), None)
 
     def is_enough(self) -> bool:
         """Whether the request has all that it needs with this yes; every earlier one is judged again.

@@ -51,8 +51,7 @@ class Candidate:
 
 def involved_in(gate: Gate) -> frozenset[str]:
     """Everybody who answers for the request: as recorded when it was asked, and as things are now."""
-    named = {gate.requested_by, gate.requester_person, gate.author_person} - {""}
-    return frozenset(named | {projects.person_of(subject) for subject in named})
+    return projects.people_behind((gate.requested_by, gate.requester_person, gate.author_person))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ def voted_already(right: Right, votes: Iterable[Judged]) -> str:
     """Why the reader's yes would count for nothing: it is there already, or that of who shares the role."""
     for one in votes:
         if one.counts and right.people & {one.vote.person, one.vote.acting_for} - {""}:
-            if one.vote.voter == right.subject:
+            if one.vote.person == right.person:
                 return "You have approved."
             return f"{one.vote.voter} has approved, and you share the role: the two of you count once."
     return ""

@@ -98,6 +98,7 @@ def explain(
         raise InvalidInput(problem, errors=[FieldError("/amountUsd", problem)])
     verdict = evaluate(policy, action_class, environment, amount=amount)
     places = _places(project_id, environment)
+    requested_by = projects.spelled(requested_by)
     person = projects.person_of(requested_by) if requested_by else ""
     gate = _Gate(verdict.approver_rule, verdict.roles, requested_by, person)
     asked = verdict.effect is Effect.REQUIRE_APPROVAL

@@ -1,6 +1,7 @@
 """Who may see what: the requests within a scope, those that wait for somebody, and their content."""
 
 from collections.abc import Collection
+from typing import Any
 
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
@@ -13,6 +14,7 @@ from approvals.states import ApprovalState
 from approvals.subjects import unanswerable
 from factory.context import Context
 from factory.identity.directory import directory
+from projects.selectors import names_of
 
 SEES_THE_PROJECT = frozenset({"Reviewer", "WorkspaceAdmin", "Operator", "PlatformAdmin", "Observer"})
 """Roles that see every request of their project; anybody else sees what they asked for."""
@@ -61,10 +63,12 @@ def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
         if loan.role in actor.roles:
             by_role |= Q(approver_roles__contains=[loan.role]) & ~_involves({loan.delegator})
     own = {actor.subject, actor.person, standing.person} - {""}
-    return rows.filter(by_role).exclude(_involves(own)).exclude(votes_cast__voter=actor.subject)
+    mine_before = _involves(names_of(standing.person))
+    rows = rows.filter(by_role).exclude(_involves(own)).exclude(mine_before)
+    return rows.exclude(votes_cast__person=standing.person)
 
 
-def _involves(people: Collection[str]) -> Q:
+def _involves(people: Collection[str] | QuerySet[Any]) -> Q:
     return Q(requested_by__in=people) | Q(requester_person__in=people) | Q(author_person__in=people)
 
 
@@ -76,7 +80,7 @@ def may_see_proposal(ctx: Context, view: ApprovalView) -> bool:
     """
     if reads_payloads(ctx) or refusal_for(ctx, view) is None:
         return True
-    theirs = view.is_pending or (view.break_glass and view.decided_by == ctx.actor.subject)
+    theirs = view.is_pending or (view.break_glass and view.decided_person == ctx.actor.person)
     return theirs and refusal_for(ctx, view, break_glass=True) is None
 
 

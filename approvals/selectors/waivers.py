@@ -1,6 +1,6 @@
 """Reads of waivers."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -155,7 +155,7 @@ def why_not_serving(waiver: Waiver, verdict: Verdict, asking: Collection[str], a
     if not is_enough(given.approver_roles, given.quorum, verdict):
         gave, takes = in_words(given.approver_rule), in_words(verdict.approver_rule)
         return f"it was decided by {gave}, and here it takes {takes}."
-    if not _people(asking).isdisjoint(_people(waiver.never_for)):
+    if not projects.people_behind(asking).isdisjoint(projects.people_behind(waiver.never_for)):
         return "it never serves runs of who asked for it or gave it."
     return ""
 
@@ -163,12 +163,6 @@ def why_not_serving(waiver: Waiver, verdict: Verdict, asking: Collection[str], a
 def is_enough(roles: Collection[str], quorum: int, verdict: Verdict) -> bool:
     """Whether a yes under these words is one under the verdict's: no role beside its, no fewer people."""
     return bool(roles) and set(roles) <= set(verdict.roles) and quorum >= verdict.quorum
-
-
-def _people(subjects: Iterable[str]) -> set[str]:
-    """Subjects with who answers for them now; people are compared, not accounts."""
-    named = set(subjects) - {""}
-    return named | {projects.person_of(subject) for subject in named}
 
 
 def deciders_of(view: ApprovalView) -> set[str]:

@@ -22,6 +22,9 @@ class TrustedIssuer:
     jwks_file: str = ""
     tenants: frozenset[str] | None = None
 
+    def speaks_for(self, tenant_id: str) -> bool:
+        return self.tenants is None or tenant_id in self.tenants
+
 
 @dataclass(frozen=True)
 class ClaimNames:
@@ -30,6 +33,8 @@ class ClaimNames:
     scope: str = "scope"
     roles: str = "roles"
     pool: str = "pool"
+    email: str = "email"
+    email_verified: str = "email_verified"
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,22 @@ class Standing:
         return self.roles - {loan.role for loan in self.lent}
 
 
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """Who a trusted issuer says that somebody is.
+
+    `address` is one that the issuer has verified. `ours` says that the house itself gave the subject, `alone`
+    that no other issuer speaks for the tenant, so that it names whom an administrator made a member by it.
+    Without any of them, only an administrator's act has made it somebody's.
+    """
+
+    issuer: str
+    subject: str
+    address: str = ""
+    ours: bool = False
+    alone: bool = False
+
+
 @dataclass(frozen=True)
 class Place:
     """Somewhere that a person may work: a project, or the tenant as a whole (`project_id` None)."""
@@ -63,6 +79,14 @@ class Place:
 
 
 class Directory(Protocol):
+    def subjects_of(self, sign_in: SignIn) -> frozenset[str]:
+        """Return the subjects of the members whom a sign-in may be; one, or it opens nothing.
+
+        Called inside a reading transaction of the tenant, whose identities alone are asked. The subject of
+        our own issuer is answered as it is, whether or not it is a member's.
+        """
+        ...
+
     def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
         """The standing of `subject`, or None where it has none.
 

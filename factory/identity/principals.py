@@ -1,5 +1,6 @@
 """From a verified token to a `Context`: the token says who, the directory says what they are here."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import structlog
@@ -17,6 +18,7 @@ AHEAD = (
     "The bearer token begins in the future: its issuer's clock is ahead of this platform's by more than "
     "{} seconds. Set that clock right, or wait."
 )
+TWO_MEMBERS = "This sign-in is that of two members here: an administrator removes one of them."
 
 log = structlog.get_logger(__name__)
 
@@ -86,11 +88,31 @@ def context_of(token: Token, *, channel: Channel, correlation_id: UUID, tracepar
         return Context("", None, actor, correlation_id, traceparent=traceparent, channel=channel)
     with reading(system(token.tenant_id, "identity", correlation_id=correlation_id)):
         admit(token)
+        token = _as_member(token)
         standing = standing_of(token.subject, token.tenant_id, token.project_id)
     actor = _actor(token, standing)
     return Context(
         token.tenant_id, token.project_id, actor, correlation_id, traceparent=traceparent, channel=channel
     )
+
+
+def _as_member(token: Token) -> Token:
+    """Return the token with the subject of the member who it is: the person is the same by every sign-in.
+
+    Raises `Forbidden` where it is nobody here, or two members at once, and `Refused` where the member's own
+    credential is revoked.
+    """
+    found = directory().subjects_of(token.identity)
+    if len(found) > 1:
+        raise Forbidden(TWO_MEMBERS)
+    if not found:
+        raise Forbidden(NO_STANDING)
+    (subject,) = found
+    if subject == token.subject:
+        return token
+    named = replace(token, subject=subject)
+    admit(named)  # the member's own credential may be revoked
+    return named
 
 
 def _actor(token: Token, standing: Standing) -> Actor:

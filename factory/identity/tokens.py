@@ -13,8 +13,10 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 from jwt.types import Options
 
+from factory.addresses import addresses_in, is_address
 from factory.errors import Busy, Unauthenticated
-from factory.identity.config import IdentitySettings, TrustedIssuer, check, identity_settings
+from factory.identity.config import ClaimNames, IdentitySettings, TrustedIssuer, check, identity_settings
+from factory.identity.directory import SignIn
 from factory.identity.formats import JTI, POOL, TENANT, subject_fault
 from factory.identity.keys import ALGORITHMS, FileKeys, KeySource, KeysUnavailable, RemoteKeys
 
@@ -22,6 +24,8 @@ MAX_TOKEN_LENGTH = 8192
 REQUIRED = ["exp", "iat", "aud", "iss", "sub"]
 OPTIONS: Options = {"require": REQUIRED, "verify_exp": False, "verify_iat": False, "verify_nbf": False}
 """A token's times are judged by `factory.identity.principals.admit`, by the database's clock."""
+MACHINES = "service:"
+"""How the house itself names service accounts: nobody is called so by accident."""
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +35,9 @@ class Token:
     """A token whose signature and claims are good; of its times and revocation `admit` is the judge.
 
     `roles` is None where it asserts none.
+
+    `address` is the person's, where the issuer says that it has verified it; `ours` and `alone` say how far
+    the subject is a member's, see `SignIn`.
     """
 
     issuer: str
@@ -45,6 +52,14 @@ class Token:
     project_id: UUID | None = None
     roles: frozenset[str] | None = None
     pool: str = ""
+    address: str = ""
+    ours: bool = False
+    alone: bool = False
+
+    @property
+    def identity(self) -> SignIn:
+        """Return who the issuer says that this is, for the directory to find the person."""
+        return SignIn(self.issuer, self.subject, self.address, self.ours, self.alone)
 
 
 class Refused(Unauthenticated):
@@ -165,16 +180,26 @@ class Verifier:
         if not isinstance(tenant, str) or not TENANT.fullmatch(tenant):
             raise Refused("no tenant")
         entry = self._issuers.get(claims["iss"])
-        if entry is not None and entry.tenants is not None and tenant not in entry.tenants:
+        if entry is not None and not entry.speaks_for(tenant):
             raise Refused("this issuer does not speak for the tenant")
         asserted = claims.get(names.roles)
+        service = _is_service(claims)
         return Token(
-            kind="service" if _is_service(claims) else "person",
+            kind="service" if service else "person",
+            address="" if service or entry is None else _verified_address(claims, names),
+            ours=entry is None or claims["sub"].startswith(MACHINES),
+            alone=self._alone(claims["iss"], claims["sub"], tenant),
             tenant_id=tenant,
             project_id=_project(claims.get(names.project)),
             roles=None if asserted is None else _words(asserted, "roles"),
             **{**common, "scopes": common["scopes"] - {"factory.worker"}},
         )
+
+    def _alone(self, issuer: str, subject: str, tenant_id: str) -> bool:
+        """Return whether a `sub` can mean one person of the tenant only. An address never does by itself:
+        that somebody has it is believed where the issuer says that it has verified it."""
+        speaking = [one.issuer for one in self._config.issuers if one.speaks_for(tenant_id)]
+        return speaking == [issuer] and not is_address(subject)
 
     def _default_sources(self) -> dict[str, KeySource]:
         sources: dict[str, KeySource] = {entry.issuer: _source(entry) for entry in self._config.issuers}
@@ -188,7 +213,15 @@ class Verifier:
 def _is_service(claims: Mapping[str, Any]) -> bool:
     """RFC 9068: a client that acts for itself has its own id as the subject; ours are named so as well."""
     subject: str = claims["sub"]
-    return subject.startswith("service:") or claims.get("client_id") == subject
+    return subject.startswith(MACHINES) or claims.get("client_id") == subject
+
+
+def _verified_address(claims: Mapping[str, Any], names: ClaimNames) -> str:
+    """Return the address that the issuer says it has verified; none for any other word than `true`."""
+    address = claims.get(names.email)
+    if claims.get(names.email_verified) is not True or not isinstance(address, str):
+        return ""
+    return next(iter(addresses_in(address)), "")
 
 
 def _source(entry: TrustedIssuer) -> KeySource:

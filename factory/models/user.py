@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from django.contrib.auth.models import AbstractUser, BaseUserManager
 from django.db import models
 
+from factory.addresses import addresses_in, normal_address
 from factory.ids import uuid7
 
 
@@ -12,11 +13,16 @@ class UserManager(BaseUserManager["User"]):
     """Creates people by their e-mail address."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        user = self.model(email=self.normalize_email(email).lower(), **fields)
+        user = self.model(email=normal_address(email), **fields)
         user.subject = user.subject or user.email
         user.set_password(password)
         user.save(using=self._db)
         return user
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """Find who signs in by the address that they write, however they spell it."""
+        written = username or ""
+        return self.get(email=next(iter(addresses_in(written)), written.strip().lower()))
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)

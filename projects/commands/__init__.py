@@ -3,6 +3,7 @@
 from projects.commands.credentials import revoke_credential, revoke_token
 from projects.commands.delegations import expire_delegation, lend_role, revoke_delegation
 from projects.commands.environments import add_environment
+from projects.commands.identities import end_identity, join_identity
 from projects.commands.members import add_member, change_member, remove_member
 from projects.commands.onboarding import Onboarded, onboard_project, onboard_tenant
 from projects.commands.service_accounts import register_service_account, revoke_service_account
@@ -13,7 +14,9 @@ __all__ = [
     "add_environment",
     "add_member",
     "change_member",
+    "end_identity",
     "expire_delegation",
+    "join_identity",
     "kill_project",
     "lend_role",
     "onboard_project",

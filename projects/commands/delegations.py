@@ -21,7 +21,7 @@ from projects.errors import (
 from projects.inputs import refuse, text_faults
 from projects.models import Delegation
 from projects.operations import delegation_changed, end_delegation
-from projects.selectors import holds, may_end, reaches
+from projects.selectors import holds, may_end, reaches, spelled
 from projects.states import LENDABLE, DelegationState
 
 LONGEST = timedelta(days=90)
@@ -42,6 +42,7 @@ def lend_role(
     """
     _check_words(role, delegate, reason)
     lock_own_project(ctx, project_id)
+    delegate = spelled(delegate)
     at = now()
     _check_time(expires_at, at)
     _require_two_members(ctx, project_id, role, delegate)

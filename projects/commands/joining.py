@@ -1,17 +1,26 @@
 """How a subject becomes a member: one step that onboarding, members and service accounts share."""
 
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from factory.addresses import addresses_in, normal_address
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
-from factory.locking import lock
+from factory.locking import lock, one_at_a_time
 from factory.recording import record
-from projects.errors import MemberExists, OwnerNotMember
+from projects.errors import AddressTaken, IdentityTaken, MemberExists, OwnerNotMember
 from projects.inputs import RESERVED_PREFIXES, NewMember, ordered, refuse_deciding_machine
-from projects.models import Membership, ServiceAccount
-from projects.selectors import active_memberships, reaches, service_account
-from projects.states import GRANTS, ROLES, MembershipState, ServiceAccountState, SubjectKind
+from projects.models import Identity, Membership, ServiceAccount
+from projects.selectors import active_memberships, people_with, reaches, service_account, spelled
+from projects.states import (
+    GRANTS,
+    ROLES,
+    IdentityState,
+    MembershipState,
+    ServiceAccountState,
+    SubjectKind,
+)
 
 NO_MACHINE_HERE = (
     "No machine of that name can be a member here: register it here, or ask an administrator of the whole "
@@ -21,17 +30,21 @@ NO_MACHINE_HERE = (
 
 def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime, pointer: str) -> Membership:
     """Record the membership. The caller holds the lock of the scope, and has checked the input."""
+    one_at_a_time("projects.people", ctx.tenant_id)
+    new = _spelled(new)
     _refuse_second(project_id, new.subject, pointer)
     kind, person = _identity(ctx, project_id, new.subject, pointer)
     if kind == SubjectKind.SERVICE:
         refuse_deciding_machine(new.roles, pointer)
+    else:
+        _refuse_second_person(ctx, new, pointer)
     member = Membership(
         tenant_id=ctx.tenant_id,
         project_id=project_id,
         subject=new.subject,
         person=person,
         kind=kind,
-        email=new.email.strip().lower(),
+        email=new.email,
         display_name=new.display_name.strip(),
         roles=ordered(new.roles, ROLES),
         grants=ordered(new.grants, GRANTS),
@@ -40,6 +53,31 @@ def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime,
     )
     record(ctx, member, "MemberAdded", detail={"roles": member.roles, "grants": member.grants})
     return member
+
+
+def _spelled(new: NewMember) -> NewMember:
+    """Return the member in the spelling of the house: by it people are compared."""
+    email = normal_address(new.email) if new.email else ""
+    return replace(new, subject=spelled(new.subject), email=email)
+
+
+def _refuse_second_person(ctx: Context, new: NewMember, pointer: str) -> None:
+    """Refuse who is a member by another name: what the one asks for, the other could decide."""
+    for field, text in (("subject", new.subject), ("email", new.email)):
+        other = people_with(addresses_in(text)).exclude(subject=new.subject).first()
+        if other is not None:
+            told = f"{_named(ctx, other)} has the address {text}: one person is one member, under one name."
+            raise AddressTaken(told, errors=[FieldError(f"{pointer}/{field}", "It is another member's.")])
+    joined = Identity.objects.filter(subject=new.subject, state=IdentityState.ACTIVE).first()
+    if joined is not None:
+        told = f"{new.subject} is a sign-in of a member: add the member, or end that first."
+        raise IdentityTaken(told, errors=[FieldError(f"{pointer}/subject", "It is a sign-in of a member.")])
+
+
+def _named(ctx: Context, other: Membership) -> str:
+    """Return the name of another member, for who administers a place in which they are one."""
+    seen = ctx.project_id is None or other.project_id in (None, ctx.project_id)
+    return str(other.subject) if seen else "Somebody in another project of this tenant"
 
 
 def _refuse_second(project_id: UUID | None, subject: str, pointer: str) -> None:
@@ -52,9 +90,9 @@ def _refuse_second(project_id: UUID | None, subject: str, pointer: str) -> None:
         raise MemberExists(
             f"{subject} is a member here already.", errors=[FieldError(f"{pointer}/subject", told)]
         )
-    spelled = next((one for _, one in known if one != subject), None)
-    if spelled is not None:
-        told = f"{spelled} is a member here. Write it in the same letters, if it is the same person."
+    other = next((one for _, one in known if one != subject), None)
+    if other is not None:
+        told = f"{other} is a member here. Write it in the same letters, if it is the same person."
         raise InvalidInput(
             f"{subject} is another spelling of a member.", errors=[FieldError(f"{pointer}/subject", told)]
         )

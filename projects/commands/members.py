@@ -11,6 +11,7 @@ from factory.errors import NotFound, VersionMismatch
 from factory.locking import lock, lock_many
 from factory.reasons import remark
 from factory.recording import audit, record
+from projects.commands.identities import end_sign_ins
 from projects.commands.joining import join
 from projects.commands.reach import lock_scope, require_may_give, require_other_admin
 from projects.errors import MemberRemoved
@@ -34,7 +35,8 @@ def add_member(ctx: Context, *, project_id: UUID | None, member: NewMember) -> s
     """Make somebody a member of a project, or of the whole tenant where `project_id` is None.
 
     Guards: an admin of that scope; only a PlatformAdmin makes another. Emits: nothing. Errors:
-    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberExists`, `RoleOfPeople` for a service account.
+    `NotFound`, `InvalidInput`, `RoleOutOfReach`, `MemberExists`, `AddressTaken` or `IdentityTaken` where this
+    person is a member by another name, `RoleOfPeople` for a service account.
     Answers with the membership's id.
     """
     refuse(member_faults(member, tenant_wide=project_id is None, pointer=""), "The member is not valid.")
@@ -74,7 +76,8 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
     """End a membership. What the member did stays theirs.
 
     Where a person is no member any more they answer for nothing: the memberships of their service
-    accounts there end too, and when none is left of the person's own, the accounts are revoked.
+    accounts there end too, and when none is left of the person's own, the accounts are revoked, and their
+    sign-ins are nobody's any more.
     Guards: as for adding. Emits: nothing. Errors: `InvalidInput`, `NotFound`, `RoleOutOfReach`,
     `MemberRemoved`, `LastAdministrator`.
     """
@@ -89,6 +92,8 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
     revoke_groundless(ctx, row.subject, "MemberRemoved")
     if row.kind == SubjectKind.PERSON:
         _withdraw_accounts_of(ctx, row.person, at)
+        if not is_member_anywhere(row.person):
+            end_sign_ins(ctx, row.person, at)
 
 
 def _lock_member(ctx: Context, membership_id: UUID) -> Membership:

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from django.db import IntegrityError
 
+from factory.addresses import addresses_in
 from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
@@ -100,7 +101,8 @@ def _check(
     faults += repeated([one.slug for one in environments], lambda index: f"/environments/{index}/slug")
     for index, member in enumerate(members):
         faults += member_faults(member, tenant_wide=False, pointer=f"/members/{index}")
-    faults += repeated([one.subject for one in members], lambda index: f"/members/{index}/subject")
+    named = [next(iter(addresses_in(one.subject)), one.subject) for one in members]
+    faults += repeated(named, lambda index: f"/members/{index}/subject")
     refuse(faults, "The project cannot be onboarded like this.")
 
 

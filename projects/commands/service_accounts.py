@@ -28,7 +28,7 @@ from projects.inputs import (
 )
 from projects.models import Membership, ServiceAccount
 from projects.permissions import ADMINS
-from projects.selectors import reaches
+from projects.selectors import reaches, spelled
 from projects.states import MembershipState
 
 
@@ -55,6 +55,7 @@ def register_service_account(
     refuse_deciding_machine(roles, "")
     _lock(ctx, project_id)
     require_may_give(ctx, project_id, roles)
+    owner = spelled(owner)
     _check_owner(project_id, owner)
     _register(ctx, slug, new, owner)
     join(ctx, project_id, new, at=now(), pointer="")

@@ -2,10 +2,12 @@
 
 from django.urls import path
 
-from projects.rest import credentials, views
+from projects.rest import credentials, identities, views
 
 urlpatterns = [
     path("revocations", credentials.Revocations.as_view(), name="revocations"),
+    path("identities", identities.Identities.as_view(), name="identities"),
+    path("identities/<uuid:identity_id>/end", identities.IdentityEnd.as_view(), name="identity-end"),
     path("service-accounts", credentials.ServiceAccounts.as_view(), name="service-accounts"),
     path(
         "service-accounts/<uuid:account_id>/revoke",

@@ -104,8 +104,8 @@ def unread(ctx: Context, *rows: Release) -> str:
     if gone:
         verb = "is" if len(gone) == 1 else "are"
         return f"{' and '.join(gone)} {verb} Revoked: neither manifests nor contents are shown."
-    own = {ctx.actor.subject, ctx.actor.person} - {""}
-    closed = [one.semver for one in rows if one.state not in LOADABLE and one.author not in own]
+    own = ctx.actor.person or ctx.actor.subject
+    closed = [one.semver for one in rows if one.state not in LOADABLE and one.author_person != own]
     if closed and not ctx.actor.roles & READS_CANDIDATES:
         verb = "is" if len(closed) == 1 else "are"
         return (

@@ -99,7 +99,9 @@ def _submitted(ctx: Context, release: Release) -> AssetReleaseSubmitted:
 def _try_again(ctx: Context, release: Release, repository: str) -> str:
     """Only the author's own candidate, from the same place, whose commit was given up on."""
     gave_up = release.closure_id is None and release.next_resolution_at is None
-    same = release.repository == repository and release.author == ctx.actor.subject
+    same = release.repository == repository and release.author_person == (
+        ctx.actor.person or ctx.actor.subject
+    )
     if not (gave_up and same):
         raise ReleaseAlreadySubmitted(
             f"This commit was already submitted as {release.asset.name}@{release.semver}.",

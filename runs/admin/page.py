@@ -15,7 +15,7 @@ from runs.admin.facts import Facts, Try, read
 from runs.admin.pictures import graph, states, tally, timeline
 from runs.admin.tabs import tabs
 from runs.admin.waits import at_work, waits, what_next
-from runs.commands.cancel_run import MAY_CANCEL
+from runs.commands.cancel_run import is_theirs_to_stop
 from runs.models import CancellationIntent, Freeze, Run, Step
 from runs.operations.money import estimate
 from runs.selectors.clocks import clock_of, why_it_stands
@@ -107,8 +107,7 @@ def _spent(facts: Facts, state: str, at: datetime) -> float:
 
 def may_cancel(ctx: Context, run: Run) -> bool:
     """Whether the button is offered; the command judges again."""
-    own = {ctx.actor.subject, ctx.actor.person} & {run.requested_by, run.requester_person}
-    return run.state in RUN_OPEN and bool(own or ctx.actor.roles & MAY_CANCEL)
+    return run.state in RUN_OPEN and is_theirs_to_stop(ctx, run)
 
 
 def sentence(facts: Facts, used: UsageView) -> str:

@@ -109,13 +109,13 @@ def test_refuses_a_second_active_membership_of_one_scope(w):
 
 
 def test_refuses_one_person_under_two_spellings(w):
-    add(w)
-    other = NewMember("ANN@example.org", ("Requester",))
+    add(w, member=NewMember("auth0|ann", ("Reviewer",)))
+    other = NewMember("auth0|ANN", ("Requester",))
     for context, project in ((w.workspace_admin, w.project), (whole(w, "tenant_admin"), None)):
         with pytest.raises(InvalidInput, match="another spelling") as refusal:
             add(w, context, other, project)
         assert [fault.pointer for fault in refusal.value.errors] == ["/subject"]
-        assert "ann@example.org is a member here" in refusal.value.errors[0].detail
+        assert "auth0|ann is a member here" in refusal.value.errors[0].detail
 
 
 def test_changes_roles_and_keeps_what_they_were(w):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
+from factory.addresses import addresses_in
 from factory.context import Context, system
 from factory.errors import DomainError
 from factory.models import User
@@ -150,9 +151,10 @@ def _environment(text: str) -> NewEnvironment:
 
 
 def _member(text: str) -> NewMember:
-    email, _, standing = text.partition("=")
+    written, _, standing = text.partition("=")
     roles, grants = _standing(standing)
-    return NewMember(email.lower(), roles, grants, email=email)
+    email = next(iter(addresses_in(written)), written)
+    return NewMember(email, roles, grants, email=email)
 
 
 def _standing(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
