@@ -174,6 +174,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
+# For how long a link is good by which somebody sets their password.
+PASSWORD_RESET_TIMEOUT = integer("FACTORY_SIGN_IN_LINK_HOURS", 24, least=1, most=168) * 3600
+
 CSRF_FAILURE_VIEW = "factory.admin.refusals.stale_form"
 _sign_in = sign_in.sign_in_settings()
 globals().update(_sign_in)

@@ -1,16 +1,18 @@
-"""What is told about the events of approvals. Each makes its messages once, however often it comes."""
+"""What is told about events of approvals and sign-ins. Each makes its messages once, however often."""
 
 from uuid import UUID
 
 from approvals.events import ApprovalBreakGlass, ApprovalDecided, ApprovalRequested
 from factory.context import Context
 from factory.relay.handlers import Received, on
-from notifications.commands import tell_of_approval
+from notifications.commands import tell_of_approval, tell_of_sign_in
 from notifications.states import Kind
+from projects.events import SignInLinkRequested
 
 REQUESTED = "notifications.tell_of_request"
 DECIDED = "notifications.tell_of_decision"
 BREAK_GLASS = "notifications.tell_of_break_glass"
+SIGN_IN = "notifications.tell_of_sign_in"
 
 
 @on(ApprovalRequested.topic, name=REQUESTED)
@@ -26,6 +28,13 @@ def tell_of_decision(ctx: Context, event: Received) -> None:
 @on(ApprovalBreakGlass.topic, name=BREAK_GLASS)
 def tell_of_break_glass(ctx: Context, event: Received) -> None:
     _tell(ctx, event, BREAK_GLASS, Kind.BREAK_GLASS, tuple(event.payload["passedOver"]))
+
+
+@on(SignInLinkRequested.topic, name=SIGN_IN)
+def tell_of_sign_in_link(ctx: Context, event: Received) -> None:
+    told = event.payload
+    project_id = UUID(told["projectId"]) if told["projectId"] else None
+    tell_of_sign_in.under(event.once(SIGN_IN))(ctx, project_id=project_id, subject=told["subject"])
 
 
 def _tell(ctx: Context, event: Received, handler: str, kind: Kind, passed_over: tuple[str, ...] = ()) -> None:

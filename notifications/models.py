@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from factory.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
-from notifications.states import CHOOSABLE, Fate, Kind, Medium
+from notifications.states import ABOUT_NO_REQUEST, CHOOSABLE, Fate, Kind, Medium
 
 
 def kinds_field() -> "ArrayField[list[str], list[str]]":
@@ -93,8 +93,8 @@ class Notice(TenantModel):
             ),
             models.CheckConstraint(condition=in_check("kind", Kind.values), name="notice_kind_known"),
             models.CheckConstraint(
-                condition=Q(kind=Kind.TEST, approval__isnull=True)
-                | (~Q(kind=Kind.TEST) & Q(approval__isnull=False)),
+                condition=Q(kind__in=ABOUT_NO_REQUEST, approval__isnull=True)
+                | (~Q(kind__in=ABOUT_NO_REQUEST) & Q(approval__isnull=False)),
                 name="notice_about_a_request",
             ),
         ]

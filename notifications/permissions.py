@@ -15,5 +15,11 @@ permit("TestChannel", scope="projects.write", roles=ROLES, kinds=("person",), le
 permit("ListNotifications", scope="audit.read", roles=MINDERS, level="tenant")
 permit("RetryNotification", scope="runs.write", roles=MINDERS, level="tenant")
 
-for operation in ("TellOfApproval", "RemindOfExpiry", "ClaimNotification", "SettleNotification"):
+for operation in (
+    "TellOfApproval",
+    "TellOfSignIn",
+    "RemindOfExpiry",
+    "ClaimNotification",
+    "SettleNotification",
+):
     permit(operation, scope=None, roles=(), kinds=("system",), level="tenant")

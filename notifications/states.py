@@ -9,7 +9,7 @@ SEND: Final = "notifications.send"
 
 
 class Kind(TextChoices):
-    """What somebody is told. All but the last are about one request for an approval."""
+    """What somebody is told. All but the last two are about one request for an approval."""
 
     REQUESTED = "requested"
     EXPIRING = "expiring"
@@ -17,6 +17,11 @@ class Kind(TextChoices):
     BREAK_GLASS = "break-glass"
     TOO_FEW = "too-few"
     TEST = "test"
+    SIGN_IN = "sign-in"
+
+
+ABOUT_NO_REQUEST: Final = (Kind.TEST, Kind.SIGN_IN)
+"""What somebody asked for: a test for themselves, or an administrator a member's way to a password."""
 
 
 CHOOSABLE: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.DECIDED, Kind.BREAK_GLASS, Kind.TOO_FEW)

@@ -15,6 +15,8 @@ from django.urls import reverse
 
 from approvals.selectors import ApprovalView
 from approvals.states import ApprovalState, OnExpiry, SubjectType
+from factory.identity.accounts import link_hours, sign_in_link
+from factory.models import User
 from notifications.states import Kind
 
 LONGEST_NAME = 120
@@ -48,6 +50,18 @@ def message(kind: str, view: ApprovalView | None) -> Message:
     do = ", and decide there" if kind in (Kind.REQUESTED, Kind.EXPIRING) else ""
     look = f"See exactly what it is about{do}:\n{request_link(view)}"
     return Message(f"Factory: {title}", "\n\n".join((lead, facts, look, _foot(mine_link()))))
+
+
+def sign_in_message(account: User) -> Message:
+    """Return the mail with the link by which somebody sets their password; only its reader may have it."""
+    lines = (
+        f"You have been made a member at {settings.FACTORY_PUBLIC_URL}, or asked for a new password there.",
+        f"With this link, good once and for {link_hours()} hours, you set the password with which you "
+        f"sign in as {account.email}:",
+        sign_in_link(account),
+        "If you expect nothing of the kind, leave it: without the link nothing changes.\n",
+    )
+    return Message("Factory: set your password", "\n\n".join(lines))
 
 
 def request_link(view: ApprovalView) -> str:

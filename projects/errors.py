@@ -56,6 +56,25 @@ class IdentityEnded(TransitionRefused):
     title = "The sign-in is nobody's any more"
 
 
+class NoSignInLink(Unprocessable):
+    """Only who is known by an address can be given a password by a link to it."""
+
+    code = "no-sign-in-link"
+    title = "Nobody can be given this sign-in by a link"
+
+
+class MailOff(Unprocessable):
+    """The installation has no mail server: what proves a mailbox cannot be sent."""
+
+    code = "mail-off"
+    title = "This installation sends no mail"
+
+
+class SignInLinkSent(Conflict):
+    code = "sign-in-link-sent"
+    title = "A sign-in link was sent a moment ago"
+
+
 class PersonNotMember(Unprocessable):
     """Sign-ins are of people who are members; a machine has none."""
 

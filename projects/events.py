@@ -5,7 +5,7 @@ from typing import Annotated
 from uuid import UUID
 
 from factory.events import Event, Words, event
-from projects.states import DELEGATION_CHANGED, STATE_CHANGED, DelegationState
+from projects.states import DELEGATION_CHANGED, SIGN_IN_LINK_REQUESTED, STATE_CHANGED, DelegationState
 
 
 @event(STATE_CHANGED)
@@ -31,3 +31,14 @@ class DelegationChanged(Event):
     delegator: str
     delegate: str
     role: str
+
+
+@event(SIGN_IN_LINK_REQUESTED)
+class SignInLinkRequested(Event):
+    """A member is to be sent a link, to their own mailbox, by which they set a password for the console."""
+
+    membership_id: UUID
+    tenant_id: str
+    project_id: UUID | None
+    subject: str
+    requested_by: str

@@ -18,6 +18,8 @@ permit("AddEnvironment", scope="projects.write", roles=ADMINS, level="tenant")
 permit("AddMember", scope="projects.write", roles=ADMINS, level="tenant")
 permit("ChangeMember", scope="projects.write", roles=ADMINS, level="tenant")
 permit("RemoveMember", scope="projects.write", roles=ADMINS, level="tenant")
+permit("SendSignInLink", scope="projects.write", roles=ADMINS, level="tenant")
+permit("PrintSignInLink", scope=None, roles=(), kinds=("system",), level="tenant")
 permit("RegisterServiceAccount", scope="projects.write", roles=ADMINS, level="tenant")
 
 permit("RevokeServiceAccount", scope="projects.write", roles=ADMINS, level="tenant")

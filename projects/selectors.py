@@ -458,6 +458,20 @@ def memberships_of_user(subject: str) -> list[Belonging]:
         return [Belonging(tenant, project, tuple(roles)) for tenant, project, roles in cursor.fetchall()]
 
 
+def memberships_of_address(address: str) -> dict[str, tuple[UUID, str]]:
+    """Return by tenant the first active membership of an address and its subject, for who runs the house.
+
+    Read as the scan role, which sees whose a membership is, and nothing else of it.
+    """
+    with scanning() as cursor:
+        cursor.execute(
+            "SELECT tenant_id, id, subject FROM projects_membership"
+            " WHERE upper(subject) = upper(%s) AND state = 'Active' ORDER BY tenant_id DESC, id DESC",
+            [next(iter(addresses_in(address)), "")],
+        )
+        return {tenant_id: (key, subject) for tenant_id, key, subject in cursor.fetchall()}
+
+
 def places_of_user(subject: str) -> list[Place]:
     """Where a person may work, with names, for a switcher. Call it outside any tenant's scope."""
     found: dict[str, list[Belonging]] = {}

@@ -7,6 +7,7 @@ from django.db.models import TextChoices
 from factory.lifecycle import Edge, Lifecycle
 
 STATE_CHANGED: Final = "projects.projects.v1.project-state-changed"
+SIGN_IN_LINK_REQUESTED: Final = "projects.members.v1.sign-in-link-requested"
 DELEGATION_CHANGED: Final = "projects.delegations.v1.delegation-changed"
 
 
@@ -97,7 +98,8 @@ MEMBERSHIP: Final = Lifecycle(
     "membership",
     (
         Edge("", "Active", causes=("MemberAdded",)),
-        Edge("Active", "Active", causes=("MemberChanged",)),
+        Edge("Active", "Active", causes=("MemberChanged", "SignInLinkPrinted")),
+        Edge("Active", "Active", causes=("SignInLinkRequested",), events=(SIGN_IN_LINK_REQUESTED,)),
         Edge("Active", "Removed", causes=("MemberRemoved", "OwnerRemoved", "AccountRevoked")),
     ),
 )

@@ -1,5 +1,6 @@
 """The admin site of the house."""
 
+from functools import partial
 from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponseRedirect
@@ -13,6 +14,7 @@ from factory.admin.first import counts_of, first_page, number
 from factory.admin.menu import where
 from factory.admin.scope import context_of, places_of, switch_place
 from factory.admin.searching import LONGEST, only, search, sought
+from factory.admin.sign_in import SignInForm, set_password
 from factory.context import Context
 from factory.signing_in import SignInForm
 
@@ -26,7 +28,10 @@ class HouseSite(UnfoldAdminSite):
     login_form = SignInForm
 
     def get_urls(self) -> list[URLPattern]:
-        own = [path("place/", switch_place, name="switch_place")]
+        own = [
+            path("place/", switch_place, name="switch_place"),
+            path("sign-in/<uidb64>/<token>/", partial(set_password, self), name="sign_in_link"),
+        ]
         return [*own, *super().get_urls()]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from factory.commanding import after_commit, command
 from factory.context import Context
 from factory.errors import NotFound
 from factory.hashing import storable
+from factory.identity.accounts import account_of, why_no_link
 from factory.locking import lock
 from factory.reasons import reasoned
 from factory.recording import audit, save
@@ -23,7 +24,7 @@ from notifications.errors import NotificationNotSetAside
 from notifications.models import Notification
 from notifications.selectors import email_of
 from notifications.states import SEND, Fate, Kind, Medium
-from notifications.words import Message, message
+from notifications.words import Message, message, sign_in_message
 
 CLAIM: Final = timedelta(minutes=2)
 """Longer than a try may take, so that nobody else sends what is being sent."""
@@ -67,7 +68,7 @@ def claim(ctx: Context, *, notification_id: UUID) -> Parcel | None:
         return None
     row.claim(until=at + CLAIM)
     save(row)
-    return Parcel(row.id, row.attempts, row.medium, message(row.notice.kind, view), address)
+    return Parcel(row.id, row.attempts, row.medium, _message(row, view), address)
 
 
 @command("SettleNotification", audited=False)
@@ -121,6 +122,11 @@ def _missing() -> NotFound:
     return NotFound("There is no such notification here.")
 
 
+def _message(row: Notification, view: ApprovalView | None) -> Message:
+    account = account_of(row.subject) if row.notice.kind == Kind.SIGN_IN else None
+    return message(row.notice.kind, view) if account is None else sign_in_message(account)
+
+
 def _address(row: Notification, view: ApprovalView | None) -> tuple[str, str]:
     """Where it goes, or why it goes nowhere."""
     if row.notice.kind in OPEN_QUESTIONS and view is not None and not view.is_pending:
@@ -128,11 +134,23 @@ def _address(row: Notification, view: ApprovalView | None) -> tuple[str, str]:
     email = email_of(row.subject, row.project_id)
     if email is None:
         return "", "The person is no member there any more."
+    if row.notice.kind == Kind.SIGN_IN:
+        email, why = _mailbox(row.subject)
+        if why:
+            return "", why
     if row.medium == Medium.SERVICE:
         return _of_channel(row)
     if not settings.FACTORY_EMAIL_ON:
         return "", "The installation sends no e-mail any more."
     return (email, "") if email else ("", "The person has no e-mail address any more.")
+
+
+def _mailbox(subject: str) -> tuple[str, str]:
+    """The mailbox that a link proves: the account's own, wherever other mail of the member goes."""
+    account, hindrance = account_of(subject), why_no_link(subject)
+    if account is None or hindrance:
+        return "", hindrance or "The account is not there any more."
+    return account.email, ""
 
 
 def _of_channel(row: Notification) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from factory.recording import save
 from factory.relay.jobs import hint
 from notifications.models import Notice, Notification
 from notifications.selectors import Way, people_to_tell, ways_of
-from notifications.states import SEND, Kind
+from notifications.states import SEND, Kind, Medium
 
 PART_LEFT = 4
 """A reminder goes out when a fourth of a request's time is left."""
@@ -56,6 +56,17 @@ def remind_of_expiry(ctx: Context, *, notice_id: UUID) -> int:
     notice.reminded_at = at
     save(notice)
     return told
+
+
+@command("TellOfSignIn", audited=False)
+def tell_of_sign_in(ctx: Context, *, project_id: UUID | None, subject: str) -> int:
+    """Have a member's sign-in link sent by mail, and by nothing else: it proves their mailbox.
+
+    Guards: the house alone. Emits: nothing. Errors: none.
+    """
+    notice = Notice(tenant_id=ctx.tenant_id, kind=Kind.SIGN_IN, project_id=project_id, made_at=clock.now())
+    save(notice)
+    return address(ctx, notice, [Way(subject, Medium.EMAIL)])
 
 
 def _tell(ctx: Context, kind: Kind, view: ApprovalView, passed_over: Sequence[str], at: datetime) -> int:

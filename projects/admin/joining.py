@@ -7,12 +7,14 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
+from factory.addresses import addresses_in, is_address
 from factory.admin.confirming import Choice, Question, act_on
 from factory.admin.scope import context_of
 from factory.admin.settings import whole
 from factory.admin.show import seen
 from factory.context import Context
 from factory.errors import VersionMismatch
+from factory.identity.accounts import account_of, why_no_sign_in
 from factory.models import JournalEntry
 from factory.tenancy import reading
 from projects.admin.ending import YOURSELF, after, ends_with, loans_lost, place_of
@@ -28,8 +30,9 @@ NO_ROLE = ("",)
 WHO = Choice(
     "subject",
     "Who",
-    help="As they sign in: mostly an e-mail address, exactly as the sign-in gives it. Of a machine its "
-    "subject, such as service:acme:ci; register it first.",
+    help="Mostly their e-mail address, by which they sign in here, and an issuer that has verified it knows "
+    "them; or what an issuer calls them, exactly. Of a machine its subject, such as service:acme:ci: "
+    "register it first.",
 )
 NAME = Choice("displayName", "What people call them", optional=True, help="In lists and on decisions.")
 EMAIL = Choice(
@@ -69,8 +72,7 @@ def member_of(sent: QueryDict, before: str = "") -> NewMember:
 
 def _address(subject: str) -> str:
     """The subject, where it can be an address of mail; a field left empty has no fault."""
-    fits = "@" in subject and ":" not in subject and len(subject) <= MOST_EMAIL
-    return subject if fits else ""
+    return subject if is_address(subject) and len(subject) <= MOST_EMAIL else ""
 
 
 def add_view(site: AdminSite, request: HttpRequest, project: Project | None, back: str) -> HttpResponse:
@@ -90,9 +92,18 @@ def add_view(site: AdminSite, request: HttpRequest, project: Project | None, bac
         question,
         lambda _: add_member(ctx, project_id=project_id, member=new),
         done=f"{seen(new.display_name or new.subject)} is a member now: {', '.join(new.roles)}. "
-        f"Nothing was sent to them; it counts as soon as they sign in as {seen(new.subject)}.",
+        f"Nothing was sent to them. {_arrival(new.subject)}",
         then=back,
     )
+
+
+def _arrival(subject: str) -> str:
+    """Return whether somebody who was added can sign in, and where it is said how they come to it."""
+    if not is_address(subject):
+        return "Their page says how they come in."
+    if why_no_sign_in(account_of(next(iter(addresses_in(subject)), ""))):
+        return "They cannot sign in with a password yet: their page says how they come to one."
+    return "They can sign in, and it counts from their next request on."
 
 
 def _adding(ctx: Context, project: Project | None, back: str, there: Membership | None) -> Question:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -28,11 +29,12 @@ from factory.tenancy import reading
 from projects.admin.adding import adds_members, way_to
 from projects.admin.ending import accounts_of, first, place_of, shown
 from projects.admin.joining import add_view, change_view, may_decide_about, over, remove_view
+from projects.admin.sign_ins import acts_of, end_view, join_view, joined_to, joins, send_view, signs_in
 from projects.admin.words import grant_lets, role_lets
 from projects.commands.reach import roles_in_reach
-from projects.models import Delegation, Membership
+from projects.models import Delegation, Identity, Membership
 from projects.selectors import delegations_of
-from projects.states import Grant, MembershipState
+from projects.states import Grant, IdentityState, MembershipState
 
 HISTORY = 50
 Viewed = Callable[[AdminSite, HttpRequest, Membership], HttpResponse]
@@ -44,7 +46,7 @@ class MembershipAdmin(OwnPageAdmin[Any]):
 
     view_operation = "ListMembers"
     own_page = "projects/member.html"
-    list_display = ("who", "signs_in_as", "what", "may_also", "place", "status", "since")
+    list_display = ("who", "known_as", "what", "may_also", "place", "status", "since")
     list_select_related = ("project",)
     list_filter = ("state", "kind")
     heading = "Members"
@@ -62,6 +64,13 @@ class MembershipAdmin(OwnPageAdmin[Any]):
             path("new/", view(self.new_view), name="projects_add_wide_member"),
             path("<uuid:member_id>/change-roles/", view(self.change_view_of), name="projects_change_member"),
             path("<uuid:member_id>/remove/", view(self.remove_view_of), name="projects_remove_member"),
+            path("<uuid:member_id>/sign-in/", view(self.send_view_of), name="projects_send_sign_in_link"),
+            path("<uuid:member_id>/join/", view(self.join_view_of), name="projects_join_identity"),
+            path(
+                "<uuid:member_id>/sign-ins/<uuid:identity_id>/end/",
+                view(self.end_view_of),
+                name="projects_end_identity",
+            ),
         ]
         return [*own, *super().get_urls()]
 
@@ -72,6 +81,7 @@ class MembershipAdmin(OwnPageAdmin[Any]):
         if row.state != MembershipState.ACTIVE or not may_decide_about(ctx, row):
             return []
         return [
+            *acts_of(ctx, row),
             Act("Change roles and grants", reverse("admin:projects_change_member", args=[row.pk])),
             Act("Remove", reverse("admin:projects_remove_member", args=[row.pk]), danger=True),
         ]
@@ -93,6 +103,24 @@ class MembershipAdmin(OwnPageAdmin[Any]):
     def remove_view_of(self, request: HttpRequest, member_id: UUID) -> HttpResponse:
         return self._about(request, member_id, remove_view)
 
+    def send_view_of(self, request: HttpRequest, member_id: UUID) -> HttpResponse:
+        return self._about(request, member_id, send_view)
+
+    def join_view_of(self, request: HttpRequest, member_id: UUID) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            if not joins(ctx):
+                raise PermissionDenied("An administrator of the whole tenant does this, in the whole tenant.")
+        return self._about(request, member_id, join_view)
+
+    def end_view_of(self, request: HttpRequest, member_id: UUID, identity_id: UUID) -> HttpResponse:
+        ctx = context_of(request)
+        with reading(ctx):
+            identity = Identity.objects.filter(pk=identity_id, state=IdentityState.ACTIVE).first()
+            if identity is None or not joins(ctx):
+                raise Http404
+        return self._about(request, member_id, partial(end_view, identity=identity))
+
     def _about(self, request: HttpRequest, member_id: UUID, view: Viewed) -> HttpResponse:
         """A page about one membership, for who may decide about it."""
         ctx = context_of(request)
@@ -108,8 +136,8 @@ class MembershipAdmin(OwnPageAdmin[Any]):
     def who(self, row: Membership) -> str:
         return seen(row.display_name or row.subject)
 
-    @admin.display(description="signs in as")
-    def signs_in_as(self, row: Membership) -> str:
+    @admin.display(description="known as")
+    def known_as(self, row: Membership) -> str:
         return row.subject
 
     @admin.display(description="roles")
@@ -172,6 +200,9 @@ def member_page(ctx: Context, row: Membership) -> dict[str, Any]:
     return {
         "member": row,
         "where": place_of(row),
+        "signs_in": signs_in(row) if active else None,
+        "sign_ins": joined_to(row) if active else [],
+        "joins": joins(ctx),
         "roles": [(role, role_lets(role, wide=row.project_id is None)) for role in row.roles],
         "grants": [(grant, grant_lets(grant, wide=row.project_id is None)) for grant in row.grants],
         "others": others,
@@ -200,6 +231,8 @@ CAUSES = {
     "MemberAdded": "Became a member",
     "MemberChanged": "Was given other roles or grants",
     "MemberRemoved": "Was removed",
+    "SignInLinkRequested": "Was sent a sign-in link",
+    "SignInLinkPrinted": "Was given a sign-in link, printed on the host",
     "OwnerRemoved": "Ended, because who answers for it left",
     "AccountRevoked": "Ended, because the account was revoked",
 }

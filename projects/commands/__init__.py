@@ -7,6 +7,7 @@ from projects.commands.identities import end_identity, join_identity
 from projects.commands.members import add_member, change_member, remove_member
 from projects.commands.onboarding import Onboarded, onboard_project, onboard_tenant
 from projects.commands.service_accounts import register_service_account, revoke_service_account
+from projects.commands.sign_ins import print_sign_in_link, send_sign_in_link
 from projects.commands.suspension import kill_project, resume_project, suspend_project
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "lend_role",
     "onboard_project",
     "onboard_tenant",
+    "print_sign_in_link",
     "register_service_account",
     "remove_member",
     "resume_project",
@@ -28,5 +30,6 @@ __all__ = [
     "revoke_delegation",
     "revoke_service_account",
     "revoke_token",
+    "send_sign_in_link",
     "suspend_project",
 ]

@@ -55,7 +55,7 @@ def change_member(
     `NotFound`, `InvalidInput`, `RoleOfPeople`, `RoleOutOfReach`, `MemberRemoved`, `VersionMismatch`,
     `LastAdministrator`.
     """
-    row = _lock_member(ctx, membership_id)
+    row = lock_member(ctx, membership_id)
     faults = standing_faults(roles, grants, "")
     faults += scope_faults(roles, tenant_wide=row.project_id is None, pointer="")
     refuse(faults, "A member cannot be that.")
@@ -82,7 +82,7 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
     `MemberRemoved`, `LastAdministrator`.
     """
     reason = remark(reason)
-    row = _lock_member(ctx, membership_id)
+    row = lock_member(ctx, membership_id)
     require_may_give(ctx, row.project_id, tuple(row.roles))
     require_other_admin(ctx, row)
     at = now()
@@ -96,7 +96,7 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
             end_sign_ins(ctx, row.person, at)
 
 
-def _lock_member(ctx: Context, membership_id: UUID) -> Membership:
+def lock_member(ctx: Context, membership_id: UUID) -> Membership:
     """The active membership, locked after its scope; another scope's looks like none."""
     missing = NotFound("There is no such member here.")
     seen = Membership.objects.filter(pk=membership_id).first()

@@ -1,0 +1,57 @@
+"""Signing in: the form, and the page behind a link by which somebody sets their password."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin import AdminSite
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.views import PasswordResetConfirmView
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse_lazy
+from unfold.forms import AuthenticationForm
+from unfold.widgets import BASE_INPUT_CLASSES
+
+from factory.identity.accounts import why_no_sign_in
+from factory.models import User
+
+
+class SignInForm(AuthenticationForm):
+    """Address and password. Whoever has an account may enter; memberships say what they see."""
+
+    def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
+        told = why_no_sign_in(user) if isinstance(user, User) else "This is no account of the console."
+        if told:
+            raise ValidationError(told, code="inactive")
+
+
+class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # generic in the stubs alone
+    """A password, twice, in the look of the sign-in form."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = " ".join(BASE_INPUT_CLASSES)
+            field.widget.attrs["autocomplete"] = "new-password"
+
+
+class SetPassword(PasswordResetConfirmView):
+    """Set a password by a link: once, within its time. Every session of the account ends with the old one."""
+
+    template_name = "factory/set_password.html"
+    form_class = NewPasswordForm
+    success_url = reverse_lazy("admin:login")
+    reset_url_token = "set"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        messages.success(self.request, "Your password is set. Sign in with it.")
+        answer: HttpResponse = super().form_valid(form)
+        return answer
+
+
+def set_password(site: AdminSite, request: HttpRequest, uidb64: str, token: str) -> HttpResponseBase:
+    """Show the page of a link; one that was used, is too old or was never given says so."""
+    view = SetPassword.as_view(extra_context={**site.each_context(request), "title": "Set your password"})
+    return view(request, uidb64=uidb64, token=token)
