@@ -129,8 +129,8 @@ def refuse_deciding_machine(roles: Sequence[str], pointer: str) -> None:
 
 def member_faults(member: NewMember, *, tenant_wide: bool, pointer: str) -> list[FieldError]:
     faults = subject_faults(member.subject, f"{pointer}/subject")
-    faults += email_faults(member.email, f"{pointer}/email")
     faults += label_faults(member.display_name, f"{pointer}/displayName")
+    faults += email_faults(member.email, f"{pointer}/email")
     faults += standing_faults(member.roles, member.grants, pointer)
     return faults + scope_faults(member.roles, tenant_wide=tenant_wide, pointer=pointer)
 

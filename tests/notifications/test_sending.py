@@ -8,7 +8,7 @@ import pytest
 import redis
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
-from django.db import connection
+from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -114,12 +114,20 @@ def test_a_mail_travels_whole_and_what_the_server_says_is_minded(asker, monkeypa
     assert violations(w.tenant) == []
 
 
+def write_to(membership_id: str, email: str) -> None:
+    """The member's mail goes there, as the tables' owner writes it."""
+    with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
+        cursor.execute("ALTER TABLE projects_membership NO FORCE ROW LEVEL SECURITY")
+        cursor.execute("ALTER TABLE projects_membership DISABLE TRIGGER pinned_columns")
+        cursor.execute("UPDATE projects_membership SET email = %s WHERE id = %s", [email, membership_id])
+        cursor.execute("ALTER TABLE projects_membership ENABLE ALWAYS TRIGGER pinned_columns")
+        cursor.execute("ALTER TABLE projects_membership FORCE ROW LEVEL SECURITY")
+
+
 def test_what_is_no_address_is_sent_nothing(asker, mails):
     w, who = asker.world, f"new@{asker.world.tenant}.test"
-    member = NewMember(
-        who, ("Reviewer",), (), email="a@x.test, all@x.test"
-    )  # one with a line break is refused
-    add_member(asker.house, project_id=w.project, member=member)
+    made = add_member(asker.house, project_id=w.project, member=NewMember(who, ("Reviewer",)))
+    write_to(made, "a@x.test, all@x.test")  # as it could be kept once; nobody is added with such a one
     asker.ask()
     handle(w.tenant)
     send(w.tenant)

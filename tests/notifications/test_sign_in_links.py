@@ -1,7 +1,8 @@
-"""Who was added comes to a password by their own mailbox, or from the host; the page says how, and no more."""
+"""Who was added comes to a password by their own mailbox, or from the host, and the page says how."""
 
 import re
 from io import StringIO
+from uuid import UUID
 
 import pytest
 from django.conf import settings
@@ -23,7 +24,7 @@ from tests.notifications.support import handle, send
 from tests.support.client import Client
 from tests.support.evidence import audits, journal, outbox, violations
 from tests.support.issuers import outside
-from tests.support.world import World, second_world, subject_of, world
+from tests.support.world import World, context_of, second_world, subject_of, world
 
 PASSWORD = "a-long-enough-passphrase"
 
@@ -35,9 +36,8 @@ def w(tenant_id) -> World:
 
 def added(w: World, subject: str = "", **other: str) -> Membership:
     subject = subject or f"ann@{w.tenant}.test"
-    made = add_member(
-        w.workspace_admin, project_id=w.project, member=NewMember(subject, ("Reviewer",), **other)
-    )
+    member = NewMember(subject, ("Reviewer",), **other)
+    made = add_member(w.workspace_admin, project_id=w.project, member=member)
     with reading(w.system()):
         return Membership.objects.get(pk=made)
 
@@ -151,7 +151,7 @@ def test_links_are_refused_where_they_prove_nothing_or_come_too_often(w, tenant_
     with pytest.raises(NoSignInLink):
         send_sign_in_link(w.workspace_admin, membership_id=robot.id)
     with pytest.raises(RoleOutOfReach):
-        send_sign_in_link(w.system_admin if False else whole_admin(w), membership_id=root.id)
+        send_sign_in_link(whole_admin(w), membership_id=root.id)
     remove_member(w.workspace_admin, membership_id=row.id)
     with pytest.raises(MemberRemoved):
         send_sign_in_link(w.workspace_admin, membership_id=row.id)
@@ -161,8 +161,6 @@ def test_links_are_refused_where_they_prove_nothing_or_come_too_often(w, tenant_
 
 
 def whole_admin(w: World) -> Context:
-    from tests.support.world import context_of
-
     return context_of(subject_of(w.tenant, "tenant_admin"), w.tenant, None)
 
 
@@ -190,8 +188,6 @@ def test_where_no_mail_is_sent_the_page_names_the_command_that_prints_the_link(w
     assert f"manage.py sign_in_link {row.subject}" in page
     assert "Send a sign-in link" not in page
     other = second_world(tenant_id)
-    with reading(other.system()):
-        pass
     elsewhere = add_member(
         other.workspace_admin, project_id=other.project, member=NewMember(row.subject, ("Observer",))
     )
@@ -200,16 +196,10 @@ def test_where_no_mail_is_sent_the_page_names_the_command_that_prints_the_link(w
     set_password(Client(), told.getvalue().strip().removeprefix(settings.FACTORY_PUBLIC_URL))
     assert sign_in(row.subject)
     assert journal(w.system(), row.id)[-1][2] == "SignInLinkPrinted"
-    assert [cause for *_, cause in journal(other.system(), _uuid(elsewhere))][-1] == "SignInLinkPrinted"
+    assert [cause for *_, cause in journal(other.system(), UUID(elsewhere))][-1] == "SignInLinkPrinted"
     with pytest.raises(CommandError):
         call_command("sign_in_link", "nobody@nowhere.test")
     assert violations(w.tenant) == []
-
-
-def _uuid(text: str):
-    from uuid import UUID
-
-    return UUID(text)
 
 
 def test_who_is_switched_off_cannot_sign_in_and_the_page_says_so(w):
