@@ -11,13 +11,18 @@ from typing import Any
 
 from axes.models import AccessAttempt
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from unfold.forms import AuthenticationForm
 
+from factory.addresses import addresses_in
 from factory.clients import address_of
+from factory.identity.accounts import why_no_sign_in
+from factory.models import User
 
+MOST_WRITTEN = 1000
 NO_ADDRESS = "(no e-mail address)"
 LOCKED = (
     "Too many tries. Signing in with this e-mail address from where you are is locked until {} UTC, "
@@ -27,7 +32,8 @@ LOCKED = (
 
 def account_of(request: HttpRequest, credentials: Mapping[str, Any] | None = None) -> str:
     """Return the account that was tried; what is no address may be a password, and is not kept."""
-    name = str((credentials or request.POST).get("username") or "").strip().lower()
+    written = str((credentials or request.POST).get("username") or "")[:MOST_WRITTEN].strip().lower()
+    name = next(iter(addresses_in(written)), written)  # every spelling that the account is found by
     return name[:255] if "@" in name else NO_ADDRESS
 
 
@@ -53,6 +59,12 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # the theme has no 
     """The console's form; it says in plain words that it is locked, and until when."""
 
     request: HttpRequest
+
+    def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
+        """Refuse by the one rule of who can sign in, which the pages about members ask too."""
+        told = why_no_sign_in(user) if isinstance(user, User) else "This is no account of the console."
+        if told:
+            raise ValidationError(told, code="inactive")
 
     def get_invalid_login_error(self) -> ValidationError:
         if not getattr(self.request, "axes_locked_out", False):

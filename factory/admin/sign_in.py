@@ -1,30 +1,15 @@
-"""Signing in: the form, and the page behind a link by which somebody sets their password."""
+"""The page behind a link by which somebody sets their password."""
 
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
-from unfold.forms import AuthenticationForm
 from unfold.widgets import BASE_INPUT_CLASSES
-
-from factory.identity.accounts import why_no_sign_in
-from factory.models import User
-
-
-class SignInForm(AuthenticationForm):
-    """Address and password. Whoever has an account may enter; memberships say what they see."""
-
-    def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
-        told = why_no_sign_in(user) if isinstance(user, User) else "This is no account of the console."
-        if told:
-            raise ValidationError(told, code="inactive")
 
 
 class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # generic in the stubs alone

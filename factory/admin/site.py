@@ -14,7 +14,7 @@ from factory.admin.first import counts_of, first_page, number
 from factory.admin.menu import where
 from factory.admin.scope import context_of, places_of, switch_place
 from factory.admin.searching import LONGEST, only, search, sought
-from factory.admin.sign_in import SignInForm, set_password
+from factory.admin.sign_in import set_password
 from factory.context import Context
 from factory.signing_in import SignInForm
 
