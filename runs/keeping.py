@@ -17,17 +17,34 @@ from factory.lagging import Recorded, repairs, why
 from factory.recovery import Leave, follows, raises_epoch
 from factory.retention import ended_streams, keeps_its_key
 from factory.tenancy import reading, scanning
-from runs.commands import add_up_usage, enforce_deadline, freeze_run, recover_lease
+from runs.commands import (
+    add_up_usage,
+    enforce_deadline,
+    freeze_run,
+    recover_lease,
+    withdraw_from_frozen,
+)
 from runs.engine import HUMAN
 from runs.gate import answer_of
 from runs.models import Attempt, CancellationIntent, Lease, Run, RunTemplate, Step
 from runs.selectors import concerned
-from runs.states import ATTEMPT_TERMINAL, LEASE_TERMINAL, RUN_TERMINAL, STEP_TERMINAL, TemplateState
+from runs.states import (
+    ATTEMPT_TERMINAL,
+    LEASE_TERMINAL,
+    RUN_TERMINAL,
+    STEP_TERMINAL,
+    LeaseState,
+    TemplateState,
+)
 
 
 @reaction
 def freeze_what_is_in_doubt(report: Report) -> None:
-    """Each run that a violation is about stands still until a PlatformAdmin has looked at it."""
+    """Each run that a violation is about stands still until a PlatformAdmin has looked at it.
+
+    What was offered of it is taken back, each offer by itself: a chain that is damaged keeps no run from
+    being frozen.
+    """
     by_tenant: dict[str, list[Violation]] = {}
     for violation in report.violations:
         if violation.tenant_id:
@@ -38,6 +55,17 @@ def freeze_what_is_in_doubt(report: Report) -> None:
             for run_id, findings in sorted(_by_run(tenant, found).items()):
                 with runs.item(run_id, tenant):
                     freeze_run(system(tenant, "Auditor"), run_id=run_id, findings=findings)
+                    _take_offers_back(tenant, run_id)
+
+
+def _take_offers_back(tenant: str, run_id: UUID) -> None:
+    house, alone = system(tenant, "Auditor"), Bulkhead("freeze")
+    with reading(house):
+        offered = Lease.objects.filter(run_id=run_id, state=LeaseState.OFFERED)
+        offers = list(offered.values_list("id", flat=True))
+    for lease_id in offers:
+        with alone.item(lease_id, tenant):
+            withdraw_from_frozen(house, lease_id=lease_id)
 
 
 def _by_run(tenant: str, found: Sequence[Violation]) -> dict[UUID, list[str]]:

@@ -10,14 +10,16 @@ from runs.commands import (
     expire_lease,
     finish_kill_switch,
     follow_decree,
+    withdraw_from_frozen,
 )
 from runs.operations.timing import grace
 
-DEADLINE = "deadline"
+DEADLINE, FROZEN = "deadline", "frozen"
 
 
 class LeaseExpiryReconciler(Reconciler):
-    """Settles lapsed leases (keyed by lease and token), and ends runs whose `maxMinutes` are over."""
+    """Settles lapsed leases (keyed by lease and token), ends runs whose `maxMinutes` are over, and takes back
+    what is offered of frozen runs."""
 
     name: ClassVar[str] = "LeaseExpiryReconciler"
     every: ClassVar[str] = "*/1 * * * *"
@@ -32,12 +34,16 @@ class LeaseExpiryReconciler(Reconciler):
             "AND r.state <> 'Cancelling') "
             f"UNION ALL SELECT r.deadline_at, r.id, r.tenant_id, '{DEADLINE}' FROM runs_run r "
             "JOIN projects_project p ON p.id = r.project_id WHERE r.state = 'Running' AND p.state = 'Active' "
-            "AND r.clock_because = '{}' AND r.deadline_at <= statement_timestamp()"
+            "AND r.clock_because = '{}' AND r.deadline_at <= statement_timestamp() "
+            f"UNION ALL SELECT l.expires_at, l.id, l.tenant_id, '{FROZEN}' FROM runs_lease l "
+            "JOIN runs_run f ON f.id = l.run_id WHERE l.state = 'Offered' AND f.frozen_at IS NOT NULL"
         )
 
     def repair(self, ctx: Context, due: Due) -> None:
         if due.key == DEADLINE:
             enforce_deadline(ctx, run_id=due.id)
+        elif due.key == FROZEN:
+            withdraw_from_frozen(ctx, lease_id=due.id)
         else:
             expire_lease(ctx, lease_id=due.id, fencing_token=int(due.key))
 

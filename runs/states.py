@@ -235,7 +235,7 @@ LEASE: Final = Lifecycle(
         Edge("Held", "Settled", causes=("OutcomeReported",)),
         Edge("Held", "Expired", causes=("LeaseExpired", "Restored"), events=(LEASE_EXPIRED,)),
         Edge("Offered", "Expired", causes=("LeaseExpired", "Restored"), events=(LEASE_EXPIRED,)),
-        Edge("Offered", "Revoked", causes=("RunCancelled", "RunEnded", "WorkerDrained")),
+        Edge("Offered", "Revoked", causes=("RunCancelled", "RunEnded", "RunFrozen", "WorkerDrained")),
     ),
 )
 

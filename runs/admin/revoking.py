@@ -8,7 +8,7 @@ from factory.admin.confirming import Question, act_on
 from factory.admin.scope import context_of
 from factory.admin.show import span
 from factory.identity.config import leeway_in_words
-from runs.commands import revoke_worker
+from runs.dispatch import revoke_from_outside
 from runs.models import Worker
 from runs.operations.timing import grace
 
@@ -34,7 +34,7 @@ def revoke_view(site: AdminSite, request: HttpRequest, row: Worker, held: int) -
         site,
         request,
         lambda: question,
-        lambda reason: revoke_worker(ctx, worker_id=row.pk, reason=reason),
+        lambda reason: revoke_from_outside(ctx, worker_id=row.pk, reason=reason),
         done="Its tokens are refused from now on.",
         then=back,
     )

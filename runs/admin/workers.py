@@ -31,7 +31,7 @@ from runs.dispatch import drain_from_outside
 from runs.models import Lease, TenantQuota, Worker
 from runs.selectors.figures import in_hands
 from runs.selectors.pools import serves_others, set_by_the_platform
-from runs.selectors.waiting import open_leases, open_leases_of
+from runs.selectors.waiting import slots_used
 from runs.states import LEASE_CURRENT
 
 ONLINE_SECONDS = 60
@@ -76,7 +76,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
         ctx = context_of(request)
         with reading(ctx):
             row = self.get_queryset(request).filter(pk=worker_id).first()
-            held = open_leases(worker_id)
+            held = slots_used([worker_id]).get(worker_id, 0)
         if row is None:
             raise Http404
         _only(ctx, "RevokeWorker", "An Operator or an administrator revokes a worker's credential.")
@@ -125,7 +125,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
             "sentence": _sentence(row),
             "last_seen": self.seen(row),
             "abilities": self.abilities(row),
-            "used": open_leases(row.pk),
+            "used": slots_used([row.pk]).get(row.pk, 0),
             "leases": here,
             "elsewhere": len(leases) - len(here),
             "may_read_runs": may(ctx, "ReadRun"),
@@ -206,7 +206,7 @@ class BusyList(HouseList):
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
-        found = open_leases_of([row.pk for row in rows])
+        found = slots_used([row.pk for row in rows])
         for row in rows:
             row.open_leases = found.get(row.pk, 0)
 

@@ -13,7 +13,12 @@ from runs.commands.add_up_usage import add_up_usage
 from runs.commands.cancel_run import cancel_run
 from runs.commands.close_attention import close_attention
 from runs.commands.dispatch_step import dispatch_step
-from runs.commands.expire_lease import enforce_deadline, expire_lease, withdraw_from_drained
+from runs.commands.expire_lease import (
+    enforce_deadline,
+    expire_lease,
+    withdraw_from_drained,
+    withdraw_from_frozen,
+)
 from runs.commands.follow_decree import follow_decree
 from runs.commands.freezing import freeze_run, lift_freeze
 from runs.commands.kill_runs import cancel_killed_run, finish_kill_switch
@@ -82,4 +87,5 @@ __all__ = [
     "take_authorization",
     "undrain",
     "withdraw_from_drained",
+    "withdraw_from_frozen",
 ]

@@ -37,7 +37,7 @@ def dispatch_step(ctx: Context, *, run_id: UUID, step_id: UUID, worker_id: UUID)
     `NoSlot`, `QuotaReached`, `NothingToDispatch`, `ProjectNotActive`, `ReservationNotLive`.
     """
     worker = lock_worker_with_a_slot(worker_id, ctx.tenant_id)
-    require_below_quota()
+    require_below_quota(ctx.tenant_id)
     lock_active_project(ctx)
     run = lock_run(ctx, run_id)
     step = lock_step(run, step_id)

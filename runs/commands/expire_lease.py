@@ -18,7 +18,7 @@ from runs.operations.ending import end_if_out_of_time, outcome_of
 from runs.operations.holding import Tried, lock_attempt, lock_run
 from runs.operations.metering import count_expired, time_attempt
 from runs.operations.parking import park_lapsed, waits_for_a_person, withdraw
-from runs.operations.settling import attempts_used, effect_may_have_happened, follow_up
+from runs.operations.settling import attempts_used, effect_may_have_happened, follow_up, retry_or_fail
 from runs.operations.timing import grace, is_timed_out, took_too_long
 from runs.operations.violations import violation_of
 from runs.selectors.clocks import clock_of
@@ -100,28 +100,53 @@ def _goes_on_for(tried: Tried, at: datetime) -> ApprovalView | None:
 
 
 def withdraw_offer(ctx: Context, tried: Tried, lease: Lease, cause: str, at: datetime) -> None:
-    """Take back what nobody acquired: parked again if it was parked before, else TimedOut at no cost."""
+    """Take back what nobody acquired: parked again if it was parked before, else TimedOut at no cost.
+
+    Of a frozen run nothing else follows: its step waits until the freeze is lifted.
+    """
+    frozen = tried.run.frozen_at is not None
     if withdraw(ctx, tried.attempt, lease, cause, at):
-        end_if_spent(ctx, tried.run)
+        if not frozen:
+            end_if_spent(ctx, tried.run)
         return
     tried.attempt.time_out(at=at, reason="No worker acquired the offer.")
     record(ctx, tried.attempt, "OfferWithdrawn", outcome_of(tried.attempt))
     time_attempt(ctx, tried.attempt, tried.step.agent_id)
-    follow_up(ctx, tried.run, tried.step, tried.attempt, at)
+    if frozen and tried.run.is_working:
+        retry_or_fail(ctx, tried.step, tried.attempt, at)
+    else:
+        follow_up(ctx, tried.run, tried.step, tried.attempt, at)
 
 
 @command("WithdrawOffer", audited=False)
 def withdraw_from_drained(ctx: Context, *, lease_id: UUID, attempt_id: UUID) -> bool:
     """Revoke an offer that a draining worker has not acquired, so that another gets the work at once."""
+    return _take_back(ctx, lock_attempt(ctx, attempt_id), lease_id, "WorkerDrained")
+
+
+@command("WithdrawFrozenOffer", audited=False)
+def withdraw_from_frozen(ctx: Context, *, lease_id: UUID) -> bool:
+    """Revoke an offer of a frozen run: nobody could acquire it, and its worker has room for others' work.
+
+    After the freeze is lifted the step is offered anew. An offer of a run that is not frozen is left alone.
+    Errors: `AttemptNotFound`.
+    """
+    attempt_id = Lease.objects.filter(pk=lease_id).values_list("attempt_id", flat=True).first()
+    if attempt_id is None:
+        raise AttemptNotFound(f"There is no lease {lease_id} here.")
     tried = lock_attempt(ctx, attempt_id)
+    return tried.run.frozen_at is not None and _take_back(ctx, tried, lease_id, "RunFrozen")
+
+
+def _take_back(ctx: Context, tried: Tried, lease_id: UUID, cause: str) -> bool:
     lease = Lease.objects.select_for_update(no_key=True).filter(pk=lease_id, state=LeaseState.OFFERED).first()
     if lease is None:
         return False
     lease.run = tried.run
     at = now()
     lease.revoke(at=at)
-    record(ctx, lease, "WorkerDrained")
-    withdraw_offer(ctx, tried, lease, "WorkerDrained", at)
+    record(ctx, lease, cause)
+    withdraw_offer(ctx, tried, lease, cause, at)
     return True
 
 

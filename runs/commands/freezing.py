@@ -7,10 +7,12 @@ from factory.clock import now
 from factory.commanding import command
 from factory.context import Context
 from factory.hashing import digest
+from factory.hints import WORK, wake
 from factory.reasons import reasoned
 from factory.recording import audit, save
 from runs.errors import NotFrozen
 from runs.models import Freeze
+from runs.operations.advancing import end_if_spent
 from runs.operations.clock import note_clock
 from runs.operations.holding import lock_run
 
@@ -66,6 +68,8 @@ def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
     save(freeze)
     run.frozen_at = None
     note_clock(ctx, run, freeze.lifted_at)
+    end_if_spent(ctx, run)  # what was paid for it meanwhile may have passed its limit
+    wake(WORK)
     audit(
         ctx,
         "LiftFreeze",

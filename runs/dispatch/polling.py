@@ -16,6 +16,7 @@ from factory.tenancy import reading
 from runs.answers import Assignment
 from runs.commands.dispatch_step import dispatch_step
 from runs.commands.expire_lease import expire_lease, withdraw_from_drained
+from runs.commands.revoke_worker import revoke_worker
 from runs.commands.workers import WorkerView, drain_by_operator, heartbeat, start_draining
 from runs.errors import NoSlot, QuotaReached
 from runs.operations.timing import grace
@@ -60,12 +61,27 @@ def drain_from_outside(ctx: Context, *, worker_id: UUID, reason: str) -> None:
     _withdraw(ctx, offers_of(worker_id))
 
 
+def revoke_from_outside(ctx: Context, *, worker_id: UUID, reason: str) -> str:
+    """Revoke a worker's credential, and withdraw what it was offered: nobody could acquire it any more.
+
+    Raises what `revoke_worker` raises; answers with the subject.
+    """
+    subject = revoke_worker(ctx, worker_id=worker_id, reason=reason)
+    _withdraw(ctx, offers_of(worker_id))
+    return subject
+
+
 def _withdraw(ctx: Context, offers: Sequence[Offer]) -> None:
-    alone = Bulkhead("poll.withdraw")
-    for offer in offers:
+    alone = Bulkhead("poll.withdraw", resting=RESTING)
+    for offer in _not_resting(offers):
         house = _house(ctx, offer.tenant_id)
         with alone.item(offer.lease_id, offer.tenant_id):
             withdraw_from_drained(house, lease_id=offer.lease_id, attempt_id=offer.attempt_id)
+
+
+def _not_resting(offers: Sequence[Offer]) -> list[Offer]:
+    rests = set(RESTING.items())
+    return [offer for offer in offers if offer.lease_id not in rests]
 
 
 def _look(worker: WorkerView) -> Board:
@@ -84,8 +100,8 @@ def _recover(ctx: Context, lapsed: Sequence[Lapsed]) -> None:
 
 def _given_again(ctx: Context, offers: Sequence[Offer]) -> list[Assignment]:
     found: list[Assignment] = []
-    alone = Bulkhead("poll.offers")
-    for offer in offers:
+    alone = Bulkhead("poll.offers", resting=RESTING)
+    for offer in _not_resting(offers):
         with alone.item(offer.lease_id, offer.tenant_id):
             again = _again(ctx, offer)
             found += [again] if again else []
@@ -132,7 +148,7 @@ def _offer(ctx: Context, worker: WorkerView, waiting: Waiting) -> Assignment:
 
 def _again(ctx: Context, offer: Offer) -> Assignment | None:
     with reading(_house(ctx, offer.tenant_id)):
-        return offered_assignment(offer.lease_id)
+        return offered_assignment(offer.lease_id, holder=ctx.actor.subject, grace=grace())
 
 
 def _house(ctx: Context, tenant_id: str, project_id: UUID | None = None) -> Context:

@@ -9,9 +9,8 @@ from django.db import connection
 
 from factory.clock import now
 from runs.errors import NoSlot, NothingToDispatch, QuotaReached
-from runs.models import Attempt, TenantQuota, Worker
-from runs.selectors.waiting import ALIVE, open_leases
-from runs.states import AttemptState
+from runs.models import TenantQuota, Worker
+from runs.selectors.waiting import ALIVE, attempts_at_work, slots_used
 
 
 def lock_worker_with_a_slot(worker_id: UUID, tenant_id: str) -> Worker:
@@ -25,13 +24,13 @@ def lock_worker_with_a_slot(worker_id: UUID, tenant_id: str) -> Worker:
         raise NothingToDispatch(f"The pool {worker.pool_id} does not work for the tenant.")
     if worker is None or worker.draining_at is not None or worker.last_seen_at < now() - ALIVE:
         raise NoSlot("The worker takes nothing new.")
-    used = open_leases(worker_id)
+    used = slots_used([worker_id]).get(worker_id, 0)
     if used >= worker.max_concurrency:
         raise NoSlot(f"The worker has {used} of {worker.max_concurrency} leases.")
     return worker
 
 
-def require_below_quota() -> None:
+def require_below_quota(tenant_id: str) -> None:
     """The tenant in scope may have one more attempt at work. Raises `QuotaReached`.
 
     The quota's row stays locked until the commit, so that two dispatches cannot both take the last place.
@@ -39,7 +38,7 @@ def require_below_quota() -> None:
     quota = TenantQuota.objects.select_for_update(no_key=True).filter(open_attempts__isnull=False).first()
     if quota is None:
         return
-    used = Attempt.objects.filter(state=AttemptState.OPEN).count()
+    used = attempts_at_work(tenant_id)
     if used >= quota.open_attempts:
         raise QuotaReached(f"The tenant has {used} of {quota.open_attempts} attempts at work.")
 

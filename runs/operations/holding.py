@@ -19,10 +19,11 @@ from runs.states import LEASE_CURRENT, LeaseState, RunState
 WHILE_FROZEN = frozenset(
     {
         *("CancelRun", "CancelKilledRun", "FollowReleaseDecree", "FreezeRun", "LiftFreeze"),
-        *("RecordReceipts", "RecoverLease", "AddUpUsageAgain"),
+        *("RecordReceipts", "RecoverLease", "AddUpUsageAgain", "WithdrawOffer", "WithdrawFrozenOffer"),
     }
 )
-"""What may happen to a frozen run: it may be stopped, and looked at; and what was paid for it is kept."""
+"""What may happen to a frozen run: it may be stopped, and looked at; what was paid for it is kept; and what
+nobody could acquire is taken back, so that it holds no worker."""
 
 
 @dataclass(slots=True)

@@ -52,7 +52,7 @@ def _move_step(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetim
         step.cancel(at=at)
         record(ctx, step, "AttemptCancelled")
     elif attempt.failure_class == FailureClass.TRANSIENT:
-        _retry_or_fail(ctx, step, attempt, at)
+        retry_or_fail(ctx, step, attempt, at)
     else:
         step.fail(at=at, failure_class=attempt.failure_class, reason=attempt.reason)
         record(ctx, step, "AttemptFailed")
@@ -68,8 +68,9 @@ def attempts_used(step: Step) -> int:
     return Lease.objects.filter(USED_UP, step_id=step.id).count()
 
 
-def _retry_or_fail(ctx: Context, step: Step, attempt: Attempt, at: datetime) -> None:
-    """An offer that nobody acquired uses up no attempt, and waits for none."""
+@operation
+def retry_or_fail(ctx: Context, step: Step, attempt: Attempt, at: datetime) -> None:
+    """Let a step wait for another attempt, or fail it with its last; an offer not acquired uses up none."""
     tries = attempts_used(step)
     if attempt.held_at is None:
         cause = "OfferWithdrawn" if step.state == StepState.DISPATCHED else "RetryScheduled"

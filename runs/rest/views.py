@@ -12,7 +12,8 @@ from factory.rest.etags import with_etag
 from factory.rest.idempotency import REPLAYED, key_of
 from factory.rest.pages import page
 from factory.rest.views import HouseView
-from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step, revoke_worker, submit
+from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step, submit
+from runs.dispatch import revoke_from_outside
 from runs.rest.serializers import (
     AcceptedBody,
     AttentionBody,
@@ -158,7 +159,7 @@ class WorkerRevoke(HouseView):
     def post(self, request: Request, worker_id: UUID) -> Response:
         """Refuse every token of it at once. What it holds settles when its leases and the grace are over."""
         reason = CancelBody.parse(request.data)["reason"]
-        revoke_worker(self.ctx, worker_id=worker_id, reason=reason)
+        revoke_from_outside(self.ctx, worker_id=worker_id, reason=reason)
         return Response(status=204)
 
 

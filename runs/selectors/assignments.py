@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
+
+from django.db.models.functions import Now
 
 from approvals.selectors import ApprovalView, approval
 from approvals.states import ApprovalState
@@ -80,11 +83,15 @@ def decision_note(view: ApprovalView) -> DecisionNote | None:
     )
 
 
-def offered_assignment(lease_id: UUID) -> Assignment | None:
-    """An offer again, for an answer that was lost on its way; None when it is no offer any more."""
+def offered_assignment(lease_id: UUID, *, holder: str, grace: timedelta) -> Assignment | None:
+    """Return an offer again, for an answer that was lost on its way; None when `holder` could not acquire it.
+
+    The guards are those of acquiring: the offer stands, is the holder's, is not over, and its run not frozen.
+    """
     lease = (
         Lease.objects.select_related("attempt", "step", "run__snapshot")
-        .filter(pk=lease_id, state="Offered")
+        .filter(pk=lease_id, state="Offered", holder=holder, run__frozen_at=None)
+        .filter(expires_at__gte=Now() - grace)
         .first()
     )
     return assignment(lease.run, lease.step, lease.attempt, lease) if lease else None

@@ -10,10 +10,10 @@ from approvals.selectors import pending_of_run
 from factory.clock import now
 from projects.selectors import project
 from projects.states import ProjectState
-from runs.models import Attempt, Run, Step, TenantQuota, Worker
+from runs.models import Run, Step, TenantQuota, Worker
 from runs.selectors.limits import why_money_stops
 from runs.selectors.views import AttemptView
-from runs.selectors.waiting import ALIVE
+from runs.selectors.waiting import ALIVE, attempts_at_work
 from runs.states import AttemptState, Attention, LeaseState, RunState, StepState
 
 
@@ -94,7 +94,7 @@ class Reasons:
     def _quota(self) -> str:
         """That the tenant is at its quota, in a sentence; empty when it is not."""
         most = TenantQuota.objects.values_list("open_attempts", flat=True).first()
-        if most is None or Attempt.objects.filter(state=AttemptState.OPEN).count() < most:
+        if most is None or attempts_at_work(self._run.tenant_id) < most:
             return ""
         return f"The tenant's quota of {most} open attempts is used up."
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db.backends.utils import CursorWrapper
 
+from factory import reloading
 from factory.tenancy import scanning
 
 ALIVE = timedelta(seconds=60)
@@ -45,7 +46,14 @@ class Offer:
     attempt_id: UUID
 
 
-_WAITING = """
+_HOLDS_A_SLOT = """
+l.state IN ('Offered', 'Held') AND l.expires_at >= statement_timestamp() - make_interval(secs => %(grace)s)
+AND NOT (l.state = 'Offered' AND EXISTS (
+    SELECT 1 FROM runs_run f WHERE f.id = l.run_id AND f.frozen_at IS NOT NULL))
+"""
+"""A lease that lapsed, or that nobody can acquire because its run is frozen, keeps nothing from others, even
+while whatever should end it cannot."""
+_WAITING = f"""
 SELECT tenant_id, project_id, run_id, step_id FROM (
     SELECT w.*, row_number() OVER (PARTITION BY w.tenant_id ORDER BY w.due_at, w.step_id) AS turn
     FROM unnest(%(tenants)s::text[]) AS t(tenant_id) CROSS JOIN LATERAL (
@@ -54,7 +62,7 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
          WHERE s.tenant_id = t.tenant_id AND s.state = 'Pending'
            AND s.next_dispatch_at <= statement_timestamp()
            AND r.state IN ('Accepted', 'Running') AND p.state = 'Active'
-           AND (r.deadline_at IS NULL OR r.deadline_at > statement_timestamp() OR r.clock_because <> '{}')
+           AND (r.deadline_at IS NULL OR r.deadline_at > statement_timestamp() OR r.clock_because <> '{{}}')
            AND s.id <> ALL(%(passed)s)
            AND r.frozen_at IS NULL
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
@@ -65,14 +73,16 @@ SELECT tenant_id, project_id, run_id, step_id FROM (
          JOIN projects_project p ON p.id = r.project_id
          WHERE a.tenant_id = t.tenant_id AND a.state = 'Parked' AND a.resume_at <= statement_timestamp()
            AND r.state = 'Running' AND p.state = 'Active'
-           AND (r.deadline_at > statement_timestamp() OR r.clock_because <> '{}') AND s.id <> ALL(%(passed)s)
+           AND (r.deadline_at > statement_timestamp() OR r.clock_because <> '{{}}')
+           AND s.id <> ALL(%(passed)s)
            AND r.frozen_at IS NULL
            AND s.agent_id || '/' || s.skill_id LIKE ANY(%(patterns)s)
          ORDER BY a.resume_at, a.id LIMIT %(most)s)
     ) AS w
     WHERE NOT EXISTS (
         SELECT 1 FROM runs_tenantquota q WHERE q.tenant_id = t.tenant_id AND q.open_attempts <= (
-            SELECT count(*) FROM runs_attempt o WHERE o.tenant_id = q.tenant_id AND o.state = 'Open'))
+            SELECT count(*) FROM runs_attempt o JOIN runs_lease l ON l.attempt_id = o.id
+            WHERE o.tenant_id = q.tenant_id AND o.state = 'Open' AND {_HOLDS_A_SLOT}))
 ) AS ranked
 ORDER BY turn, (tenant_id <= %(last)s), tenant_id LIMIT %(most)s
 """
@@ -107,10 +117,22 @@ SELECT tenant_id, count(*) || ' ' || max(at) FROM (
 _LAST_SERVED = (
     "SELECT tenant_id FROM runs_lease WHERE tenant_id = ANY(%s) ORDER BY fencing_token DESC LIMIT 1"
 )
-_OPEN_OF = """
-SELECT worker_id, count(*) FROM runs_lease
-WHERE worker_id = ANY(%s) AND state IN ('Offered', 'Held') GROUP BY worker_id
+_OPEN_OF = f"""
+SELECT l.worker_id, count(*) FROM runs_lease l
+WHERE l.worker_id = ANY(%(workers)s) AND {_HOLDS_A_SLOT} GROUP BY l.worker_id
 """
+_AT_WORK = f"""
+SELECT count(*) FROM runs_attempt o JOIN runs_lease l ON l.attempt_id = o.id
+WHERE o.tenant_id = %(tenant)s AND o.state = 'Open' AND {_HOLDS_A_SLOT}
+"""
+
+
+def _grace() -> float:
+    """Return for how many seconds after its end a lease may still be acquired or renewed.
+
+    Asked before the scan role is taken on, which may not read settings.
+    """
+    return float(reloading.value("FACTORY_LEASES_RENEWAL_GRACE_SECONDS"))
 
 
 def like(capability: str) -> str:
@@ -146,15 +168,17 @@ def look(
         lapsed = [Lapsed(*row) for row in cursor.fetchall()]
         cursor.execute(_OFFERS, [worker_id])
         offers = [offer for row in cursor.fetchall() if (offer := Offer(*row)).tenant_id in tenants]
-        return Board(lapsed, offers, _waiting(cursor, tenants, capabilities, last_tenant, passed))
+        waiting = _waiting(cursor, tenants, capabilities, last_tenant, passed, grace.total_seconds())
+        return Board(lapsed, offers, waiting)
 
 
 def look_further(
     tenants: Sequence[str], capabilities: Sequence[str], last_tenant: str, passed: Sequence[UUID]
 ) -> list[Waiting]:
     """The next page of waiting steps: those that match, without the ones that were passed over."""
+    grace = _grace()
     with scanning() as cursor:
-        return _waiting(cursor, tenants, capabilities, last_tenant, passed)
+        return _waiting(cursor, tenants, capabilities, last_tenant, passed, grace)
 
 
 def _waiting(
@@ -163,8 +187,10 @@ def _waiting(
     capabilities: Sequence[str],
     last_tenant: str,
     passed: Sequence[UUID],
+    grace: float,
 ) -> list[Waiting]:
     params: dict[str, Any] = {
+        "grace": grace,
         "tenants": list(tenants),
         "patterns": [like(c) for c in capabilities],
         "last": last_tenant,
@@ -205,15 +231,19 @@ def offers_of(worker_id: UUID) -> list[Offer]:
         return [Offer(*row) for row in cursor.fetchall()]
 
 
-def open_leases_of(worker_ids: Collection[UUID]) -> dict[UUID, int]:
-    """How many leases each of these has; one without any is not in it."""
+def slots_used(worker_ids: Collection[UUID]) -> dict[UUID, int]:
+    """Return how many slots each of these uses, in whichever tenant; one that uses none is not in it."""
     if not worker_ids:
         return {}
+    params: dict[str, Any] = {"workers": list(worker_ids), "grace": _grace()}
     with scanning() as cursor:
-        cursor.execute(_OPEN_OF, [list(worker_ids)])
+        cursor.execute(_OPEN_OF, params)
         return dict(cursor.fetchall())
 
 
-def open_leases(worker_id: UUID) -> int:
-    """How many leases a worker has, offered or held, in whichever tenant."""
-    return open_leases_of([worker_id]).get(worker_id, 0)
+def attempts_at_work(tenant_id: str) -> int:
+    """Return how many attempts of a tenant hold a slot: what its quota is about."""
+    params: dict[str, Any] = {"tenant": tenant_id, "grace": _grace()}
+    with scanning() as cursor:
+        cursor.execute(_AT_WORK, params)
+        return int(cursor.fetchone()[0])

@@ -269,8 +269,8 @@ def test_an_offer_that_cannot_be_put_into_words_keeps_no_other_from_the_worker(
     assert {work.run_id for work in hand.poll()} == {broken, healthy}
     read = polling.offered_assignment
 
-    def faulty(lease_id: UUID) -> Any:
-        found = read(lease_id)
+    def faulty(lease_id: UUID, **guards: Any) -> Any:
+        found = read(lease_id, **guards)
         assert found is None or found.run_id != broken
         return found
 

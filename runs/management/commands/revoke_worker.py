@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from runs.commands import revoke_worker
+from runs.dispatch import revoke_from_outside
 from runs.management.workers import add_worker, for_everybody
 
 
@@ -17,6 +17,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = for_everybody(
-            options, lambda ctx, worker, reason: revoke_worker(ctx, worker_id=worker.id, reason=reason)
+            options, lambda ctx, worker, reason: revoke_from_outside(ctx, worker_id=worker.id, reason=reason)
         )
         self.stdout.write(f"Refused from now on: every token of {found.subject}")
