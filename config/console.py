@@ -121,6 +121,7 @@ NAVIGATION = [
             "permission": _opens("usage_usagerecord_changelist"),
         },
         _entry("Usage", "monitoring", "usage_usagerecord_changelist"),
+        _entry("Refused receipts", "receipt_long_off", "runs_refusedreceipt_changelist"),
         _entry("Reservations", "lock_clock", "usage_reservation_changelist"),
         _entry("Prices", "sell", "usage_pricingrevision_changelist"),
     ),

@@ -24,11 +24,60 @@ class LeaseGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedItem:
+    """One item of a list that was not taken: where it stood, which one it is, and why; the others count."""
+
+    pointer: str
+    code: str
+    detail: str
+    receipt_id: str | None = None
+    provider: str | None = None
+    uri: str | None = None
+
+    def named(self) -> dict[str, str]:
+        """Return it as it goes over the wire, without what it does not have."""
+        told = {
+            "pointer": self.pointer,
+            "receiptId": self.receipt_id,
+            "provider": self.provider,
+            "uri": self.uri,
+            "code": self.code,
+            "detail": self.detail,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptAnswer:
+    """What became of one receipt: accepted, a repeat of one that stands, or refused."""
+
+    pointer: str
+    receipt_id: str | None
+    provider: str | None
+    result: str
+    code: str | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReceiptsTaken:
-    """How many receipts were new. `superseded`: the lease was not current any more (answered 202)."""
+    """How many receipts were new, and what became of each, in the order in which they came.
+
+    `superseded`: the lease was not current any more (answered 202).
+    """
 
     recorded: int
     superseded: bool
+    receipts: tuple[ReceiptAnswer, ...] = ()
+
+    @property
+    def refused(self) -> tuple[RefusedItem, ...]:
+        """Return those that were not taken."""
+        return tuple(
+            RefusedItem(each.pointer, each.code or "", each.detail or "", each.receipt_id, each.provider)
+            for each in self.receipts
+            if each.result == "refused"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +108,13 @@ class ApprovalAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecorded:
-    """The attempt's only outcome."""
+    """The attempt's only outcome. It counts, whatever of its receipts and artifacts was refused."""
 
     attempt_id: UUID
     outcome: str
     outcome_hash: str
+    refused_receipts: tuple[RefusedItem, ...] = ()
+    refused_artifacts: tuple[RefusedItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

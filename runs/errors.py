@@ -54,6 +54,7 @@ class LeaseOver(Gone):
 
     code = "lease-expired"
     title = "The lease has expired"
+    audited = True
 
 
 class AttemptSettled(Conflict):

@@ -286,6 +286,35 @@ def sums_under_their_release() -> str:
     """
 
 
+@invariant("E4g", "Each receipt of a call has its usage, each usage its receipt, and they say the same")
+def receipts_and_usage() -> str:
+    return """
+        SELECT coalesce(c.tenant_id, u.tenant_id), 'run:' || coalesce(c.run_id, u.run_id),
+               'the receipt ' || coalesce(c.receipt_id, u.receipt_id) || ' of '
+               || coalesce(c.provider, u.provider)
+               || CASE WHEN u.id IS NULL THEN ' has no usage'
+                       WHEN c.id IS NULL THEN ' is not there, and its usage is'
+                       ELSE ' and its usage differ' END
+        FROM (SELECT * FROM runs_receipt WHERE kind <> 'effect'
+              OR content ->> 'quantities' IS NOT NULL OR content ->> 'cost' IS NOT NULL) c
+        FULL JOIN usage_usagerecord u ON (c.tenant_id, c.run_id, c.provider, c.receipt_id)
+             = (u.tenant_id, u.run_id, u.provider, u.receipt_id)
+        WHERE c.id IS NULL OR u.id IS NULL
+           OR (c.attempt_id, c.kind, c.name) IS DISTINCT FROM (u.attempt_id, u.kind, u.name)
+    """
+
+
+@invariant("E4h", "A receipt refused for a conflict names the one that stands under its identity")
+def conflicts_name_what_stands() -> str:
+    return """
+        SELECT x.tenant_id, 'run:' || x.run_id, 'the refused receipt ' || x.receipt_id || ' of ' || x.provider
+        FROM runs_refusedreceipt x
+        LEFT JOIN runs_receipt r ON r.id = x.recorded_id AND r.tenant_id = x.tenant_id
+        WHERE x.code = 'receipt-conflict' AND (x.run_id, x.provider, x.receipt_id)
+              IS DISTINCT FROM (r.run_id, r.provider, r.receipt_id)
+    """
+
+
 @invariant("E2c", "Money is set aside for a run only while it lives, and nothing of a run starts without")
 def money_while_it_lives() -> str:
     return """

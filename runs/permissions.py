@@ -4,6 +4,7 @@ A worker holds no role: its pool, its lease and its fencing token decide. Whethe
 run is judged by the command, because its requester always may.
 """
 
+from factory.context import Context
 from factory.identity.permissions import permit
 from projects.states import ROLES, Role
 
@@ -32,6 +33,7 @@ permit("ChangeTenantQuota", scope="projects.write", roles=(Role.PLATFORM_ADMIN,)
 permit("ListWorkers", scope="runs.read", roles=ROLES, level="tenant")
 permit("RevokeWorker", scope="runs.write", roles=KEEPERS, level="tenant")
 
+permit("ListRefusedReceipts", scope="runs.read", roles=None, level="tenant")
 permit("ListUncertainAttempts", scope="runs.read", roles=KEEPERS)
 permit("ListRuns", scope="runs.read", roles=ROLES)
 permit("ReadRun", scope="runs.read", roles=ROLES)
@@ -72,3 +74,9 @@ permit("CancelKilledRun", scope=None, roles=(), kinds=HOUSE)
 permit("FinishKillSwitch", scope=None, roles=(), kinds=HOUSE, level="tenant")
 permit("ServeTenant", scope=None, roles=(), kinds=HOUSE)
 permit("LeaveTenant", scope=None, roles=(), kinds=HOUSE)
+
+
+def sees_refused(ctx: Context) -> bool:
+    """Return whether the caller looks after what was paid or run here: by the grant finance, or by a role."""
+    actor = ctx.actor
+    return actor.kind == "system" or "finance" in actor.grants or bool(actor.roles & set(map(str, KEEPERS)))

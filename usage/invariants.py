@@ -181,11 +181,12 @@ def ledgers_are_whole() -> str:
     """
 
 
-@invariant("E4c", "A receipt was taken once")
+@invariant("E4c", "A receipt of a run, known by its provider and its id, was taken once")
 def receipts_once() -> str:
     return """
-    SELECT tenant_id, 'receipt:' || receipt_id, count(*) || ' usage records' FROM usage_usagerecord
-    GROUP BY tenant_id, receipt_id HAVING count(*) > 1
+    SELECT tenant_id, 'run:' || run_id,
+           count(*) || ' usage records of the receipt ' || receipt_id || ' of ' || provider
+    FROM usage_usagerecord GROUP BY tenant_id, run_id, provider, receipt_id HAVING count(*) > 1
     """
 
 

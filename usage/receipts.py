@@ -1,18 +1,17 @@
 """Receipts as a worker reports them, checked strictly. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from factory.errors import FieldError, InvalidInput, ValueNotKept
-from factory.hashing import refuse_unkept
+from factory.hashing import digest, refuse_unkept
 from usage import money
 from usage.states import ReceiptKind
 
-MOST_RECEIPTS = 1000
 MOST_UNITS = 20
 _REQUIRED = frozenset({"receiptId", "kind", "provider", "name", "quantities", "occurredAt"})
 _MEMBERS = _REQUIRED | {"cost", "approvalId", "proposalHash", "details"}
@@ -30,6 +29,12 @@ class Receipt:
     quantities: Mapping[str, Decimal] | None
     cost: Decimal | None
     occurred_at: datetime
+    content: str
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Return what it is known by within its run: its provider, and its id there."""
+        return self.provider, self.receipt_id
 
     @property
     def is_usage(self) -> bool:
@@ -37,35 +42,19 @@ class Receipt:
         return self.kind != ReceiptKind.EFFECT or self.quantities is not None or self.cost is not None
 
 
-def parse(receipts: Any, pointer: str = "/receipts") -> list[Receipt]:
-    """All receipts of a call, or `InvalidInput` with a pointer to every faulty one."""
-    if not isinstance(receipts, Sequence) or isinstance(receipts, str | bytes):
-        raise _invalid([FieldError(pointer, "This is a list of receipts.")])
-    if len(receipts) > MOST_RECEIPTS:
-        raise _invalid([FieldError(pointer, f"At most {MOST_RECEIPTS} receipts in one call.")])
-    parsed: list[Receipt] = []
-    faults: list[FieldError] = []
-    for index, value in enumerate(receipts):
-        try:
-            parsed.append(_receipt(value, f"{pointer}/{index}"))
-        except InvalidInput as fault:
-            faults.extend(fault.errors)
-    if faults:
-        raise _invalid(faults)
-    return parsed
-
-
-def _receipt(value: Any, at: str) -> Receipt:
+def read(value: Any, at: str) -> Receipt:
+    """Return one receipt as it was reported, or raise `InvalidInput` with a pointer to every fault."""
     if not isinstance(value, Mapping):
         raise _invalid([FieldError(at, "A receipt is an object.")])
     faults = [FieldError(f"{at}/{name}", "This is missing.") for name in sorted(_REQUIRED - value.keys())]
     faults += [
-        FieldError(f"{at}/{name}", "There is no such member.") for name in sorted(value.keys() - _MEMBERS)
+        FieldError(f"{at}/{name}", "There is no such member.")
+        for name in sorted(map(str, value.keys() - _MEMBERS))
     ]
     if faults:
         raise _invalid(faults)
     _refuse_unkept(value, at)
-    return Receipt(
+    receipt = Receipt(
         receipt_id=_text(value["receiptId"], _ID, f"{at}/receiptId"),
         kind=_kind(value["kind"], f"{at}/kind"),
         provider=_text(value["provider"], _NAME, f"{at}/provider"),
@@ -73,7 +62,28 @@ def _receipt(value: Any, at: str) -> Receipt:
         quantities=_quantities(value["quantities"], f"{at}/quantities"),
         cost=_cost(value.get("cost"), f"{at}/cost"),
         occurred_at=_instant(value["occurredAt"], f"{at}/occurredAt"),
+        content="",
     )
+    try:
+        return replace(receipt, content=_content(receipt, value))
+    except InvalidInput as fault:
+        raise _invalid([FieldError(at, fault.detail)]) from fault
+
+
+def _content(receipt: Receipt, value: Mapping[str, Any]) -> str:
+    """Return the hash of what a receipt says: two that say the same have the same, however it is written.
+
+    Numbers count by their value and times by their instant; what is left out is null.
+    """
+    units, cost = receipt.quantities, receipt.cost
+    said: dict[str, Any] = {
+        name: getattr(receipt, name) for name in ("receipt_id", "kind", "provider", "name")
+    }
+    said["quantities"] = units and {unit: f"{number.normalize():f}" for unit, number in units.items()}
+    said["cost"] = None if cost is None else money.text_of(cost)
+    said["occurredAt"] = receipt.occurred_at.isoformat(timespec="microseconds")
+    said |= {name: value.get(name) or None for name in ("approvalId", "proposalHash", "details")}
+    return digest(said)
 
 
 def _refuse_unkept(value: Mapping[str, Any], at: str) -> None:

@@ -16,5 +16,5 @@ belongs(Lease, "lease", to="run__project_id")
 
 @project_of_called("receipt:")
 def of_a_receipt(name: Any) -> QuerySet[Any]:
-    """By the worker's or the provider's own word for it, which need not be an id of the house."""
-    return Receipt.objects.filter(receipt_id=name).values("run__project_id")
+    """Return it for findings of a time when a receipt's id was known once in a tenant: its first run's."""
+    return Receipt.objects.filter(receipt_id=name).order_by("recorded_at").values("run__project_id")[:1]

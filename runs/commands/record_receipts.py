@@ -1,6 +1,6 @@
 """Receipts while the work goes on, so that what a dead worker spent is not lost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -22,15 +22,17 @@ def record_receipts(
     attempt_id: UUID,
     lease_id: UUID,
     fencing_token: int,
-    receipts: Sequence[Mapping[str, Any]],
+    receipts: Sequence[Any],
 ) -> ReceiptsTaken:
-    """Keep receipts of model calls, tool calls and effects; a receipt id seen before is a no-op.
+    """Keep receipts of model calls, tool calls and effects, each for itself, and say what became of each.
 
+    The same receipt again is a repeat; one that is faulty, or says something else than the one that stands
+    under its identity, is refused by name, audited and kept for a person, and the others are taken.
     From who held a lease that is over they are taken too, marked superseded: they were paid for all the
     same, and an effect among them asks for an Operator's attention. Nothing else moves, unless they show
     that the run is over its limit while nobody is at work; of a frozen run not even then. Emits
     UsageRecorded, RunFailed. Errors: `AttemptNotFound`, `StaleFencingToken` (a lease that never was the
-    caller's), `LeaseOver` (one that was never acquired), `InvalidInput` with a pointer to each fault.
+    caller's), `LeaseOver` (one that was never acquired), `InvalidInput` for what is no list of receipts.
     """
     tried = lock_attempt(ctx, attempt_id)
     current = current_lease(ctx, tried, lease_id, fencing_token)
@@ -38,10 +40,10 @@ def record_receipts(
     if lease.acquired_at is None:
         raise LeaseOver("The lease was never acquired.")
     superseded = current is None or current.state != LeaseState.HELD
-    recorded = take_receipts(ctx, tried, lease, receipts, superseded=superseded)
+    taken = take_receipts(ctx, tried, lease, receipts, superseded=superseded)
     if tried.run.frozen_at is None:
         end_if_spent(ctx, tried.run)
-    return ReceiptsTaken(recorded, superseded)
+    return taken
 
 
 def _own_past_lease(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> Lease:

@@ -9,7 +9,7 @@ import structlog
 from factory.context import Context
 from factory.errors import DomainError
 from factory.tenancy import reading
-from runs.answers import OutcomeRecorded, ReceiptsTaken
+from runs.answers import OutcomeRecorded
 from runs.commands.record_receipts import record_receipts
 from runs.commands.report_outcome import report_outcome
 from runs.errors import AttemptSettled, RunFrozen, StaleFencingToken
@@ -24,29 +24,26 @@ def report(
     attempt_id: UUID,
     lease_id: UUID,
     fencing_token: int,
-    receipts: Sequence[Mapping[str, Any]] = (),
+    receipts: Sequence[Any] = (),
     **told: Any,
 ) -> OutcomeRecorded:
     """`report_outcome`; when it refuses the token of who once held it, the receipts are taken all the same.
 
     So they are when the run is frozen. From whose lease is over they are marked superseded. The refusal says
-    how many there were (`receiptsRecorded`). Errors: those of `report_outcome`.
+    how many there were (`receiptsRecorded`), and which were refused (`refusedReceipts`). Errors: those of
+    `report_outcome`.
     """
     fence: dict[str, Any] = {"attempt_id": attempt_id, "lease_id": lease_id, "fencing_token": fencing_token}
     try:
         return report_outcome(ctx, **fence, receipts=receipts, **told)
     except (StaleFencingToken, AttemptSettled, RunFrozen) as refusal:
-        kept = _keep(ctx, fence, receipts) if receipts else None
-        if kept is not None:
-            refusal.detail += " Its receipts were kept all the same: they were paid for."
-            refusal.extra |= {"receiptsRecorded": kept.recorded, "superseded": kept.superseded}
+        if receipts:
+            _keep(ctx, fence, receipts, refusal)
         raise
 
 
-def _keep(
-    ctx: Context, fence: Mapping[str, Any], receipts: Sequence[Mapping[str, Any]]
-) -> ReceiptsTaken | None:
-    """None where the lease never was the caller's, or a receipt is faulty: the first refusal says enough."""
+def _keep(ctx: Context, fence: Mapping[str, Any], receipts: Sequence[Any], refusal: DomainError) -> None:
+    """Take the receipts alone, and let the refusal say so; not where the lease never was the caller's."""
     with reading(ctx):
         own = Lease.objects.filter(
             pk=fence["lease_id"],
@@ -56,9 +53,14 @@ def _keep(
             acquired_at__isnull=False,
         ).exists()
     if not own:
-        return None
+        return
     try:
-        return record_receipts(ctx, **fence, receipts=receipts)
-    except DomainError as refusal:
-        log.info("late_receipts_refused", attempt=str(fence["attempt_id"]), code=refusal.code)
-        return None
+        kept = record_receipts(ctx, **fence, receipts=receipts)
+    except DomainError as fault:
+        log.warning("late_receipts_refused", attempt=str(fence["attempt_id"]), code=fault.code)
+        refusal.detail += f" Its receipts were not kept: {fault.detail}"
+        return
+    refusal.detail += " Its receipts were kept all the same: they were paid for."
+    refusal.extra |= {"receiptsRecorded": kept.recorded, "superseded": kept.superseded}
+    if kept.refused:
+        refusal.extra["refusedReceipts"] = [each.named() for each in kept.refused]

@@ -13,10 +13,10 @@ from factory.errors import FieldError
 from factory.hashing import digest
 from factory.hints import WORK, wake
 from factory.recording import record
-from runs.answers import OutcomeRecorded
+from runs.answers import OutcomeRecorded, ReceiptsTaken, RefusedItem
 from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHashMismatch, StaleFencingToken
 from runs.models import Attempt, Lease
-from runs.operations.artifacts import check_artifacts, keep_artifacts
+from runs.operations.artifacts import judge_artifacts, keep_artifacts
 from runs.operations.ending import outcome_of
 from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.metering import time_attempt
@@ -48,7 +48,7 @@ class Report:
     reason: str | None
     output: Any
     hash: str
-    artifacts: Sequence[Mapping[str, Any]] = ()
+    artifacts: Sequence[Any] = ()
 
 
 @command("ReportAttemptOutcome")
@@ -63,32 +63,40 @@ def report_outcome(
     failure_class: str | None = None,
     reason: str | None = None,
     output: Any = None,
-    receipts: Sequence[Mapping[str, Any]] = (),
-    artifacts: Sequence[Mapping[str, Any]] = (),
+    receipts: Sequence[Any] = (),
+    artifacts: Sequence[Any] = (),
 ) -> OutcomeRecorded:
     """Settle an attempt, once; its step and its run move in the same transaction.
 
-    The identical repeat under the same lease gets what is recorded. Succeeded: the engine plans what is
+    The outcome counts, whatever of its receipts and artifacts is faulty: what is refused is named in the
+    answer, audited, and receipts are kept for a person. The identical repeat under the same lease (the same
+    hash: receipts are no part of it, each is known by itself) gets what is recorded; a receipt that only the
+    repeat brings is taken as one that comes late. Succeeded: the engine plans what is
     next. Failed/transient: another try after a back-off while tries are left, unless an authorization was
     taken and nothing shows that no effect took place; then it is Uncertain. Given up (transient, or
     Cancelled) once the step's own time is over: TimedOut, and as transient. Uncertain: an Operator's
     attention. Receipts that show an effect without an authorization fail the step (policy-denied).
     Of a run that is Cancelling or over, the outcome is recorded and moves nothing else. Emits
     AttemptOutcomeRecorded and what follows. Errors: `StaleFencingToken`, `AttemptSettled` (409),
-    `MalformedOutcome`, `InvalidInput` (400), `OutcomeHashMismatch` (422), `AttemptNotFound`.
+    `MalformedOutcome`, `InvalidInput` (400: a list that is none or too long), `OutcomeHashMismatch` (422),
+    `AttemptNotFound`.
     """
     report = Report(outcome, failure_class, reason, output, outcome_hash, artifacts)
     _check(report)
+    sound, refused = judge_artifacts(artifacts)
     tried = lock_attempt(ctx, attempt_id)
     lease = current_lease(ctx, tried, lease_id, fencing_token)
     if lease is None or lease.state != LeaseState.HELD:
-        return _repeated(ctx, tried, lease_id, fencing_token, report)
+        own = _repeated(ctx, tried, lease_id, fencing_token, report)
+        taken = take_receipts(ctx, tried, own, receipts, superseded=True)
+        return _recorded(tried.attempt, taken, refused)
     held = Held(tried.run, tried.step, tried.attempt, lease)
-    take_receipts(ctx, held, lease, receipts, superseded=False)
+    taken = take_receipts(ctx, held, lease, receipts, superseded=False)
     at = now()
     _settle(ctx, held, report, at)
+    keep_artifacts(ctx, held, sound, refused, at)
     follow_up(ctx, held.run, held.step, held.attempt, at)
-    return _recorded(held.attempt)
+    return _recorded(held.attempt, taken, refused)
 
 
 def _check(report: Report) -> None:
@@ -99,7 +107,6 @@ def _check(report: Report) -> None:
         allowed = ", ".join(sorted(str(c) for c in CLASSES[report.outcome] if c)) or "none"
         errors = [FieldError("/failureClass", f"For {report.outcome}: {allowed}.")]
         raise MalformedOutcome("The failure class does not fit the outcome.", errors=errors)
-    check_artifacts(report.artifacts)
     told = {
         "outcome": report.outcome,
         "failureClass": report.failure_class,
@@ -113,25 +120,23 @@ def _check(report: Report) -> None:
         raise OutcomeHashMismatch(f"The outcome's hash is {true_hash}.")
 
 
-def _repeated(
-    ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int, report: Report
-) -> OutcomeRecorded:
-    """The same report again under the lease that settled the attempt; anything else is refused."""
-    own = Lease.objects.filter(
+def _repeated(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int, report: Report) -> Lease:
+    """Return the lease that settled the attempt with the same report; anything else is refused."""
+    own: Lease | None = Lease.objects.filter(
         pk=lease_id,
         attempt_id=tried.attempt.id,
         fencing_token=fencing_token,
         holder=ctx.actor.subject,
         state=LeaseState.SETTLED,
-    ).exists()
-    if not own:
+    ).first()
+    if own is None:
         raise _stale(why_not_held(ctx, tried, lease_id, fencing_token))
     if tried.attempt.outcome_hash != report.hash:
         raise AttemptSettled(
             f"The attempt is {tried.attempt.state} already; an attempt has one outcome.",
             extra={"subject": f"attempt:{tried.attempt.id}", "stream": tried.run.id},
         )
-    return _recorded(tried.attempt)
+    return own
 
 
 def _stale(refusal: Any) -> StaleFencingToken:
@@ -159,7 +164,6 @@ def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
         attempt.fail(at=at, failure_class=str(report.failure_class), reason=reason, outcome_hash=report.hash)
     attempt.output = report.output
     record(ctx, attempt, "OutcomeReported", outcome_of(attempt))
-    keep_artifacts(ctx, held, report.artifacts, at)
     wake(WORK)  # a slot is free, for whichever run waits
     time_attempt(ctx, attempt, held.step.agent_id)
 
@@ -182,5 +186,7 @@ def _must_be_doubted(held: Held, report: Report, timed_out: bool) -> bool:
     )
 
 
-def _recorded(attempt: Attempt) -> OutcomeRecorded:
-    return OutcomeRecorded(attempt.id, str(attempt.state), attempt.outcome_hash)
+def _recorded(attempt: Attempt, taken: ReceiptsTaken, refused: Sequence[RefusedItem]) -> OutcomeRecorded:
+    return OutcomeRecorded(
+        attempt.id, str(attempt.state), attempt.outcome_hash, taken.refused, tuple(refused)
+    )

@@ -1,7 +1,15 @@
 """The tables of runs: the tenant's own, and the platform's of workers."""
 
 from runs.models.attempt import Attempt
-from runs.models.evidence import Artifact, CancellationIntent, Freeze, Receipt, Resolution, Snapshot
+from runs.models.evidence import (
+    Artifact,
+    CancellationIntent,
+    Freeze,
+    Receipt,
+    RefusedReceipt,
+    Resolution,
+    Snapshot,
+)
 from runs.models.lease import Lease
 from runs.models.quota import TenantQuota
 from runs.models.run import Run
@@ -17,6 +25,7 @@ __all__ = [
     "Freeze",
     "Lease",
     "Receipt",
+    "RefusedReceipt",
     "Resolution",
     "Run",
     "RunTemplate",

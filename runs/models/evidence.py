@@ -68,7 +68,7 @@ class Receipt(TenantModel):
 
     class Meta:
         constraints: ClassVar[list[Any]] = [
-            models.UniqueConstraint("tenant_id", "receipt_id", name="receipt_once_a_tenant"),
+            models.UniqueConstraint("tenant_id", "receipt_id", "run", "provider", name="receipt_once_a_run"),
             models.CheckConstraint(condition=in_check("kind", KINDS), name="receipt_kind_known"),
         ]
         indexes: ClassVar[list[Any]] = [
@@ -78,6 +78,47 @@ class Receipt(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+
+class RefusedReceipt(TenantModel):
+    """A receipt that was not taken, kept for a person, because a call may have been paid; append-only.
+
+    `content` is the JSON text that came, whatever it is. Of a `receipt-conflict`, `recorded` is the receipt
+    that stands under the same identity. The same refusal of a run is kept once.
+    """
+
+    id = uuid_key()
+    run = TenantForeignKey("runs.Run", related_name="+")
+    step = TenantForeignKey("runs.Step", related_name="+")
+    attempt = TenantForeignKey("runs.Attempt", related_name="+")
+    lease = TenantForeignKey("runs.Lease", related_name="+")
+    recorded = TenantForeignKey("runs.Receipt", null=True, related_name="+")
+    receipt_id = models.CharField(max_length=255, blank=True)
+    kind = models.CharField(max_length=16, blank=True)
+    provider = models.CharField(max_length=200, blank=True)
+    name = models.CharField(max_length=200, blank=True)
+    code = models.CharField(max_length=32)
+    detail = models.TextField()
+    content = models.TextField()
+    content_hash = models.CharField(max_length=71)
+    refused_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[Any]] = [
+            models.UniqueConstraint(
+                "tenant_id", "run", "code", "content_hash", name="refused_receipt_kept_once"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(code="receipt-conflict") | models.Q(recorded__isnull=False),
+                name="refused_receipt_conflicts_with_one",
+            ),
+        ]
+        indexes: ClassVar[list[Any]] = [
+            models.Index(fields=["tenant_id", "-refused_at", "-id"], name="refused_newest")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.receipt_id}"
 
 
 class Artifact(TenantModel):

@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 from factory.commanding import operation
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
+from factory.hashing import storable
+from factory.recording import audit
+from runs.answers import RefusedItem
 from runs.models import Artifact
 from runs.operations.holding import Tried
 
@@ -20,26 +23,39 @@ URI = re.compile(r"[a-z][a-z0-9+.-]*:[!#$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]+")
 NO_STORE = frozenset({"javascript", "data", "vbscript", "file", "blob"})
 
 
-def check_artifacts(artifacts: Sequence[Mapping[str, Any]]) -> None:
-    """Raises `InvalidInput` with a pointer to each fault. Nobody looks whether the store has it."""
-    faults = []
+def judge_artifacts(artifacts: Sequence[Any]) -> tuple[list[Mapping[str, Any]], tuple[RefusedItem, ...]]:
+    """Return the artifacts that are sound, and those that are refused by name.
+
+    A faulty one costs itself alone. Nobody looks whether the store has it. Raises `InvalidInput` for a list
+    that is too long.
+    """
     if len(artifacts) > MOST_ARTIFACTS:
-        faults.append(FieldError("/artifacts", f"At most {MOST_ARTIFACTS}."))
-    seen: set[str] = set()
-    for index, artifact in enumerate(artifacts[:MOST_ARTIFACTS]):
+        fault = f"At most {MOST_ARTIFACTS} artifacts in one outcome."
+        raise InvalidInput(fault, errors=[FieldError("/artifacts", fault)])
+    sound: dict[str, Mapping[str, Any]] = {}
+    refused = []
+    for index, artifact in enumerate(artifacts):
         at = f"/artifacts/{index}"
-        if set(artifact) != {"uri", "hash", "size"}:
-            faults.append(FieldError(at, "Exactly uri, hash and size."))
-            continue
-        faults += _faults_of(artifact, at)
-        if artifact["uri"] in seen:
-            faults.append(FieldError(f"{at}/uri", "Named twice."))
-        seen.add(str(artifact["uri"]))
-    if faults:
-        raise InvalidInput("An artifact is not valid.", errors=faults)
+        faults = _faults_of(artifact, at)
+        if not faults and artifact["uri"] in sound:
+            faults = [FieldError(f"{at}/uri", "Named twice.")]
+        if faults:
+            refused.append(_refused(artifact, at, faults))
+        else:
+            sound[artifact["uri"]] = artifact
+    return list(sound.values()), tuple(refused)
 
 
-def _faults_of(artifact: Mapping[str, Any], at: str) -> list[FieldError]:
+def _refused(artifact: Any, at: str, faults: Sequence[FieldError]) -> RefusedItem:
+    uri = artifact.get("uri") if isinstance(artifact, Mapping) else None
+    named = storable(uri, MOST_URI) if isinstance(uri, str) else None
+    detail = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in faults)
+    return RefusedItem(at, "invalid-artifact", detail, uri=named)
+
+
+def _faults_of(artifact: Any, at: str) -> list[FieldError]:
+    if not isinstance(artifact, Mapping) or set(artifact) != {"uri", "hash", "size"}:
+        return [FieldError(at, "An object of exactly uri, hash and size.")]
     faults = []
     uri, size = artifact["uri"], artifact["size"]
     if not isinstance(uri, str) or len(uri) > MOST_URI or not URI.fullmatch(uri) or not _is_store(uri):
@@ -60,8 +76,24 @@ def _is_store(uri: str) -> bool:
 
 
 @operation
-def keep_artifacts(ctx: Context, tried: Tried, artifacts: Sequence[Mapping[str, Any]], at: datetime) -> None:
-    """Store what the outcome names; `check_artifacts` has looked at it."""
+def keep_artifacts(
+    ctx: Context,
+    tried: Tried,
+    artifacts: Sequence[Mapping[str, Any]],
+    refused: Sequence[RefusedItem],
+    at: datetime,
+) -> None:
+    """Store the artifacts that `judge_artifacts` found sound, and audit what it refused."""
+    for each in refused:
+        audit(
+            ctx,
+            "RefuseArtifact",
+            subject=f"attempt:{tried.attempt.id}",
+            outcome="refused",
+            reason=each.detail,
+            detail=each.named(),
+            stream=tried.run.id,
+        )
     Artifact.objects.bulk_create(
         Artifact(
             tenant_id=ctx.tenant_id,

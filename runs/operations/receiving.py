@@ -1,7 +1,7 @@
-"""Receipts: kept as evidence as they came, and turned into usage."""
+"""Receipts, each for itself: kept as evidence as they came and turned into usage, or refused by name."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -9,22 +9,116 @@ import usage.operations as usage
 from factory.clock import now
 from factory.commanding import operation
 from factory.context import Context
+from factory.errors import FieldError, InvalidInput
+from factory.hashing import storable
 from factory.recording import audit, named, save
+from runs.answers import ReceiptAnswer, ReceiptsTaken
 from runs.models import Lease, Receipt, Run, Step
 from runs.operations.holding import Tried
+from runs.operations.refusing import CONFLICT, FAULTY, MOST_DETAIL, Refusal, keep_refused
 from runs.states import Attention
+
+MOST_RECEIPTS = 1000
+DIFFERS = "A receipt of this provider and id stands in the run already, and says something else."
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """The receipts of a call by what becomes of them, and what their sender is told of each."""
+
+    new: list[tuple[usage.Receipt, Receipt]] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    answers: list[ReceiptAnswer] = field(default_factory=list)
 
 
 @operation
 def take_receipts(
-    ctx: Context, tried: Tried, lease: Lease, receipts: Sequence[Mapping[str, Any]], *, superseded: bool
-) -> int:
-    """Keep the receipts that are new, and say how many: an id that was seen before is a no-op.
+    ctx: Context, tried: Tried, lease: Lease, receipts: Sequence[Any], *, superseded: bool
+) -> ReceiptsTaken:
+    """Keep each receipt that is new, and say of each what became of it; a faulty one costs itself alone.
 
-    Raises `InvalidInput` with a pointer to each faulty one; then none is taken.
+    A receipt is known by its run, its provider and its id. The same content again is a repeat; other content
+    is refused, as a faulty one is, audited, and kept for a person. An effect among what is refused, or under
+    a lease that is over, asks for an Operator's attention. The caller holds the run's lock. Raises
+    `InvalidInput` for what is no list, or too long a one.
     """
+    _check_list(receipts)
     if not receipts:
-        return 0
+        return ReceiptsTaken(0, superseded)
+    found = _sorted(ctx, tried, lease, receipts, superseded)
+    _record_usage(ctx, tried, [receipt for receipt, _ in found.new])
+    rows = [row for _, row in found.new]
+    Receipt.objects.bulk_create(rows)
+    kept = keep_refused(ctx, tried, lease, found.refused)
+    late = [row.receipt_id for row in rows if superseded and row.kind == "effect"]
+    unproven = [refusal.receipt_id for refusal in kept if refusal.is_effect]
+    if late or unproven:
+        _raise_attention(ctx, tried.run, tried.step, late, unproven)
+    return ReceiptsTaken(len(rows), superseded, tuple(found.answers))
+
+
+def _check_list(receipts: Any) -> None:
+    fault = ""
+    if not isinstance(receipts, Sequence) or isinstance(receipts, str | bytes):
+        fault = "This is a list of receipts."
+    elif len(receipts) > MOST_RECEIPTS:
+        fault = f"At most {MOST_RECEIPTS} receipts in one call."
+    if fault:
+        raise InvalidInput(fault, errors=[FieldError("/receipts", fault)])
+
+
+def _sorted(ctx: Context, tried: Tried, lease: Lease, receipts: Sequence[Any], superseded: bool) -> _Sorted:
+    """Compare each with what stands under its identity, also with those before it in the same call."""
+    read = [_read(value, f"/receipts/{index}") for index, value in enumerate(receipts)]
+    standing = _standing(tried.run, [each for each in read if isinstance(each, usage.Receipt)])
+    found = _Sorted()
+    for index, (value, each) in enumerate(zip(receipts, read, strict=True)):
+        refusal = each if isinstance(each, Refusal) else None
+        result = "accepted"
+        if isinstance(each, usage.Receipt) and each.identity in standing:
+            stands, recorded = standing[each.identity]
+            result = "repeat"
+            if stands != each.content:
+                refusal = Refusal(value, CONFLICT, DIFFERS, recorded)
+        elif isinstance(each, usage.Receipt):
+            row = _row(ctx, tried, lease, each, value, superseded)
+            standing[each.identity] = (each.content, row.id)
+            found.new.append((each, row))
+        if refusal is not None:
+            found.refused.append(refusal)
+        found.answers.append(_answer(f"/receipts/{index}", value, result, refusal))
+    return found
+
+
+def _read(value: Any, pointer: str) -> usage.Receipt | Refusal:
+    try:
+        return usage.read_receipt(value, pointer)
+    except InvalidInput as fault:
+        told = "; ".join(f"{each.pointer}: {each.detail}" for each in fault.errors)
+        return Refusal(value, FAULTY, storable(told or fault.detail, MOST_DETAIL))
+
+
+def _standing(run: Run, read: Sequence[usage.Receipt]) -> dict[tuple[str, str], tuple[str, UUID]]:
+    """Return what stands in the run under the identities of these receipts: its content, and its row."""
+    ids = {each.receipt_id for each in read}
+    rows = Receipt.objects.filter(run_id=run.id, receipt_id__in=ids) if ids else Receipt.objects.none()
+    return {(row.provider, row.receipt_id): (_content_of(row), row.id) for row in rows}
+
+
+def _content_of(row: Receipt) -> str:
+    read = _read(row.content, "")
+    return read.content if isinstance(read, usage.Receipt) else ""
+
+
+def _answer(pointer: str, value: Any, result: str, refusal: Refusal | None) -> ReceiptAnswer:
+    named = refusal or Refusal(value, "", "")
+    names = (named.receipt_id or None, named.provider or None)
+    if refusal is None:
+        return ReceiptAnswer(pointer, *names, result)
+    return ReceiptAnswer(pointer, *names, "refused", refusal.code, refusal.detail)
+
+
+def _record_usage(ctx: Context, tried: Tried, receipts: Sequence[usage.Receipt]) -> None:
     run, attempt = tried.run, tried.attempt
     usage.record_receipts(
         ctx,
@@ -39,14 +133,16 @@ def take_receipts(
         dispatched_at=attempt.dispatched_at,
         settled_at=attempt.settled_at,
     )
-    rows = _unseen([_row(ctx, tried, lease, receipt, superseded) for receipt in receipts])
-    Receipt.objects.bulk_create(rows, ignore_conflicts=True)
-    if superseded:
-        _raise_attention(ctx, run, tried.step, rows)
-    return len(rows)
 
 
-def _row(ctx: Context, tried: Tried, lease: Lease, receipt: Mapping[str, Any], superseded: bool) -> Receipt:
+def _row(
+    ctx: Context,
+    tried: Tried,
+    lease: Lease,
+    receipt: usage.Receipt,
+    value: Mapping[str, Any],
+    superseded: bool,
+) -> Receipt:
     return Receipt(
         tenant_id=ctx.tenant_id,
         run_id=tried.run.id,
@@ -54,15 +150,15 @@ def _row(ctx: Context, tried: Tried, lease: Lease, receipt: Mapping[str, Any], s
         attempt_id=tried.attempt.id,
         lease_id=lease.id,
         fencing_token=lease.fencing_token,
-        receipt_id=receipt["receiptId"],
-        kind=receipt["kind"],
-        provider=receipt["provider"],
-        name=receipt["name"],
-        content=receipt,
-        approval_id=_uuid(receipt.get("approvalId")),
-        proposal_hash=str(receipt.get("proposalHash") or "")[:71],
+        receipt_id=receipt.receipt_id,
+        kind=receipt.kind,
+        provider=receipt.provider,
+        name=receipt.name,
+        content=value,
+        approval_id=_uuid(value.get("approvalId")),
+        proposal_hash=str(value.get("proposalHash") or "")[:71],
         superseded=superseded,
-        occurred_at=datetime.fromisoformat(receipt["occurredAt"]),
+        occurred_at=receipt.occurred_at,
         recorded_at=now(),
     )
 
@@ -75,25 +171,21 @@ def _uuid(value: Any) -> UUID | None:
         return None
 
 
-def _unseen(rows: list[Receipt]) -> list[Receipt]:
-    by_id = {row.receipt_id: row for row in reversed(rows)}
-    seen = set(Receipt.objects.filter(receipt_id__in=by_id).values_list("receipt_id", flat=True))
-    return [row for receipt_id, row in by_id.items() if receipt_id not in seen]
-
-
-def _raise_attention(ctx: Context, run: Run, step: Step, rows: Sequence[Receipt]) -> None:
-    """An effect by somebody whose right had ended: an Operator has to look at it."""
-    effects = [row.receipt_id for row in rows if row.kind == "effect"]
-    if not effects:
-        return
+def _raise_attention(
+    ctx: Context, run: Run, step: Step, late: Sequence[str], unproven: Sequence[str]
+) -> None:
+    """Ask an Operator to look at effects under a lease that was over, or that no sound receipt shows."""
     step.ask_for_attention(Attention.LATE_EFFECT)
     save(step)
+    told = ("LateEffect", "An effect was reported under a lease that was not current any more.")
+    if not late:
+        told = ("UnprovenEffect", "An effect was reported by a receipt that is refused.")
     audit(
         ctx,
-        "LateEffect",
+        told[0],
         subject=f"step:{step.id}",
         outcome="noted",
-        reason="An effect was reported under a lease that was not current any more.",
-        detail={"receipts": named(effects)},
+        reason=told[1],
+        detail={"receipts": named([*late, *unproven])},
         stream=run.id,
     )

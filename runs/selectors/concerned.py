@@ -7,7 +7,7 @@ from uuid import UUID
 from approvals.selectors import runs_of_approvals
 from factory.ids import IN_WORDS
 from factory.models import AuditEntry, OutboxEvent
-from runs.models import Attempt, Lease, Receipt, Run, Step
+from runs.models import Attempt, Lease, Run, Step
 
 _UUID = re.compile(IN_WORDS)
 
@@ -25,9 +25,6 @@ def _runs_of(ids: set[UUID]) -> dict[UUID, UUID]:
         found |= dict(model.objects.filter(pk__in=ids).values_list("pk", "run_id"))
     found |= runs_of_approvals(ids)
     found |= dict(OutboxEvent.objects.filter(pk__in=ids, run_id__isnull=False).values_list("pk", "run_id"))
-    texts = [str(key) for key in ids]
-    receipts = Receipt.objects.filter(receipt_id__in=texts).values_list("receipt_id", "run_id")
-    found |= {UUID(receipt): run for receipt, run in receipts}
     for stream, subject in AuditEntry.objects.filter(stream_id__in=ids).values_list("stream_id", "subject"):
         if subject.startswith("run:") and _UUID.fullmatch(subject.removeprefix("run:")):
             found.setdefault(stream, UUID(subject.removeprefix("run:")))

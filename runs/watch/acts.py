@@ -44,9 +44,9 @@ def lease(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict
 def receipts(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
     """202 for what came under a lease that is over: paid for all the same, and marked so."""
     taken = record_receipts(ctx, attempt_id=attempt_id, **values)
-    if taken.superseded:
-        return {"recorded": taken.recorded, "superseded": True}, 202
-    return {"recorded": taken.recorded}, 200
+    each = [{name: value for name, value in one.items() if value is not None} for one in told(taken.receipts)]
+    body = {"recorded": taken.recorded, "receipts": each}
+    return (body | {"superseded": True}, 202) if taken.superseded else (body, 200)
 
 
 def approval(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
@@ -69,7 +69,16 @@ def authorization(ctx: Context, attempt_id: UUID, instance_id: UUID | None, valu
 
 
 def outcome(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
-    return told(report(ctx, attempt_id=attempt_id, **values)), 200
+    """What was refused of its lists is named, where there is anything; the outcome counts."""
+    recorded = report(ctx, attempt_id=attempt_id, **values)
+    body = {
+        "attemptId": recorded.attempt_id,
+        "outcome": recorded.outcome,
+        "outcomeHash": recorded.outcome_hash,
+        "refusedReceipts": [each.named() for each in recorded.refused_receipts],
+        "refusedArtifacts": [each.named() for each in recorded.refused_artifacts],
+    }
+    return told({name: value for name, value in body.items() if value != []}), 200
 
 
 def manifest(ctx: Context, release_id: UUID) -> Any:

@@ -46,8 +46,18 @@ class UnderLease(StrictSerializer):
     fencingToken = Whole(source="fencing_token", max_value=MAX_TOKEN)
 
 
+ITEM_BY_ITEM = frozenset({"receipts"})
+"""The members of a body whose items are judged one by one, down to the texts in them."""
+
+
+class Items(serializers.ListField):
+    """A list whose items are judged one by one where they are taken: a faulty one costs itself alone."""
+
+    child = serializers.JSONField(allow_null=True)
+
+
 class Receipts(UnderLease):
-    receipts = serializers.ListField(child=JSONObject(), max_length=1000)
+    receipts = Items(max_length=1000)
 
 
 class Park(StrictSerializer):
@@ -71,14 +81,6 @@ class AuthorizationRequest(UnderLease):
     proposalHash = Hash(source="proposal_hash")
 
 
-class Artifact(StrictSerializer):
-    """Where a store keeps what was made, its hash, and its size in bytes."""
-
-    uri = Text(max_length=2048)
-    hash = Hash()
-    size = Whole()
-
-
 class Outcome(UnderLease):
     outcome = Choice(REPORTED)
     outcomeHash = Hash(source="outcome_hash")
@@ -87,8 +89,8 @@ class Outcome(UnderLease):
     )
     reason = Text(max_length=4000, allow_blank=True, required=False, allow_null=True, default=None)
     output = serializers.JSONField(required=False, allow_null=True, default=None)
-    receipts = serializers.ListField(child=JSONObject(), required=False, max_length=1000, default=list)
-    artifacts = serializers.ListField(child=Artifact(), required=False, max_length=100, default=list)
+    receipts = Items(required=False, max_length=1000, default=list)
+    artifacts = Items(required=False, max_length=100, default=list)
 
 
 def told(value: Any) -> Any:

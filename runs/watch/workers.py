@@ -114,7 +114,7 @@ class WorkerSurface:
 
             def work() -> Told:
                 ctx = _worker(request)
-                values = form.parse(loads(body))
+                values = form.parse(loads(body, apart=bodies.ITEM_BY_ITEM))
                 return act(assignment_scope(ctx, attempt_id), attempt_id, instance_id, values)
 
             told, status = await self._threads.run(work)

@@ -12,6 +12,7 @@ from runs.worker.client import WorkerClient
 from runs.worker.context import Interrupt, SkillContext
 from runs.worker.errors import (
     Interrupted,
+    Invalid,
     LeaseLost,
     Parked,
     PolicyDenied,
@@ -123,17 +124,34 @@ class AttemptRunner:
         return Report("Failed", _class_of(fault), reason)
 
     def _report(self, report: Report) -> None:
+        report.artifacts.extend(self._context.artifacts if self._context else [])
         try:
-            # As many as one call takes travel with the outcome; the rest goes before it.
-            while len(pending := self._book.pending()) > 100:
-                self._client.send_receipts(self.work, pending)
-                self._book.sent(pending)
-            report.receipts.extend(pending)
-            report.artifacts.extend(self._context.artifacts if self._context else [])
+            report.receipts.extend(self._last_receipts())
             self._client.report(self.work, report)
             log.info("attempt %s: %s", self.work.attempt_id, report.outcome)
+        except Invalid as fault:
+            log.warning("attempt %s: the outcome was refused: %s", self.work.attempt_id, fault)
+            self._report_refused(fault)
         except (Refused, Unreachable) as fault:
             log.warning("attempt %s: the outcome was not taken: %s", self.work.attempt_id, fault)
+
+    def _last_receipts(self) -> list[dict[str, Any]]:
+        """As many as one call takes travel with the outcome; the rest goes before it."""
+        while len(pending := self._book.pending()) > 100:
+            self._client.send_receipts(self.work, pending)
+            self._book.sent(pending)
+        return pending
+
+    def _report_refused(self, fault: Invalid) -> None:
+        """Say that the outcome itself is one that the control plane never takes: with no outcome at all, the
+        same work would be done again, and refused again."""
+        report = self._failed(fault)
+        self._quietly(lambda: flush(self._client, self.work, self._book))
+        try:
+            self._client.report(self.work, report)
+            log.info("attempt %s: %s", self.work.attempt_id, report.outcome)
+        except (Refused, Unreachable) as again:
+            log.warning("attempt %s: the outcome was not taken: %s", self.work.attempt_id, again)
 
     def _keep_lease(self, remaining: float) -> None:
         """Renew at a third of what remains, sending receipts in between."""

@@ -87,9 +87,12 @@ class WorkerClient:
     def send_receipts(
         self, work: Assignment, receipts: Sequence[Mapping[str, Any]], *, patience: float | None = None
     ) -> None:
-        """Report evidence while the work goes on."""
+        """Report evidence while the work goes on. What is refused of it is named in the log, and is not sent
+        again: the control plane has kept it for a person."""
         body = {**work.fence, "receipts": list(receipts)}
-        self._call("POST", f"/attempts/{work.attempt_id}/receipts", body, patience=patience)
+        answer = self._call("POST", f"/attempts/{work.attempt_id}/receipts", body, patience=patience)
+        each = _told(answer).get("receipts") or []
+        _warn(work, [one for one in each if one.get("result") == "refused"])
 
     def request_approval(
         self,
@@ -131,10 +134,13 @@ class WorkerClient:
         return str(answer.json()["authorizationId"])
 
     def report(self, work: Assignment, report: Report, *, patience: float = 600.0) -> None:
-        """Say how it ended. The same body each time, so that a lost answer costs nothing."""
+        """Say how it ended. The same body each time, so that a lost answer costs nothing. It counts although
+        some of its receipts or artifacts are refused: these are named in the log."""
         told = report.body()
         body = {**work.fence, **told, "outcomeHash": digest(told), "receipts": report.receipts}
-        self._call("POST", f"/attempts/{work.attempt_id}/outcome", body, patience=patience)
+        answer = _told(self._call("POST", f"/attempts/{work.attempt_id}/outcome", body, patience=patience))
+        for refused in ("refusedReceipts", "refusedArtifacts"):
+            _warn(work, answer.get(refused) or [])
 
     # the release
 
@@ -225,6 +231,23 @@ def _grant(answer: httpx.Response) -> LeaseGrant:
 def _retry_after(answer: httpx.Response) -> float | None:
     told = answer.headers.get("Retry-After", "")
     return min(float(told), 60.0) if told.isdigit() else None
+
+
+def _told(answer: httpx.Response) -> dict[str, Any]:
+    """The members of an answer, of whatever version of the control plane; none where there are none."""
+    try:
+        found = answer.json()
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _warn(work: Assignment, refused: Sequence[Mapping[str, Any]]) -> None:
+    for one in refused:
+        named = one.get("receiptId") or one.get("uri") or one.get("pointer")
+        log.warning(
+            "attempt %s: %s was refused: %s: %s", work.attempt_id, named, one.get("code"), one.get("detail")
+        )
 
 
 def _problem(answer: httpx.Response) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import httpx
 
 from runs.worker.receipts import ReceiptBook
 
-_ID = re.compile(r"[\x21-\x7e]{8,200}")
+_ID = re.compile(r"[\x21-\x7e]{20,200}")
+"""A provider's id that is long enough to be of one call alone; some number theirs (`chatcmpl-123`)."""
 
 
 @dataclass(frozen=True)

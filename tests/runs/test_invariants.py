@@ -22,7 +22,8 @@ def done() -> tuple[House, dict[str, Any]]:
     worker = house.hand(slots=8)
     completed = house.run("single")
     work = worker.take()
-    worker.report(work, output=1, receipts=[costing("1")])
+    paid = costing("1")
+    worker.report(work, output=1, receipts=[paid, paid | {"details": {"other": True}}])
     gated = house.run("gated")
     gate = worker.take()
     asked = worker.ask(gate)
@@ -183,6 +184,22 @@ def _money_that_nobody_approved(cursor: Any, house: House, at: dict[str, Any]) -
     cursor.execute("UPDATE usage_reservation SET extended = 1 WHERE run_id = %s", [at["at_work"]])
 
 
+def _receipt_gone(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("DELETE FROM runs_receipt WHERE run_id = %s", [at["completed"]])
+
+
+def _usage_gone(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("DELETE FROM usage_usagerecord WHERE run_id = %s", [at["completed"]])
+
+
+def _usage_of_another_call(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE usage_usagerecord SET name = 'another' WHERE run_id = %s", [at["completed"]])
+
+
+def _conflict_with_another(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("UPDATE runs_refusedreceipt SET provider = 'x' WHERE run_id = %s", [at["completed"]])
+
+
 def _usage_of_another_release(cursor: Any, house: House, at: dict[str, Any]) -> None:
     cursor.execute("UPDATE usage_usagesum SET release_id = id WHERE run_id = %s", [at["completed"]])
 
@@ -254,6 +271,10 @@ CORRUPTIONS: dict[str, Damage] = {
     "E2e": _money_that_nobody_approved,
     "E4f release": _usage_of_another_release,
     "E4f workflow": _usage_of_another_workflow,
+    "E4g receipt": _receipt_gone,
+    "E4g usage": _usage_gone,
+    "E4g call": _usage_of_another_call,
+    "E4h": _conflict_with_another,
     "F2": _another_release,
     "F2b": _another_snapshot,
 }
@@ -264,6 +285,7 @@ TABLES = (
     "runs_attempt",
     "runs_lease",
     "runs_receipt",
+    "runs_refusedreceipt",
     "runs_resolution",
     "runs_snapshot",
     "factory_journalentry",
@@ -271,6 +293,7 @@ TABLES = (
     "approvals_authorization",
     "approvals_proposal",
     "usage_reservation",
+    "usage_usagerecord",
     "usage_usagesum",
     "registry_release",
     "registry_closure",

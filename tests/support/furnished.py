@@ -52,6 +52,7 @@ def _through(house: House, worker: Hand) -> None:
     house.run("single")
     work = worker.take()
     calls = [receipt(), receipt(name="never-heard-of"), costing("1.25"), thinking()]
+    calls += [calls[0] | {"quantities": None}, receipt(occurredAt="yesterday")]  # refused, and kept
     worker.report(work, output={"found": 1}, receipts=calls)
     house.run("stubborn")
     worker.fail(worker.take(), "permanent")

@@ -58,7 +58,10 @@ def release(
 
 @in_a_command
 def record_receipts(ctx: Context, /, **where: Any) -> int:
-    return operations.record_receipts(ctx, **where)
+    receipts = [
+        operations.read_receipt(each, f"/{index}") for index, each in enumerate(where.pop("receipts"))
+    ]
+    return operations.record_receipts(ctx, receipts=receipts, **where)
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Receipts become usage: strictly checked, priced by the revision in force, each one once."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from threading import Barrier
 from typing import Any
@@ -18,6 +18,7 @@ from tests.usage.money_world import Money, costing, receipt
 from usage import selectors
 from usage.commands import publish_pricing_revision
 from usage.models import UsageRecord
+from usage.receipts import read
 
 pytestmark = pytest.mark.slow
 
@@ -120,16 +121,16 @@ def test_an_effect_is_evidence_and_no_usage_unless_it_cost_something(m: Money) -
     assert [usage.kind for usage in records(m, run_id)] == ["effect"]
 
 
-def test_a_receipt_seen_before_is_a_no_op(m: Money) -> None:
+def test_a_receipt_is_known_within_its_run_by_its_provider_and_its_id(m: Money) -> None:
     run_id, call = uuid7(), receipt()
     assert m.receive(run_id, [call, call]) == 1
-    assert m.receive(run_id, [call, receipt()]) == 1
-    assert m.receive(uuid7(), [call | {"quantities": {"calls": 9, "seconds": 9}}]) == 0
-    assert len(records(m, run_id)) == 2
+    assert m.receive(run_id, [call, receipt(), call | {"provider": "elsewhere"}]) == 2
+    assert m.receive(uuid7(), [call | {"quantities": {"calls": 9, "seconds": 9}}]) == 1
+    assert len(records(m, run_id)) == 3
 
 
 @pytest.mark.parametrize("same_run", [True, False])
-def test_the_same_receipts_at_once_are_taken_once(m: Money, same_run: bool) -> None:
+def test_the_same_receipts_at_once_are_taken_once_in_each_run(m: Money, same_run: bool) -> None:
     m.budget("100")
     runs = [m.dispatched("4")] * 12 if same_run else [m.dispatched("4") for _ in range(12)]
     calls, barrier = [receipt() for _ in range(8)], Barrier(12)
@@ -141,11 +142,12 @@ def test_the_same_receipts_at_once_are_taken_once(m: Money, same_run: bool) -> N
         finally:
             connections.close_all()
 
+    each = 8 if same_run else 96
     with ThreadPoolExecutor(12) as pool:
-        assert sum(pool.map(one, range(12))) == 8
+        assert sum(pool.map(one, range(12))) == each
     with reading(m.ctx):
         ids = [call["receiptId"] for call in calls]
-        assert UsageRecord.objects.filter(receipt_id__in=ids).count() == 8
+        assert UsageRecord.objects.filter(receipt_id__in=ids).count() == each
 
 
 def pricing(seconds: str) -> dict[str, Any]:
@@ -212,20 +214,55 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "pointer"), BAD, ids=[str(changes) for changes, _ in BAD])
-def test_refuses_a_faulty_receipt_and_takes_none_of_the_call(
-    ours: Money, changes: dict[str, Any], pointer: str
-) -> None:
-    run_id = uuid7()
+def test_says_what_is_wrong_with_a_receipt_and_where(changes: dict[str, Any], pointer: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        ours.receive(run_id, [receipt(), receipt(**changes)])
+        read(receipt(**changes), "/receipts/1")
     assert [fault.pointer for fault in refusal.value.errors] == [f"/receipts/1{pointer}"]
-    assert records(ours, run_id) == []
 
 
-@pytest.mark.parametrize("receipts", ["text", {"0": {}}, None, 7, [7], [receipt()] * 1001])
-def test_refuses_what_is_no_list_of_receipts(ours: Money, receipts: Any) -> None:
+@pytest.mark.parametrize("value", ["text", None, 7, [], [receipt()]])
+def test_refuses_what_is_no_receipt(value: Any) -> None:
     with pytest.raises(InvalidInput):
-        ours.receive(uuid7(), receipts)
+        read(value, "/receipts/0")
+
+
+SAID = receipt(cost={"amount": "1.50", "currency": "USD"}, details={"a": 1, "b": [None]})
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"quantities": {"seconds": "2.500", "calls": 1.0}},
+        {"cost": {"amount": "1.500000", "currency": "USD"}},
+        {
+            "occurredAt": datetime.fromisoformat(SAID["occurredAt"])
+            .astimezone(timezone(timedelta(hours=5)))
+            .isoformat()
+        },
+        {"details": {"b": [None], "a": 1.0}},
+        {"approvalId": None},
+    ],
+)
+def test_what_says_the_same_is_the_same_content_however_it_is_written(again: dict[str, Any]) -> None:
+    assert read(SAID | again, "").content == read(SAID, "").content
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"quantities": None},
+        {"quantities": {"calls": 1}},
+        {"cost": None},
+        {"cost": {"amount": "1.500001", "currency": "USD"}},
+        {"occurredAt": "2026-01-01T00:00:00Z"},
+        {"name": "git-show"},
+        {"kind": "model"},
+        {"details": {"a": 2, "b": [None]}},
+        {"proposalHash": "sha256:0"},
+    ],
+)
+def test_what_says_something_else_is_other_content(other: dict[str, Any]) -> None:
+    assert read(SAID | other, "").content != read(SAID, "").content
 
 
 @pytest.mark.slow

@@ -253,6 +253,37 @@ def test_no_call_of_a_holder_is_without_its_token(base, house, worker):
 
 
 @pytest.mark.requirement("ATT-16")
+def test_each_receipt_and_artifact_is_answered_by_itself(base, house, worker):
+    run_id = house.run()
+    [work] = worker.poll(5)
+    worker.acquire(work)
+    good, faulty = receipt(), receipt(occurredAt="yesterday")
+    path = f"/attempts/{work.attempt_id}"
+    unkept = receipt(details={"text": "a\x00b"}) | {"a\x00b": 1}
+    sent = {**work.fence, "receipts": [good, faulty, 7, good, good | {"quantities": None}, unkept]}
+    answer = call(base, "POST", f"{path}/receipts", sent, worker._token())
+    assert (answer.status_code, answer.json()["recorded"]) == (200, 1)
+    told = [(each["pointer"], each["result"], each.get("code")) for each in answer.json()["receipts"]]
+    assert told == [
+        ("/receipts/0", "accepted", None),
+        ("/receipts/1", "refused", "invalid-receipt"),
+        ("/receipts/2", "refused", "invalid-receipt"),
+        ("/receipts/3", "repeat", None),
+        ("/receipts/4", "refused", "receipt-conflict"),
+        ("/receipts/5", "refused", "invalid-receipt"),
+    ]
+    assert answer.json()["receipts"][1]["receiptId"] == faulty["receiptId"]
+    artifacts = [{"uri": "s3://a", "hash": "sha256:" + "ab" * 32, "size": 1}, "s3://b"]
+    told = {"outcome": "Succeeded", "failureClass": None, "reason": None, "output": 1, "artifacts": artifacts}
+    body = {**work.fence, **told, "outcomeHash": digest(told), "receipts": [faulty, receipt()]}
+    first = call(base, "POST", f"{path}/outcome", body, worker._token())
+    assert (first.status_code, house.state(run_id)) == (200, "Completed")
+    [no] = first.json()["refusedReceipts"]
+    assert (no["pointer"], no["code"], no["provider"]) == ("/receipts/0", "invalid-receipt", "factory-tools")
+    assert [each["pointer"] for each in first.json()["refusedArtifacts"]] == ["/artifacts/1"]
+    assert call(base, "POST", f"{path}/outcome", body, worker._token()).json() == first.json()
+
+
 def test_a_refused_outcome_says_that_its_receipts_were_kept(base, house, worker):
     house.run("single")
     [work] = worker.poll(wait=0)
@@ -264,7 +295,9 @@ def test_a_refused_outcome_says_that_its_receipts_were_kept(base, house, worker)
     assert (answer.status_code, answer.json()["receiptsRecorded"]) == (409, 1)
     late = {**work.fence, "receipts": [receipt()]}
     answer = call(base, "POST", f"/attempts/{work.attempt_id}/receipts", late, worker._token())
-    assert (answer.status_code, answer.json()) == (202, {"recorded": 1, "superseded": True})
+    [taken] = answer.json().pop("receipts")
+    assert (answer.status_code, taken["result"]) == (202, "accepted")
+    assert (answer.json()["recorded"], answer.json()["superseded"]) == (1, True)
 
 
 def test_a_draining_worker_is_offered_nothing(base, house, worker):

@@ -9,7 +9,7 @@ from runs.worker.model import ModelClient, ModelFailed, from_environment
 from runs.worker.receipts import ReceiptBook
 
 GOOD = {
-    "id": "chatcmpl-0123456789",
+    "id": "chatcmpl-0123456789abcdef",
     "model": "big-1-2026",
     "choices": [{"message": {"content": "All is well."}}],
     "usage": {"prompt_tokens": 12, "completion_tokens": 4},
@@ -30,9 +30,19 @@ def test_a_completion_leaves_a_receipt_with_its_tokens() -> None:
     assert client(book, GOOD).complete([{"role": "user", "content": "?"}]).text == "All is well."
     (receipt,) = book.pending()
     assert (receipt["kind"], receipt["provider"], receipt["name"]) == ("model", "gateway.test", "big-1")
-    assert receipt["receiptId"] == "chatcmpl-0123456789"
+    assert receipt["receiptId"] == "chatcmpl-0123456789abcdef"
     assert receipt["quantities"] == {"inputTokens": 12, "outputTokens": 4}
     assert receipt["details"]["gen_ai.response.model"] == "big-1-2026"
+
+
+def test_an_id_that_the_gateway_gives_to_many_calls_is_nobodys_receipt() -> None:
+    book = ReceiptBook()
+    for _ in range(2):
+        client(book, GOOD | {"id": "chatcmpl-123"}).complete([{"role": "user", "content": "?"}])
+        client(book, GOOD).complete([{"role": "user", "content": "?"}])
+    pending = book.pending()
+    assert len({receipt["receiptId"] for receipt in pending}) == 4, "Four calls were paid."
+    assert pending[0]["details"]["gen_ai.response.id"] == "chatcmpl-123"
 
 
 @pytest.mark.parametrize(

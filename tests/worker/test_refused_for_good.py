@@ -1,11 +1,13 @@
 """What the reference worker does with a no that stays one, with artifacts, and after its lease is gone."""
 
 import threading
+import time
 
 import pytest
 
 from runs.worker.client import WorkerClient
 from runs.worker.errors import Forbidden
+from runs.worker.receipts import ReceiptBook
 from runs.worker.runtime import Options, Worker
 from runs.worker.wire import digest
 from tests.worker.surface import Surface, problem
@@ -65,3 +67,42 @@ def test_who_lost_its_lease_still_tells_what_it_spent(surface: Surface, started)
     told = surface.wait_for("/receipts")[0]
     assert [each["name"] for each in told["receipts"]] == ["brew"]
     assert surface.got("/outcome") == []
+
+
+def test_a_refused_receipt_costs_no_outcome_and_is_named_in_the_log(
+    surface: Surface, started, caplog
+) -> None:
+    surface.publish({"skills/work.py": "def run(context):\n    return 1\n"})
+    no = {"pointer": "/receipts/0", "receiptId": "r-1", "code": "invalid-receipt", "detail": "it is faulty"}
+    surface.faults["outcome"] += [lambda: (200, {"refusedReceipts": [no]})]
+    surface.offer()
+    with caplog.at_level("WARNING", "factory.worker"):
+        started()
+        surface.wait_for("/outcome")
+        until = time.monotonic() + 10
+        while "Succeeded" not in caplog.text and time.monotonic() < until:
+            time.sleep(0.02)
+    assert len(surface.got("/outcome")) == 1
+    assert "r-1 was refused: invalid-receipt: it is faulty" in caplog.text
+
+
+def test_an_outcome_that_is_never_taken_is_told_as_failed_once(surface: Surface, started) -> None:
+    surface.publish({"skills/work.py": "def run(context):\n    return 1\n"})
+    surface.faults["outcome"] += [lambda: problem(400, "value-not-kept")]
+    surface.offer()
+    started()
+    first, second = surface.wait_for("/outcome", 2)
+    assert (first["outcome"], second["outcome"], second["failureClass"]) == (
+        "Succeeded",
+        "Failed",
+        "permanent",
+    )
+    assert "value-not-kept" in second["reason"]
+
+
+def test_details_that_are_no_json_cost_no_receipt() -> None:
+    book = ReceiptBook()
+    book.add("tool", "here", "x", quantities=None, details={"ratio": float("nan"), "text": "\ud800"})
+    (pending,) = book.pending()
+    digest(pending)
+    assert "nan" in pending["details"]["text"]

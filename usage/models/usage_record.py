@@ -16,7 +16,7 @@ from usage.states import USAGE, ReceiptKind, UsageState
 
 
 class UsageRecord(Journaled):
-    """One receipt of a call, priced once.
+    """One receipt of a call, priced once. It is known by its run, its provider and its id there.
 
     `quantities` maps each unit to its exact decimal text, `prices` the same units to the price that was
     used; a model call has several units and one cost. `priced_at` is when the call happened as far as we
@@ -51,7 +51,10 @@ class UsageRecord(Journaled):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["tenant_id", "receipt_id"], name="usage_record_receipt_once"),
+            models.UniqueConstraint(
+                fields=["tenant_id", "receipt_id", "run_id", "provider"],
+                name="usage_record_once_a_run",
+            ),
             models.CheckConstraint(condition=in_check("state", list(UsageState)), name="usage_record_state"),
             models.CheckConstraint(condition=in_check("kind", list(ReceiptKind)), name="usage_record_kind"),
             models.CheckConstraint(

@@ -9,5 +9,17 @@ from usage.operations.dispatching import confirm_live
 from usage.operations.extending import extend
 from usage.operations.receiving import record_receipts
 from usage.operations.reserving import reserve
+from usage.receipts import Receipt
+from usage.receipts import read as read_receipt
 
-__all__ = ["add_up_again", "confirm_live", "extend", "record_receipts", "release", "reserve", "settle"]
+__all__ = [
+    "Receipt",
+    "add_up_again",
+    "confirm_live",
+    "extend",
+    "read_receipt",
+    "record_receipts",
+    "release",
+    "reserve",
+    "settle",
+]

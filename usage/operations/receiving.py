@@ -14,9 +14,8 @@ from usage.events import UsageRecorded
 from usage.models import PricingRevision, UsageRecord
 from usage.operations.adding_up import add_up
 from usage.operations.closing import adjust, locked_reservation
-from usage.operations.serial import one_at_a_time
 from usage.pricing import quote
-from usage.receipts import Receipt, parse
+from usage.receipts import Receipt
 from usage.selectors import revisions_between
 from usage.states import FUNDED, ReservationState
 
@@ -32,23 +31,23 @@ def record_receipts(
     agent_id: str | None,
     workflow_id: str,
     release_id: UUID,
-    receipts: Sequence[Any],
+    receipts: Sequence[Receipt],
     dispatched_at: datetime,
     settled_at: datetime | None,
 ) -> int:
-    """Record the usage of these receipts, and say how many of them were new.
+    """Record the usage of these receipts of one run, and return how many of them were new.
 
-    A receipt id is taken once per tenant: seen again it is a no-op, also when two calls carry it at once.
+    A receipt is known by its run, its provider and its id: one whose usage stands is not recorded again.
     Each is priced by the revision in force when the call happened, believed only within the attempt's
     dispatch and settlement; the run's sums move with it. What comes after the run's settlement is booked as
-    an adjustment in the budget period of its reservation. Emits UsageRecorded for each. Raises
-    `InvalidInput` with a pointer to each faulty receipt; then none is taken.
+    an adjustment in the budget period of its reservation. The caller holds the run's lock, and has compared
+    what receipts of one identity say. Emits UsageRecorded for each.
     """
-    wanted = [receipt for receipt in parse(receipts) if receipt.is_usage]
+    wanted = [receipt for receipt in receipts if receipt.is_usage]
     if not wanted:
         return 0
     reservation = locked_reservation(run_id)
-    new = _unseen(wanted)
+    new = _unseen(run_id, wanted)
     now = clock.now()
     place = {"run_id": run_id, "project_id": project_id, "step_id": step_id, "attempt_id": attempt_id}
     facts = place | {"agent_id": agent_id or "", "recorded_at": now}
@@ -61,11 +60,13 @@ def record_receipts(
     return len(new)
 
 
-def _unseen(receipts: Sequence[Receipt]) -> list[Receipt]:
-    by_id = {receipt.receipt_id: receipt for receipt in reversed(receipts)}
-    one_at_a_time("receipt", by_id)
-    seen = set(UsageRecord.objects.filter(receipt_id__in=by_id).values_list("receipt_id", flat=True))
-    return [r for r in receipts if r.receipt_id not in seen and by_id[r.receipt_id] is r]
+def _unseen(run_id: UUID, receipts: Sequence[Receipt]) -> list[Receipt]:
+    """Return the first of each identity whose usage is not recorded yet."""
+    first = {receipt.identity: receipt for receipt in reversed(receipts)}
+    ids = {receipt_id for _, receipt_id in first}
+    rows = UsageRecord.objects.filter(run_id=run_id, receipt_id__in=ids)
+    seen = set(rows.values_list("provider", "receipt_id"))
+    return [r for r in receipts if r.identity not in seen and first[r.identity] is r]
 
 
 class _Prices:

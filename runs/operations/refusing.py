@@ -1,0 +1,96 @@
+"""Receipts that are not taken: kept for a person, because a call may have been paid all the same."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from factory.clock import now
+from factory.context import Context
+from factory.hashing import digest_bytes, storable
+from factory.recording import audit
+from runs.models import Lease, RefusedReceipt
+from runs.operations.holding import Tried
+
+CONFLICT = "receipt-conflict"
+FAULTY = "invalid-receipt"
+MOST_DETAIL = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A receipt that is not taken, as it came, with the reason; `recorded` is the one that stands instead."""
+
+    value: Any
+    code: str
+    detail: str
+    recorded: UUID | None = None
+
+    @property
+    def receipt_id(self) -> str:
+        return self._text("receiptId", 255)
+
+    @property
+    def provider(self) -> str:
+        return self._text("provider", 200)
+
+    @property
+    def text(self) -> str:
+        """Return the JSON text of what came; in ASCII, so that it can be stored whatever it holds."""
+        return json.dumps(self.value, sort_keys=True, default=str)
+
+    @property
+    def is_effect(self) -> bool:
+        """Return whether it claims that something was done; one that says that nothing was, does not."""
+        if not isinstance(self.value, Mapping) or self.value.get("kind") != "effect":
+            return False
+        details = self.value.get("details")
+        return not (isinstance(details, Mapping) and details.get("tookPlace") is False)
+
+    def _text(self, member: str, most: int) -> str:
+        found = self.value.get(member) if isinstance(self.value, Mapping) else None
+        return storable(found, most) if isinstance(found, str) else ""
+
+    def row(self, ctx: Context, tried: Tried, lease: Lease) -> RefusedReceipt:
+        """Return it as it is kept."""
+        return RefusedReceipt(
+            tenant_id=ctx.tenant_id,
+            run_id=tried.run.id,
+            step_id=tried.step.id,
+            attempt_id=tried.attempt.id,
+            lease_id=lease.id,
+            recorded_id=self.recorded,
+            receipt_id=self.receipt_id,
+            kind=self._text("kind", 16),
+            provider=self.provider,
+            name=self._text("name", 200),
+            code=self.code,
+            detail=self.detail,
+            content=self.text,
+            content_hash=digest_bytes(self.text.encode()),
+            refused_at=now(),
+        )
+
+
+def keep_refused(ctx: Context, tried: Tried, lease: Lease, refused: Sequence[Refusal]) -> list[Refusal]:
+    """Keep and audit what was refused of a locked run, each once; return those that were not kept before."""
+    if not refused:
+        return []
+    rows = {(each.code, digest_bytes(each.text.encode())): each for each in refused}
+    hashes = [content_hash for _, content_hash in rows]
+    kept = RefusedReceipt.objects.filter(run_id=tried.run.id, content_hash__in=hashes)
+    for key in kept.values_list("code", "content_hash"):
+        rows.pop(key, None)
+    RefusedReceipt.objects.bulk_create([each.row(ctx, tried, lease) for each in rows.values()])
+    for each in rows.values():
+        audit(
+            ctx,
+            "RefuseReceipt",
+            subject=f"attempt:{tried.attempt.id}",
+            outcome="refused",
+            reason=each.detail,
+            detail={"code": each.code, "receiptId": each.receipt_id, "provider": each.provider},
+            stream=tried.run.id,
+        )
+    return list(rows.values())
