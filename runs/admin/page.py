@@ -13,6 +13,7 @@ from registry.selectors import release
 from runs.admin.again import may_run_again
 from runs.admin.facts import Facts, Try, read
 from runs.admin.pictures import graph, states, tally, timeline
+from runs.admin.settling import cards
 from runs.admin.tabs import tabs
 from runs.admin.waits import at_work, waits, what_next
 from runs.commands.cancel_run import is_theirs_to_stop
@@ -53,7 +54,7 @@ def run_page(ctx: Context, run: Run, tab: str) -> dict[str, Any]:
         "groups": groups(facts),
         "intent": CancellationIntent.objects.filter(run_id=run.id).first(),
         "looked_for": [s for s in facts.steps if s.attention not in ("", Attention.UNCERTAIN)],
-        "doubts": doubts([s for s in facts.steps if s.attention == Attention.UNCERTAIN]),
+        "doubts": cards(run, doubts([s for s in facts.steps if s.attention == Attention.UNCERTAIN]), at),
         "family": family(run.id),
         "may_run_again": may_run_again(ctx, run),
         "may_cancel": may_cancel(ctx, run),

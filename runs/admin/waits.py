@@ -22,7 +22,8 @@ from factory.admin.show import span
 from factory.context import Context
 from factory.errors import Forbidden
 from runs.admin.facts import WAITS_FOR_A_WORKER, Facts
-from runs.models import Lease, Step
+from runs.admin.settling import REFUSED
+from runs.models import Lease, Run, Step
 from runs.operations.timing import grace
 from runs.selectors.reasons import Reasons
 from runs.selectors.runs import attempts_of
@@ -65,7 +66,7 @@ def waits(ctx: Context, facts: Facts, at: datetime) -> list[Waits]:
     asked = [view for view in facts.approvals if view.is_pending]
     answers = Answers(ctx, asked)
     found = [_question(answers, facts, view, at) for view in asked]
-    found += [_doubt(step) for step in facts.steps if step.attention == Attention.UNCERTAIN]
+    found += [_doubt(facts.run, step) for step in facts.steps if step.attention == Attention.UNCERTAIN]
     if run.state == RunState.CANCELLING:
         found += [_interruption(lease, at) for lease in facts.leases if lease.is_current]
     if not found:
@@ -99,9 +100,8 @@ def what_next(facts: Facts) -> str:
         return ""
     if facts.run.state == RunState.CANCELLING:
         return "Next: as soon as every holder has stopped, the run is Cancelled."
-    doubted = [step for step in facts.steps if step.attention == Attention.UNCERTAIN]
-    if doubted:
-        return _next_of_a_doubt(doubted)
+    if any(step.attention == Attention.UNCERTAIN for step in facts.steps):
+        return "Next depends on what the Operator says: what follows stands with each answer."
     over = {each.node.key for each in facts.standings if each.steps and not _open(each.steps)}
     later = [each.node.key for each in facts.standings if not each.steps and each.node.key not in over]
     if later:
@@ -120,15 +120,6 @@ def _asks_first(facts: Facts, step: Step) -> bool:
         step.gated
         and not step.is_human
         and states.isdisjoint({ApprovalState.PENDING, ApprovalState.APPROVED})
-    )
-
-
-def _next_of_a_doubt(steps: list[Step]) -> str:
-    gated = [step.gated for step in steps]
-    again = "asked for again" if all(gated) else "tried or asked for again" if any(gated) else "tried again"
-    return (
-        "Next depends on what the Operator says: it happened, and the run goes on; "
-        f"it did not, and it is {again}; give up, and the run fails."
     )
 
 
@@ -272,15 +263,16 @@ def _still_decide(answers: Answers, view: ApprovalView, on: str) -> str:
     return f"{missing}{' more' if some_have else ''} people decide{on}, each of them {roles}"
 
 
-def _doubt(step: Step) -> Waits:
-    return Waits(
-        "Uncertain",
-        f"An Operator settles {step.node_key}",
+def _doubt(run: Run, step: Step) -> Waits:
+    told = (
         "Nobody knows whether what it was to do has happened: its attempt says why. "
-        "Nobody repeats it by themselves. This has no time limit.",
-        "#settle",
-        "Settle it",
+        "Nobody repeats it by themselves."
     )
+    title = f"An Operator settles {step.node_key}"
+    if run.frozen_at is not None:
+        return Waits("Uncertain", title, f"{told} {REFUSED}", stuck=True, is_theirs=False)
+    limit = " This has no time limit: the run's clock stands still meanwhile." if run.is_working else ""
+    return Waits("Uncertain", title, f"{told}{limit}", "#settle", "Settle it")
 
 
 def _interruption(lease: Lease, at: datetime) -> Waits:

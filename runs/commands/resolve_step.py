@@ -12,6 +12,7 @@ from factory.hints import WORK, wake
 from factory.reasons import length_faults
 from factory.recording import audit, record, save
 from factory.words import is_blank
+from runs.engine.settling import BECOMES, outcome_of_settling
 from runs.errors import NothingToSettle, RunNotFound
 from runs.models import Attempt, Resolution, Run, Step
 from runs.models.evidence import RESOLUTIONS
@@ -19,6 +20,7 @@ from runs.operations.advancing import advance
 from runs.operations.clock import note_clock
 from runs.operations.ending import end_if_out_of_time
 from runs.operations.holding import lock_run, lock_step
+from runs.operations.resolving import Situations
 from runs.states import AttemptState, Attention, FailureClass, StepState
 
 MOST_EVIDENCE = 4000
@@ -37,7 +39,8 @@ def resolve_step(
 
     Guards: an Operator; the step asks for it; `version` is the step's. *effect-happened*: → Succeeded;
     *effect-did-not-happen*: → Pending, one more attempt; *give-up*: → Failed (class uncertain). Of a run
-    that is Cancelling or over only the evidence is kept. Errors: `RunNotFound`, `InvalidInput`,
+    that is Cancelling or over only the evidence is kept. What becomes of the run, `outcome_of_settling` says
+    beforehand. Errors: `RunNotFound`, `InvalidInput`,
     `NothingToSettle`, `VersionMismatch` (409).
     """
     _check(resolution, evidence)
@@ -49,8 +52,9 @@ def resolve_step(
     if step.version != version:
         raise VersionMismatch(f"The step is at version {step.version}; look at it again.")
     at = now()
+    outcome = outcome_of_settling(Situations(run, at).of(step, attempt), resolution)
     _keep(ctx, run, step, attempt, resolution, evidence, at)
-    if step.state == StepState.RUNNING and run.is_working:
+    if outcome.moves:
         _move(ctx, step, attempt, resolution, evidence, at)
         note_clock(ctx, run, at)
         advance(ctx, run)
@@ -105,9 +109,9 @@ def _keep(
 
 
 def _move(ctx: Context, step: Step, attempt: Attempt, resolution: str, evidence: str, at: datetime) -> None:
-    if resolution == "effect-happened":
+    if BECOMES[resolution] == StepState.SUCCEEDED:
         step.succeed(at=at, output=attempt.output)
-    elif resolution == "effect-did-not-happen":
+    elif BECOMES[resolution] == StepState.PENDING:
         step.retry(at=at, due_at=at)
         wake(WORK)
     else:

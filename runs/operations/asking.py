@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import approvals.operations as approvals
 import usage.operations as usage
-from approvals.selectors import PolicyView, evaluate, policy_revision
+from approvals.selectors import evaluate, policy_revision
 from approvals.states import Effect
 from factory.clock import now
 from factory.commanding import operation
@@ -46,7 +46,7 @@ def open_human_steps(ctx: Context, run: Run, steps: Sequence[Step]) -> None:
     for step in asked:
         step.ask(at=at)
     record_many(ctx, [Move(step, "HumanStepOpened") for step in asked])
-    denied = _denied(run, asked, policy)
+    denied = first_denied(run, asked)
     if denied is not None:
         reason = f"The policy {run.policy_revision} denies what {denied.node_key} asks for."
         cause, failure = "WorkflowFailed", FailureClass.POLICY_DENIED
@@ -58,10 +58,21 @@ def open_human_steps(ctx: Context, run: Run, steps: Sequence[Step]) -> None:
     wait_for_approval(ctx, run, at)
 
 
-def _denied(run: Run, steps: Sequence[Step], policy: PolicyView) -> Step | None:
-    slug = place_of(run)
-    verdicts = ((step, evaluate(policy, step.side_effect_class, slug)) for step in steps)
-    return next((step for step, verdict in verdicts if verdict.effect == Effect.DENY), None)
+class OfAClass(Protocol):
+    """A node, or the step that it has become."""
+
+    @property
+    def side_effect_class(self) -> str: ...
+
+
+Asks = TypeVar("Asks", bound=OfAClass)
+
+
+def first_denied(run: Run, asked: Sequence[Asks]) -> Asks | None:
+    """Return the first of these whose question the pinned policy denies."""
+    policy, slug = policy_revision(run.policy_id), place_of(run)
+    verdicts = ((each, evaluate(policy, each.side_effect_class, slug)) for each in asked)
+    return next((each for each, verdict in verdicts if verdict.effect == Effect.DENY), None)
 
 
 def _question(run: Run, step: Step, node: Node, before: dict[str, Any]) -> approvals.HumanQuestion:

@@ -1,11 +1,12 @@
 """A run that has used more than it may cost, or something of unknown cost: by its policy it fails, or a
 person is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from approvals.selectors import (
+    Verdict,
     evaluate_at_the_limit,
     evaluate_unknown_usage,
     pending_of_run,
@@ -44,15 +45,21 @@ def stop_for_money(ctx: Context, run: Run) -> None:
     spend is opened and the run waits; who holds a lease goes on. `ApprovalRequested`. A policy that denies
     spend fails the run.
     """
+    verdict = verdict_about_money(run)
     if over_its_limit(run):
-        _stop_at_the_limit(ctx, run)
+        _stop_at_the_limit(ctx, run, verdict)
     else:
-        _stop_at_the_unknown(ctx, run, not_accepted(run))
+        _stop_at_the_unknown(ctx, run, not_accepted(run), verdict)
 
 
-def _stop_at_the_limit(ctx: Context, run: Run) -> None:
+def verdict_about_money(run: Run) -> Verdict:
+    """Return what the pinned policy says about a run whose money stops it: that a person is asked, or no."""
+    judge = evaluate_at_the_limit if over_its_limit(run) else evaluate_unknown_usage
+    return judge(policy_revision(run.policy_id), place_of(run))
+
+
+def _stop_at_the_limit(ctx: Context, run: Run, verdict: Verdict) -> None:
     policy = policy_revision(run.policy_id)
-    verdict = evaluate_at_the_limit(policy, place_of(run))
     if verdict.effect is Effect.DENY:
         used = f"The run has used more than its limit of {limit_of(run):f} {CURRENCY}"
         run_out_of_money(ctx, run, f"{used}; policy {policy.revision} gives it no more ({verdict.rule}).")
@@ -60,9 +67,8 @@ def _stop_at_the_limit(ctx: Context, run: Run) -> None:
         _ask(ctx, run)
 
 
-def _stop_at_the_unknown(ctx: Context, run: Run, calls: Sequence[UnknownCalls]) -> None:
+def _stop_at_the_unknown(ctx: Context, run: Run, calls: Sequence[UnknownCalls], verdict: Verdict) -> None:
     policy = policy_revision(run.policy_id)
-    verdict = evaluate_unknown_usage(policy, place_of(run))
     if verdict.effect is Effect.DENY:
         stops = f"policy {policy.revision} lets no run go on with that ({verdict.rule})"
         run_out_of_money(ctx, run, f"Nobody knows what {_listed(calls)} cost; {stops}.")
@@ -84,11 +90,18 @@ def needs_more_money(run: Run) -> bool:
 def work_remains(run: Run) -> bool:
     """Whether anything of the run is still to be dispatched: what holders are at needs no more money."""
     states = dict(Step.objects.filter(run_id=run.id).values_list("node_key", "state"))
+    return is_ahead(run, states) or some_are_parked(run)
+
+
+def is_ahead(run: Run, states: Mapping[str, str]) -> bool:
+    """Return whether a node is no step yet, or one is Pending, with the steps of a run in these states."""
     made = {node_of(key)[0] for key in states}
-    if StepState.PENDING in states.values():
-        return True
-    if any(node.key not in made for node in nodes(run.snapshot.content["workflow"])):
-        return True
+    unmade = any(node.key not in made for node in nodes(run.snapshot.content["workflow"]))
+    return unmade or StepState.PENDING in states.values()
+
+
+def some_are_parked(run: Run) -> bool:
+    """Return whether an attempt of the run is to be leased again."""
     return bool(Attempt.objects.filter(run_id=run.id, state=AttemptState.PARKED).exists())
 
 

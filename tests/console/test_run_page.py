@@ -46,8 +46,8 @@ def test_a_doubt_claims_no_more_than_is_known(house: House, kind: str, again: bo
     assert "fell silent" not in text
     assert ("asks for approval again" in text) is again
     assert "Next depends on what the Operator says" in text
-    assert ("it is asked for again" if again else "it is tried again") in text
-    assert "the run is Completed" not in text
+    assert "The step becomes Succeeded, and the run is Completed." in text
+    assert "Next: the run is Completed" not in text
 
 
 @pytest.mark.requirement("ATT-05")
