@@ -38,6 +38,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(missing)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    from tests.support.months import wait_past_a_boundary
+
+    wait_past_a_boundary()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Half a surrogate pair in captured output, which some tests are about, cannot go between processes."""

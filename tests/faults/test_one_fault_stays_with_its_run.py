@@ -25,6 +25,7 @@ from runs.commands import cancel_run, freeze_run
 from runs.dispatch import drain_worker, polling
 from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, ReleaseDecreeReconciler
 from tests.support.acts import revoke
+from tests.support.aging import outwait_money
 from tests.support.damage import chain_damaged
 from tests.support.running import Hand, House
 from usage.reconcilers import ReservationExpiryWorker
@@ -139,13 +140,7 @@ def expiry_of_requests(house: House) -> Pair:
 
 def expiry_of_money(house: House) -> Pair:
     broken, healthy = house.run(), house.run()
-    house._owner(
-        "UPDATE usage_reservation SET created_at = created_at - interval '9 days', "
-        "expires_at = expires_at - interval '9 days', due_at = due_at - interval '9 days' "
-        "WHERE tenant_id = %s",
-        [house.tenant],
-        unpinned=True,
-    )
+    outwait_money(house)
 
     def act() -> None:
         ReservationExpiryWorker().run_once(house.tenant)

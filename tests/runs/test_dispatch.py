@@ -9,6 +9,7 @@ from runs.commands import fail_run_on_expired_reservation, register_worker, serv
 from runs.dispatch import drain_worker
 from runs.errors import WorkerNotRegistered
 from runs.selectors import run_view
+from tests.support.aging import outwait_money
 from tests.support.evidence import journal
 from tests.support.running import House, costing
 from usage.commands import expire_reservation
@@ -140,12 +141,7 @@ def test_money_that_waited_too_long_goes_back_and_fails_the_run(house: House) ->
     run_id = house.run()
     with reading(house.system):
         reservation = reservation_of(run_id)
-    house._owner(
-        "UPDATE usage_reservation SET created_at = created_at - interval '2 days', "
-        "expires_at = expires_at - interval '2 days', due_at = due_at - interval '2 days' WHERE id = %s",
-        [reservation.id],
-        unpinned=True,
-    )
+    outwait_money(house, run_id)
     assert house.hand().poll() == [], "It is too late for its money."
     with reading(house.system):
         due = reservation_of(run_id).expires_at

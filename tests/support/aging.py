@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 from factory.chain import AUDIT_CONTENT, ENVELOPE, JOURNAL_CONTENT, audit_stream, chained, content_of, seal
 from factory.hashing import canonical
 from tests.kernel.damage import admin_url
+from tests.support.running import House
 
 TABLES = ("factory_journalentry", "factory_auditentry", "factory_outboxevent", "factory_chainhead")
 
@@ -47,6 +48,21 @@ def age(run_id: UUID, days: int, *, first: int = 10**6, first_days: int = 0) -> 
                 ).fetchone()
                 if known:
                     db.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {trigger}")
+
+
+def outwait_money(house: House, run_id: UUID | None = None) -> None:
+    """Let the time of a run's reservation be over, or of every one of the house.
+
+    It ended a moment after it began: a reservation that had begun days ago might be of another month than
+    the budgets on which it draws.
+    """
+    house._owner(
+        "UPDATE usage_reservation SET expires_at = created_at + interval '1 us', "
+        "due_at = CASE WHEN due_at IS NOT NULL THEN created_at + interval '1 us' END "
+        "WHERE tenant_id = %s AND run_id = coalesce(%s, run_id)",
+        [house.tenant, run_id],
+        unpinned=True,
+    )
 
 
 def _chain(db: "psycopg.Connection[Any]", stream: UUID, table: str, columns: tuple[str, ...]) -> None:

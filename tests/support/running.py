@@ -36,9 +36,9 @@ from runs.commands import (
 from runs.dispatch import poll_worker
 from runs.models import Attempt, Lease, Run, Step
 from runs.selectors import assignment_scope
+from tests.support.months import Funded
 from tests.support.world import World, world
-from usage.commands import create_budget, establish_pricing, publish_pricing_revision
-from usage.periods import month_of
+from usage.commands import establish_pricing, publish_pricing_revision
 from usage.pricing import default_document
 
 PROFILE = "code-agent"
@@ -342,12 +342,7 @@ class House:
         self.system = self.world.system("test")
         adopt_platform_policy(self.system)
         establish_pricing(self.system)
-        create_budget(
-            self.system,
-            project_id=self.world.project,
-            month=month_of(datetime.now(UTC)),
-            amount=Decimal(budget),
-        )
+        self.money = Funded(self.system, self.world.project, budget)
         serve_tenant(self.system, pool=self.pool, tenant_id=tenant_id)
         self.release = self.publish()
 
@@ -411,6 +406,7 @@ class House:
 
     def accept(self, workflow_id: str = "single", **changes: Any) -> UUID:
         """An Accepted run whose handler has not run yet."""
+        self.money.keep()
         body, _ = submit(self.world.requester, payload=self.payload(workflow_id, **changes), key=str(uuid4()))
         return UUID(body["runId"])
 

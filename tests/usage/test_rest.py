@@ -1,5 +1,6 @@
 """Money over HTTP, as callers see it."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,9 +13,12 @@ from usage.periods import label
 
 pytestmark = pytest.mark.slow
 
-MONTH = label(this_month())
 TEN = {"amount": "10.000000", "currency": "USD"}
-NEW = {"scope": "project", "period": MONTH, "amount": TEN}
+
+
+def new() -> dict[str, Any]:
+    """A budget of the project, for the month in which it is asked for."""
+    return {"scope": "project", "period": label(this_month()), "amount": TEN}
 
 
 @pytest.fixture
@@ -32,10 +36,10 @@ def usd(amount: str) -> dict[str, str]:
 
 
 def test_creates_a_budget_and_shows_it(m: Money, finance: Api) -> None:
-    answer = finance.post("/factory/budgets", NEW)
+    answer = finance.post("/factory/budgets", new())
     assert answer.status_code == 201, answer.content
     made = answer.json()
-    assert (made["projectId"], made["period"], made["version"]) == (str(m.project), MONTH, 1)
+    assert (made["projectId"], made["period"], made["version"]) == (str(m.project), label(this_month()), 1)
     assert made["amount"] == made["available"] == TEN
     assert made["committed"] == made["spent"] == made["held"] == usd("0.000000")
     read = finance.get(answer["Location"])
@@ -46,15 +50,15 @@ def test_creates_a_budget_and_shows_it(m: Money, finance: Api) -> None:
 
 
 def test_creates_once_under_a_key(finance: Api) -> None:
-    first = finance.post("/factory/budgets", NEW, Idempotency_Key="k1")
-    again = finance.post("/factory/budgets", NEW, Idempotency_Key="k1")
+    first = finance.post("/factory/budgets", new(), Idempotency_Key="k1")
+    again = finance.post("/factory/budgets", new(), Idempotency_Key="k1")
     assert first.json() == again.json()
     assert again["Idempotent-Replayed"] == "true"
-    assert problem(finance.post("/factory/budgets", NEW))["type"].endswith("/budget-exists")
+    assert problem(finance.post("/factory/budgets", new()))["type"].endswith("/budget-exists")
 
 
 def test_raises_a_budget_by_its_version(m: Money, finance: Api) -> None:
-    path = finance.post("/factory/budgets", NEW)["Location"]
+    path = finance.post("/factory/budgets", new())["Location"]
     m.reserve("4")
     stale = finance.post(f"{path}/amount", {"amount": usd("20"), "version": 7})
     assert problem(stale)["type"].endswith("/version-mismatch")
@@ -72,7 +76,7 @@ def test_raises_a_budget_by_its_version(m: Money, finance: Api) -> None:
 
 
 def test_pages_through_the_ledger(m: Money, finance: Api) -> None:
-    path = finance.post("/factory/budgets", NEW)["Location"]
+    path = finance.post("/factory/budgets", new())["Location"]
     m.reserve("4")
     first = finance.get(f"{path}/ledger?limit=3").json()
     rest = finance.get(f"{path}/ledger?limit=3&cursor={first['next']}").json()
@@ -87,7 +91,7 @@ def test_pages_through_the_ledger(m: Money, finance: Api) -> None:
 
 
 def test_shows_reservations(m: Money, finance: Api) -> None:
-    finance.post("/factory/budgets", NEW)
+    finance.post("/factory/budgets", new())
     made, denied = m.reserve("4"), m.reserve("40")
     listed = finance.get("/factory/reservations").json()["items"]
     assert [one["reservationId"] for one in listed] == [str(denied.id), str(made.id)]
@@ -99,7 +103,7 @@ def test_shows_reservations(m: Money, finance: Api) -> None:
 
 @pytest.mark.requirement("USG-06")
 def test_groups_usage(m: Money, finance: Api) -> None:
-    finance.post("/factory/budgets", NEW)
+    finance.post("/factory/budgets", new())
     first, second = m.dispatched("1"), m.dispatched("1")
     m.receive(first, [receipt(), receipt(quantities=None)])
     m.receive(second, [costing("0.5", kind="model", name="big-1")])
@@ -118,7 +122,7 @@ def test_groups_usage(m: Money, finance: Api) -> None:
 
 
 def test_pages_through_groups(m: Money, finance: Api) -> None:
-    finance.post("/factory/budgets", NEW)
+    finance.post("/factory/budgets", new())
     runs = [m.dispatched("1") for _ in range(3)]
     for run_id in runs:
         m.receive(run_id, [receipt()])
@@ -178,43 +182,43 @@ BAD = [
 
 @pytest.mark.parametrize(("amount", "pointer"), BAD, ids=str)
 def test_refuses_what_is_no_money_and_points_at_it(finance: Api, amount: object, pointer: str) -> None:
-    told = problem(finance.post("/factory/budgets", NEW | {"amount": amount}))
+    told = problem(finance.post("/factory/budgets", new() | {"amount": amount}))
     assert told["status"] == 400
     assert [fault["pointer"] for fault in told["errors"]] == [pointer]
 
 
 @pytest.mark.parametrize("period", ["2026-13", "2026-1", "november", 202611, None, "2026-11-01"])
 def test_refuses_what_is_no_month(finance: Api, period: object) -> None:
-    told = problem(finance.post("/factory/budgets", NEW | {"period": period}))
+    told = problem(finance.post("/factory/budgets", new() | {"period": period}))
     assert told["errors"][0]["pointer"] == "/period"
 
 
 @pytest.mark.parametrize("who", ["requester", "reviewer", "operator", "observer"])
 def test_only_who_decides_over_money_creates_budgets_and_refusals_are_audited(m: Money, who: str) -> None:
     api = Api.as_(getattr(m.world, who))
-    assert problem(api.post("/factory/budgets", NEW))["status"] == 403
+    assert problem(api.post("/factory/budgets", new()))["status"] == 403
     assert api.get("/factory/budgets").status_code == 200
     assert [entry.outcome for entry in audits(m.ctx, "CreateBudget")] == ["refused"]
 
 
 def test_money_of_the_whole_tenant_needs_a_standing_in_the_whole_tenant(m: Money, finance: Api) -> None:
-    new = NEW | {"scope": "tenant"}
-    assert problem(finance.post("/factory/budgets", new))["status"] == 403
-    assert problem(Api.as_(m.world.workspace_admin).post("/factory/budgets", new))["status"] == 403
-    assert wide(m.world, "tenant_admin").post("/factory/budgets", new).status_code == 201
-    assert problem(wide(m.world).post("/factory/budgets", NEW))["status"] == 422
+    wanted = new() | {"scope": "tenant"}
+    assert problem(finance.post("/factory/budgets", wanted))["status"] == 403
+    assert problem(Api.as_(m.world.workspace_admin).post("/factory/budgets", wanted))["status"] == 403
+    assert wide(m.world, "tenant_admin").post("/factory/budgets", wanted).status_code == 201
+    assert problem(wide(m.world).post("/factory/budgets", new()))["status"] == 422
 
 
 def test_a_scope_is_needed(m: Money) -> None:
     readers = Api.as_(m.world.finance, scopes=["factory.usage.read"])
-    assert problem(readers.post("/factory/budgets", NEW))["type"].endswith("/insufficient-scope")
+    assert problem(readers.post("/factory/budgets", new()))["type"].endswith("/insufficient-scope")
     nobody = Api.as_(m.world.finance, scopes=[])
     for path in ("budgets", "usage", "reservations", "pricing-revisions"):
         assert problem(nobody.get(f"/factory/{path}"))["type"].endswith("/insufficient-scope")
 
 
 def test_another_tenants_money_is_not_there(m: Money, finance: Api) -> None:
-    path = finance.post("/factory/budgets", NEW)["Location"]
+    path = finance.post("/factory/budgets", new())["Location"]
     m.reserve("4")
     stranger = Api.as_(second_world(m.world.tenant).finance)
     for place in (path, f"{path}/ledger", f"/factory/budgets/{uuid4()}/ledger"):
