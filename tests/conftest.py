@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from tests.browser.web import find_chromium
 
+MODULES_BEGUN = pytest.StashKey[set[Path]]()
 SLOW_ROOMS = {
     "assessment",
     "concurrency",
@@ -39,10 +41,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     from tests.support.months import wait_past_a_boundary
 
-    wait_past_a_boundary()
+    begun = item.session.stash.setdefault(MODULES_BEGUN, set())
+    first = item.path not in begun and item.get_closest_marker("one_day") is not None
+    begun.add(item.path)
+    wait_past_a_boundary(module_of_one_day=first)
 
 
 @pytest.hookimpl(wrapper=True)

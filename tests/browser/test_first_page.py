@@ -13,7 +13,7 @@ from tests.browser.visitor import Visitor
 from tests.support.proposals import HOSTILE, change
 from tests.support.running import House, costing, effect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.one_day]
 
 
 @pytest.fixture(scope="module")

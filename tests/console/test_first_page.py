@@ -28,6 +28,8 @@ from tests.console.test_pages import signed_in
 from tests.support.queries import within_budget
 from tests.support.running import House, costing, effect, said
 
+pytestmark = pytest.mark.one_day
+
 
 @pytest.fixture(scope="module")
 def house() -> House:

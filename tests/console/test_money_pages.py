@@ -30,7 +30,7 @@ from usage.commands import change_budget_amount, create_budget
 from usage.models import Budget, LedgerEntry, PricingRevision, UsageSum
 from usage.periods import month_of, next_month
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_day]
 ODD = HOSTILE[0][:60]
 
 

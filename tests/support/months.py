@@ -15,15 +15,17 @@ from usage.periods import month_of
 
 BEFORE_A_MONTH, BEFORE_A_DAY = timedelta(seconds=45), timedelta(seconds=5)
 """Longer than a test takes that looks at money, or at the day."""
+BEFORE_A_MODULE = timedelta(minutes=4)
+"""And longer than a module whose tests share what was made on its day (mark `one_day`)."""
 
 
-def wait_past_a_boundary() -> None:
+def wait_past_a_boundary(*, module_of_one_day: bool = False) -> None:
     """Let a month, or a day, that is about to end be over first."""
     at = datetime.now(UTC)
     tomorrow = (at + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-    left = tomorrow - at
-    if left < (BEFORE_A_MONTH if tomorrow.day == 1 else BEFORE_A_DAY):
-        time.sleep(left.total_seconds() + 0.5)
+    needed = BEFORE_A_MONTH if tomorrow.day == 1 else BEFORE_A_DAY
+    if tomorrow - at < (BEFORE_A_MODULE if module_of_one_day else needed):
+        time.sleep((tomorrow - at).total_seconds() + 0.5)
 
 
 class Funded:
