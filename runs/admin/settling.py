@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from runs.engine.planning import FAILED
-from runs.engine.settling import (
-    COMPLETED,
+from runs.engine import (
     DID_NOT_HAPPEN,
     GAVE_UP,
     HAPPENED,
     OUT_OF_TIME,
     OVER,
-    WAITING,
     Outcome,
     Situation,
     outcome_of_settling,
@@ -21,6 +18,7 @@ from runs.models import Run, Step
 from runs.operations.resolving import Situations
 from runs.operations.settling import attempts_used
 from runs.selectors.doubts import Doubt
+from runs.states import RunState
 
 LABELS = {HAPPENED: "The effect happened", DID_NOT_HAPPEN: "It did not happen", GAVE_UP: "Give up"}
 LATE = f"{OUT_OF_TIME}, and the run fails as soon as its clock goes on"
@@ -72,7 +70,7 @@ def follows(run: Run, step: Step, situation: Situation, resolution: str, outcome
         return "The step and the run fail."
     if resolution == HAPPENED:
         return f"The step becomes Succeeded, {_goes_on(situation, outcome)}."
-    if outcome.run == FAILED:
+    if outcome.run == RunState.FAILED:
         return f"Nothing is tried again, and the run fails: {outcome.why}."
     if outcome.why == OUT_OF_TIME:
         return f"Nothing is tried again: {LATE}."
@@ -80,13 +78,13 @@ def follows(run: Run, step: Step, situation: Situation, resolution: str, outcome
 
 
 def _goes_on(situation: Situation, outcome: Outcome) -> str:
-    if outcome.run == COMPLETED:
+    if outcome.run == RunState.COMPLETED:
         return "and the run is Completed"
-    if outcome.run == FAILED:
+    if outcome.run == RunState.FAILED:
         return f"and the run fails all the same: {outcome.why}"
     if outcome.why == OUT_OF_TIME:
         return f"but {LATE}"
-    if outcome.run == WAITING:
+    if outcome.run == RunState.WAITING:
         return "and the run waits for a person" + (f": {outcome.why}" if outcome.why else "")
     return "and the run goes on" + (" once its project is resumed" if situation.suspended else "")
 
@@ -101,6 +99,6 @@ def _asks(step: Step) -> str:
 
 
 def _when(situation: Situation, outcome: Outcome) -> str:
-    if outcome.run == WAITING:
+    if outcome.run == RunState.WAITING:
         return f", once a person has decided{': ' + outcome.why if outcome.why else ''}"
     return ", once the project is resumed" if situation.suspended else ""

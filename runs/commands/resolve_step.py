@@ -12,7 +12,7 @@ from factory.hints import WORK, wake
 from factory.reasons import length_faults
 from factory.recording import audit, record, save
 from factory.words import is_blank
-from runs.engine.settling import BECOMES, outcome_of_settling
+from runs.engine import BECOMES, outcome_of_settling
 from runs.errors import NothingToSettle, RunNotFound
 from runs.models import Attempt, Resolution, Run, Step
 from runs.models.evidence import RESOLUTIONS

@@ -1,5 +1,6 @@
-"""The engine: from a definition and what has happened to what comes next. No database, no clock."""
+"""The engine: from what is defined and has happened to what comes next. It asks no database and no clock."""
 
+from runs.engine.clock import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock, Span, Stop
 from runs.engine.definition import AGENT, HUMAN, MOST_INSTANCES, Node, node_of, nodes, step_key
 from runs.engine.planning import (
     Completed,
@@ -13,23 +14,52 @@ from runs.engine.planning import (
     needed_outputs,
     plan,
 )
+from runs.engine.settling import (
+    BECOMES,
+    DID_NOT_HAPPEN,
+    GAVE_UP,
+    HAPPENED,
+    OUT_OF_TIME,
+    OVER,
+    Next,
+    Outcome,
+    Situation,
+    outcome_of_settling,
+)
 
 __all__ = [
     "AGENT",
+    "APPROVAL",
+    "BECOMES",
+    "DID_NOT_HAPPEN",
+    "FROZEN",
+    "GAVE_UP",
+    "HAPPENED",
     "HUMAN",
     "MOST_INSTANCES",
+    "OPERATOR",
+    "OUT_OF_TIME",
+    "OVER",
+    "SUSPENDED",
+    "Clock",
     "Completed",
     "Due",
     "Failed",
+    "Next",
     "Node",
+    "Outcome",
     "Plan",
     "Ready",
     "Settled",
+    "Situation",
+    "Span",
     "StepFact",
+    "Stop",
     "elements",
     "needed_outputs",
     "node_of",
     "nodes",
+    "outcome_of_settling",
     "plan",
     "step_key",
 ]

@@ -12,7 +12,7 @@ from django_fsm import FSMField, transition
 
 from factory.lifecycle import Lifecycle
 from factory.models.base import Journaled, TenantForeignKey, in_check
-from runs.engine.clock import Clock, Span
+from runs.engine import Clock, Span
 from runs.states import RUN, RUN_TERMINAL, RUN_WORKING, FailureClass, RunState
 
 PINNED = (

@@ -1,5 +1,7 @@
 """Asking the engine what comes next, and doing it in the same transaction."""
 
+from collections.abc import Sequence
+
 import usage.operations as usage
 from factory.clock import now
 from factory.commanding import operation
@@ -47,9 +49,10 @@ def advance(ctx: Context, run: Run) -> None:
         wake(WORK)
 
 
-def plan_of(run: Run) -> Plan:
-    """What follows from the steps of a locked run as they are."""
-    return plan(run.snapshot.content["workflow"], run.snapshot.content["input"], facts_of(run))
+def plan_of(run: Run, facts: Sequence[StepFact] | None = None) -> Plan:
+    """Return what follows from the steps of a run as they are, or as they would be by `facts`."""
+    known = facts_of(run) if facts is None else facts
+    return plan(run.snapshot.content["workflow"], run.snapshot.content["input"], known)
 
 
 def facts_of(run: Run) -> list[StepFact]:

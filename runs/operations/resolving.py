@@ -9,10 +9,9 @@ from approvals.selectors import pending_of_run
 from approvals.states import Effect, SubjectType
 from projects.selectors import project
 from projects.states import ProjectState
-from runs.engine import HUMAN, Ready, StepFact, plan
-from runs.engine.settling import BECOMES, Next, Situation
+from runs.engine import BECOMES, HUMAN, Next, Ready, Situation, StepFact
 from runs.models import Attempt, Run, Step
-from runs.operations.advancing import facts_of
+from runs.operations.advancing import facts_of, plan_of
 from runs.operations.asking import first_denied
 from runs.operations.overspending import is_ahead, some_are_parked, verdict_about_money
 from runs.selectors.clocks import clock_of
@@ -78,8 +77,8 @@ class Situations:
         return some_are_parked(self._run)
 
     def _next(self, step: Step, attempt: Attempt, state: str) -> Next:
-        content, facts = self._run.snapshot.content, _with(self._facts, step, attempt, state)
-        found = plan(content["workflow"], content["input"], facts)
+        facts = _with(self._facts, step, attempt, state)
+        found = plan_of(self._run, facts)
         if not isinstance(found, Ready):
             return Next(found, remains=False, asks=False, denied=False)
         states = {fact.key: str(fact.state) for fact in facts}

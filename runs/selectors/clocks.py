@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from projects.selectors import suspensions
-from runs.engine.clock import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock
+from runs.engine import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock
 from runs.models import Run, Step
 from runs.selectors.views import ClockView
 from runs.states import Attention, RunState

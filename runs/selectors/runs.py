@@ -14,7 +14,7 @@ from factory.clock import now
 from factory.context import Context
 from factory.models import ChainHead, JournalEntry
 from registry.selectors import is_unloadable
-from runs.engine.clock import Clock
+from runs.engine import Clock
 from runs.errors import RunNotFound
 from runs.models import Artifact, Attempt, CancellationIntent, Lease, Run, Step
 from runs.selectors.clocks import clock_view, clocks_of

@@ -13,7 +13,7 @@ from factory.clock import now
 from factory.tenancy import reading
 from projects.commands import resume_project, suspend_project
 from runs.commands import enforce_deadline, freeze_run, lift_freeze, resolve_step
-from runs.engine.clock import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock
+from runs.engine import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock
 from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors.clocks import clock_of
 from tests.support.acts import deliver

@@ -16,7 +16,7 @@ from projects.commands import resume_project, suspend_project
 from runs.admin.settling import LABELS, cards
 from runs.answers import Assignment
 from runs.commands import cancel_run, freeze_run, resolve_step
-from runs.engine.settling import Outcome, outcome_of_settling
+from runs.engine import Outcome, outcome_of_settling
 from runs.errors import RunFrozen
 from runs.models import Attempt, Step
 from runs.operations.resolving import Situations
