@@ -96,6 +96,9 @@ def explain(
     if amount is not None and not spends:
         problem = f"Only spend is about an amount, not {action_class}."
         raise InvalidInput(problem, errors=[FieldError("/amountUsd", problem)])
+    if environment is not None and action_class == ActionClass.PUBLICATION:
+        problem = "A release is published in no environment: a rule that names one is not about publication."
+        raise InvalidInput(problem, errors=[FieldError("/environment", problem)])
     verdict = evaluate(policy, action_class, environment, amount=amount)
     places = _places(project_id, environment)
     requested_by = projects.spelled(requested_by)

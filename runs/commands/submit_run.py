@@ -4,7 +4,9 @@ from typing import Any
 from uuid import UUID
 
 import registry.selectors as registry
-from approvals.selectors import PolicyView, current_policy
+from approvals.operations import PolicyDenied
+from approvals.selectors import PolicyView, current_policy, evaluate
+from approvals.states import ActionClass, Effect
 from factory.clock import now
 from factory.commanding import OTHER_REQUEST, AlreadyDone, Once, command
 from factory.context import Context
@@ -17,6 +19,7 @@ from projects.operations import lock_active_project
 from projects.selectors import environment
 from registry.operations import hold_published
 from registry.selectors import ReleaseView
+from runs.engine import HUMAN, Node, nodes
 from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRunOpen, PreviousRunUnknown
 from runs.events import RunAccepted
 from runs.inputs import Submission, parse_submission
@@ -65,7 +68,8 @@ def submit_run(ctx: Context, *, submission: Submission, key: str) -> dict[str, A
     the input as the workflow's schema says. Emits RunAccepted, whose handler starts the run. Raises
     `ProjectNotActive`, `UnknownWorkflow`, `UnknownAlias`, `ReleaseNotPublished`, `ModelProfileNotApproved`,
     `EnvironmentUnknown`, `PreviousRunUnknown`, `PreviousRunOpen` (all 422), `InvalidInput`; from a template
-    `TemplateUnknown`, `TemplateRetired`, `TemplateFixesIt` (422).
+    `TemplateUnknown`, `TemplateRetired`, `TemplateFixesIt` (422); `PolicyDenied` (403) where the policy
+    denies what a step does without asking.
     """
     template = find_template(ctx, submission.template_id) if submission.template_id else None
     if template is not None:
@@ -120,11 +124,39 @@ def _check(
 ) -> None:
     _check_input(submission, release, template)
     _check_profile(submission.model_profile_id, release, policy)
-    if submission.environment_id and environment(project_id, submission.environment_id) is None:
-        problem = "The project has no such environment."
-        raise EnvironmentUnknown(problem, errors=[FieldError("/environmentId", problem)])
+    _check_classes(release, policy, _place(submission, project_id))
     if submission.previous_run_id:
         _check_previous(submission.previous_run_id, project_id)
+
+
+def _place(submission: Submission, project_id: UUID) -> str | None:
+    """Return the slug of the environment that is named; None where none is."""
+    if not submission.environment_id:
+        return None
+    found = environment(project_id, submission.environment_id)
+    if found is None:
+        problem = "The project has no such environment."
+        raise EnvironmentUnknown(problem, errors=[FieldError("/environmentId", problem)])
+    return found.slug
+
+
+def _check_classes(release: ReleaseView, policy: PolicyView, place: str | None) -> None:
+    """Refuse what the policy denies of what asks nobody: a step that is not gated is never stopped later."""
+    free = [each for each in nodes(release.workflow) if each.kind != HUMAN and not _is_gated(each)]
+    denied = {
+        word: verdict
+        for word in {node.side_effect_class for node in free}
+        if (verdict := evaluate(policy, word, place)).effect is Effect.DENY
+    }
+    if denied:
+        keys = ", ".join(node.key for node in free if node.side_effect_class in denied)
+        rules = "; ".join(verdict.rule for verdict in denied.values())
+        words = " and ".join(sorted(denied))
+        raise PolicyDenied(f"Policy {policy.revision} denies {words} here ({rules}): the steps {keys}.")
+
+
+def _is_gated(node: Node) -> bool:
+    return ActionClass(node.side_effect_class).gated
 
 
 def _check_input(submission: Submission, release: ReleaseView, template: RunTemplate | None) -> None:
