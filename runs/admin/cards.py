@@ -57,7 +57,7 @@ TOLD = {
     Attention.LATE_EFFECT: (
         "Late effect",
         "Look",
-        "An effect was reported by a holder that had lost its lease.",
+        "An effect was reported by a holder that had lost its lease, or by a receipt that was refused.",
     ),
 }
 
