@@ -235,17 +235,19 @@ STARTS = {
     "relay": ["manage.py", "relay"],
     "reconcile": ["manage.py", "reconcile", "--loop"],
     "job": ["-m", "celery", "-A", "config", "worker", "--concurrency", "1", "--pool", "solo"],
-    "beat": ["-m", "celery", "-A", "config", "beat", "-s", os.devnull, "--pidfile="],
+    "beat": ["-m", "celery", "-A", "config", "beat", "--pidfile=", "-s", "SCHEDULE"],
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("process", STARTS)
-def test_no_process_starts_without_what_it_needs(own_database: str, process: str) -> None:
+def test_no_process_starts_without_what_it_needs(own_database: str, process: str, tmp_path: Path) -> None:
+    # Beat removes the file of its schedule and makes it anew: it is given one of the test's own, always.
+    command = [str(tmp_path / "schedule") if part == "SCHEDULE" else part for part in STARTS[process]]
     trigger = "ALTER TABLE factory_journalentry DISABLE TRIGGER append_only_rows"
     with damaged(own_database, trigger):
         done = subprocess.run(
-            [sys.executable, *STARTS[process]],
+            [sys.executable, *command],
             cwd=Path(settings.BASE_DIR),
             env={**os.environ, "FACTORY_PROCESS": "command" if process == "reconcile" else process},
             capture_output=True,
