@@ -55,14 +55,16 @@ def evaluate(
 ) -> Verdict:
     """The verdict on one action. `environment` is a slug, or None for an action in no environment.
 
-    Of `spend`, `amount` is all that a run may cost before it begins: people are asked above the threshold
-    alone, and where there is none nobody is; a rule that denies, denies any amount. Without an amount the
-    answer is about more than the threshold.
+    Of `spend`, `amount` is all that a run may cost before it begins. Up to the threshold it is nobody's
+    decision; above it people are asked, or a rule denies it. Where there is no threshold nobody is asked, and
+    a rule that denies, denies any amount. Without an amount the answer is about more than the threshold.
     """
     verdict = evaluate_rules(document, action_class, environment, longest_expiry=longest_expiry)
-    if action_class is not ActionClass.SPEND or verdict.effect is not Effect.REQUIRE_APPROVAL:
+    if action_class is not ActionClass.SPEND or verdict.effect is Effect.ALLOW:
         return verdict
     threshold = spend_threshold(document)
+    if threshold is None and verdict.effect is Effect.DENY:
+        return verdict
     if threshold is None:
         return replace(verdict, effect=Effect.ALLOW, roles=(), rule="no spend.thresholdUsd")
     if amount is not None and amount <= threshold:

@@ -123,8 +123,15 @@ def test_a_rule_that_denies_spend_needs_no_threshold_to_deny(tenant_id) -> None:
     run_id = begun(house, None, 900)
     assert became(house, run_id) == "deny"
     assert "denies spend" in house.row(run_id).reason
-    about_spend(house, [{"effect": "deny"}], {"thresholdUsd": 1000})
-    assert became(house, begun(house, None, 1)) == "deny", "A threshold says when people are asked."
+    assert violations(house.tenant) == []
+
+
+def test_a_rule_that_denies_spend_denies_what_is_above_the_threshold(tenant_id) -> None:
+    house = House(tenant_id)
+    about_spend(house, [{"effect": "deny"}], {"thresholdUsd": 5})
+    for cost, effect in ((5, "allow"), (6, "deny")):
+        assert explained(house, None, str(cost)).verdict.effect == effect
+        assert became(house, begun(house, None, cost)) == effect
     assert violations(house.tenant) == []
 
 

@@ -238,16 +238,16 @@ def rules(row: Budget, at: datetime) -> list[str]:
 
 def _by_the_policy(policy: PolicyView, project_id: UUID | None) -> list[str]:
     told, threshold = [], spend_threshold(policy)
-    if threshold is not None:
-        told.append(
-            f"A run that asks for more than {usd(threshold)} waits for a person's decision before anything "
-            f"is reserved (policy {policy.revision})."
-        )
     places = [None, *dict.fromkeys(each.slug for each in environments(project_id))]
-    denied = [place for place in places if evaluate(policy, ActionClass.SPEND, place).effect is Effect.DENY]
-    if denied:
-        where = "" if denied == places else f" in {', '.join(each or 'no environment' for each in denied)}"
-        told.append(f"A run{where} may spend nothing, and fails at once (policy {policy.revision}).")
+    more = "" if threshold is None else f" that asks for more than {usd(threshold)}"
+    for effect, follows in (
+        (Effect.REQUIRE_APPROVAL, "waits for a person's decision before anything is reserved"),
+        (Effect.DENY, f"{'' if more else 'may spend nothing, and '}fails at once"),
+    ):
+        those = [place for place in places if evaluate(policy, ActionClass.SPEND, place).effect is effect]
+        where = "" if those == places else f" in {', '.join(each or 'no environment' for each in those)}"
+        if those:
+            told.append(f"A run{where}{more} {follows} (policy {policy.revision}).")
     asking = [
         place for place in places if evaluate_at_the_limit(policy, place).effect is Effect.REQUIRE_APPROVAL
     ]
