@@ -252,8 +252,8 @@ def people_behind(subjects: Iterable[str]) -> frozenset[str]:
     sign-ins those are that were members of their own before."""
     named = frozenset(subjects) - {""}
     owners = ServiceAccount.objects.filter(subject__in=named).values_list("owner", flat=True)
-    named |= frozenset(owners)
-    return named | frozenset(Identity.objects.filter(subject__in=named).values_list("person", flat=True))
+    joined = Identity.objects.filter(Q(subject__in=named) | Q(subject__in=owners))
+    return named | frozenset(owners.union(joined.values_list("person", flat=True)))
 
 
 def person_of(subject: str) -> str:

@@ -1,10 +1,14 @@
 """How a subject becomes a member: one step that onboarding, members and service accounts share."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from factory.addresses import addresses_in, normal_address
+from django.db.models import Q
+from django.db.models.functions import Upper
+
+from factory.addresses import addresses_in, is_address, normal_address
 from factory.context import Context
 from factory.errors import FieldError, InvalidInput
 from factory.locking import lock, one_at_a_time
@@ -12,7 +16,7 @@ from factory.recording import record
 from projects.errors import AddressTaken, IdentityTaken, MemberExists, OwnerNotMember
 from projects.inputs import RESERVED_PREFIXES, NewMember, ordered, refuse_deciding_machine
 from projects.models import Identity, Membership, ServiceAccount
-from projects.selectors import active_memberships, people_with, reaches, service_account, spelled
+from projects.selectors import reaches, service_account
 from projects.states import (
     GRANTS,
     ROLES,
@@ -28,16 +32,82 @@ NO_MACHINE_HERE = (
 )
 
 
-def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime, pointer: str) -> Membership:
-    """Record the membership. The caller holds the lock of the scope, and has checked the input."""
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """Who is known by the names of those who are to join; until the commit nobody else joins beside them."""
+
+    known: list[Membership]
+    sign_ins: frozenset[str]
+
+    def spelled(self, new: NewMember) -> NewMember:
+        """Return a member in the spelling of the house, which of an address is that of the member there is."""
+        subject = next(iter(addresses_in(new.subject)), new.subject.strip())
+        there = (one.subject for one in self._called(subject)) if is_address(subject) else iter(())
+        email = normal_address(new.email) if new.email else ""
+        return replace(new, subject=next(there, subject), email=email)
+
+    def refuse_second(self, project_id: UUID | None, subject: str, pointer: str) -> None:
+        """Refuse a second membership of one scope, or another spelling: it could decide on what the first
+        asked for."""
+        reached = [
+            one for one in self._called(subject) if project_id is None or one.project_id in (None, project_id)
+        ]
+        if any((one.project_id, one.subject) == (project_id, subject) for one in reached):
+            told = "A member here already: change the membership that there is."
+            raise MemberExists(
+                f"{subject} is a member here already.", errors=[FieldError(f"{pointer}/subject", told)]
+            )
+        other = next((one for one in reached if one.subject != subject), None)
+        if other is not None:
+            told = (
+                f"{other.subject} is a member here. Write it in the same letters, if it is the same person."
+            )
+            raise InvalidInput(
+                f"{subject} is another spelling of a member.", errors=[FieldError(f"{pointer}/subject", told)]
+            )
+
+    def refuse_second_person(self, ctx: Context, new: NewMember, pointer: str) -> None:
+        """Refuse who is a member by another name: what the one asks for, the other could decide."""
+        for field, text in (("subject", new.subject), ("email", new.email)):
+            wanted = addresses_in(text)
+            for other in self.known:
+                theirs = addresses_in(other.subject, other.email)
+                if other.kind == SubjectKind.PERSON and other.subject != new.subject and wanted & theirs:
+                    told = f"{_named(ctx, other)} has the address {text}: one person is one member."
+                    fault = FieldError(f"{pointer}/{field}", "It is another member's.")
+                    raise AddressTaken(told, errors=[fault])
+        if new.subject in self.sign_ins:
+            told = f"{new.subject} is a sign-in of a member: add the member, or end that first."
+            raise IdentityTaken(
+                told, errors=[FieldError(f"{pointer}/subject", "It is a sign-in of a member.")]
+            )
+
+    def _called(self, subject: str) -> list[Membership]:
+        return [one for one in self.known if one.subject.lower() == subject.lower()]
+
+
+def roll_of(ctx: Context, coming: Sequence[NewMember]) -> Roll:
+    """Return who is known by the names of these; the caller holds the lock of the scope."""
     one_at_a_time("projects.people", ctx.tenant_id)
-    new = _spelled(new)
-    _refuse_second(project_id, new.subject, pointer)
+    names = {new.subject.strip() for new in coming} | addresses_in(*(new.subject for new in coming))
+    addresses = addresses_in(*(text for new in coming for text in (new.subject, new.email)))
+    called = Q(email__in=addresses) | Q(name__in=[name.upper() for name in names | addresses])
+    rows = Membership.objects.alias(name=Upper("subject")).filter(called, state=MembershipState.ACTIVE)
+    joined = Identity.objects.filter(subject__in=names, state=IdentityState.ACTIVE)
+    return Roll(list(rows.order_by("id")), frozenset(joined.values_list("subject", flat=True)))
+
+
+def join(
+    ctx: Context, project_id: UUID | None, new: NewMember, roll: Roll, *, at: datetime, pointer: str
+) -> Membership:
+    """Record the membership. The caller holds the lock of the scope, and has checked the input."""
+    new = roll.spelled(new)
+    roll.refuse_second(project_id, new.subject, pointer)
     kind, person = _identity(ctx, project_id, new.subject, pointer)
     if kind == SubjectKind.SERVICE:
         refuse_deciding_machine(new.roles, pointer)
     else:
-        _refuse_second_person(ctx, new, pointer)
+        roll.refuse_second_person(ctx, new, pointer)
     member = Membership(
         tenant_id=ctx.tenant_id,
         project_id=project_id,
@@ -52,50 +122,14 @@ def join(ctx: Context, project_id: UUID | None, new: NewMember, *, at: datetime,
         updated_at=at,
     )
     record(ctx, member, "MemberAdded", detail={"roles": member.roles, "grants": member.grants})
+    roll.known.append(member)
     return member
-
-
-def _spelled(new: NewMember) -> NewMember:
-    """Return the member in the spelling of the house: by it people are compared."""
-    email = normal_address(new.email) if new.email else ""
-    return replace(new, subject=spelled(new.subject), email=email)
-
-
-def _refuse_second_person(ctx: Context, new: NewMember, pointer: str) -> None:
-    """Refuse who is a member by another name: what the one asks for, the other could decide."""
-    for field, text in (("subject", new.subject), ("email", new.email)):
-        other = people_with(addresses_in(text)).exclude(subject=new.subject).first()
-        if other is not None:
-            told = f"{_named(ctx, other)} has the address {text}: one person is one member, under one name."
-            raise AddressTaken(told, errors=[FieldError(f"{pointer}/{field}", "It is another member's.")])
-    joined = Identity.objects.filter(subject=new.subject, state=IdentityState.ACTIVE).first()
-    if joined is not None:
-        told = f"{new.subject} is a sign-in of a member: add the member, or end that first."
-        raise IdentityTaken(told, errors=[FieldError(f"{pointer}/subject", "It is a sign-in of a member.")])
 
 
 def _named(ctx: Context, other: Membership) -> str:
     """Return the name of another member, for who administers a place in which they are one."""
     seen = ctx.project_id is None or other.project_id in (None, ctx.project_id)
     return str(other.subject) if seen else "Somebody in another project of this tenant"
-
-
-def _refuse_second(project_id: UUID | None, subject: str, pointer: str) -> None:
-    """A second membership of one scope, or another spelling: it could decide on what the first asked for."""
-    rows = Membership.objects.filter(state=MembershipState.ACTIVE)
-    reached = rows if project_id is None else active_memberships(project_id)
-    known = list(reached.filter(subject__iexact=subject).values_list("project_id", "subject"))
-    if (project_id, subject) in known:
-        told = "A member here already: change the membership that there is."
-        raise MemberExists(
-            f"{subject} is a member here already.", errors=[FieldError(f"{pointer}/subject", told)]
-        )
-    other = next((one for _, one in known if one != subject), None)
-    if other is not None:
-        told = f"{other} is a member here. Write it in the same letters, if it is the same person."
-        raise InvalidInput(
-            f"{subject} is another spelling of a member.", errors=[FieldError(f"{pointer}/subject", told)]
-        )
 
 
 def _identity(ctx: Context, project_id: UUID | None, subject: str, pointer: str) -> tuple[SubjectKind, str]:

@@ -12,7 +12,7 @@ from factory.locking import lock, lock_many
 from factory.reasons import remark
 from factory.recording import audit, record
 from projects.commands.identities import end_sign_ins
-from projects.commands.joining import join
+from projects.commands.joining import join, roll_of
 from projects.commands.reach import lock_scope, require_may_give, require_other_admin
 from projects.errors import MemberRemoved
 from projects.inputs import (
@@ -42,7 +42,7 @@ def add_member(ctx: Context, *, project_id: UUID | None, member: NewMember) -> s
     refuse(member_faults(member, tenant_wide=project_id is None, pointer=""), "The member is not valid.")
     lock_scope(ctx, project_id)
     require_may_give(ctx, project_id, member.roles)
-    return str(join(ctx, project_id, member, at=now(), pointer="").id)
+    return str(join(ctx, project_id, member, roll_of(ctx, [member]), at=now(), pointer="").id)
 
 
 @command("ChangeMember")

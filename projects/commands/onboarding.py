@@ -12,7 +12,7 @@ from factory.commanding import command
 from factory.context import Context
 from factory.errors import FieldError
 from factory.recording import audit, record, save
-from projects.commands.joining import join
+from projects.commands.joining import join, roll_of
 from projects.commands.reach import lock_tenant, require_tenant_wide_admin
 from projects.errors import ProjectExists, TenantExists
 from projects.events import ProjectStateChanged
@@ -79,13 +79,13 @@ def onboard_project(
         raise ProjectExists(
             f"There is a project {slug} already.", errors=[FieldError("/slug", "It is taken.")]
         )
-    at = now()
+    roll, at = roll_of(ctx, members), now()
     project = _project(ctx, slug, name.strip(), at)
     return Onboarded(
         projectId=str(project.id),
         environments={one.slug: _environment(project, one, at) for one in environments},
         members={
-            one.subject: str(join(ctx, project.id, one, at=at, pointer=f"/members/{index}").id)
+            one.subject: str(join(ctx, project.id, one, roll, at=at, pointer=f"/members/{index}").id)
             for index, one in enumerate(members)
         },
     )

@@ -9,7 +9,7 @@ from factory.errors import FieldError, NotFound
 from factory.locking import lock, lock_many
 from factory.reasons import reasoned
 from factory.recording import audit, record
-from projects.commands.joining import join
+from projects.commands.joining import join, roll_of
 from projects.commands.reach import (
     lock_scope,
     lock_tenant,
@@ -58,7 +58,7 @@ def register_service_account(
     owner = spelled(owner)
     _check_owner(project_id, owner)
     _register(ctx, slug, new, owner)
-    join(ctx, project_id, new, at=now(), pointer="")
+    join(ctx, project_id, new, roll_of(ctx, [new]), at=now(), pointer="")
     return new.subject
 
 

@@ -37,7 +37,7 @@ from tests.support.world import context_of
 
 JOURNAL = reverse("admin:factory_journalentry_changelist")
 FINDINGS = reverse("admin:factory_finding_changelist")
-OF_NO_PROJECT = {"release", "alias", "policy-revision", "pricing-revision", "service-account"}
+OF_NO_PROJECT = {"release", "alias", "policy-revision", "pricing-revision", "service-account", "identity"}
 """Kinds that every project of a tenant shares."""
 
 
