@@ -40,7 +40,7 @@ class Roll:
     sign_ins: frozenset[str]
 
     def spelled(self, new: NewMember) -> NewMember:
-        """Return a member in the spelling of the house, which of an address is that of the member there is."""
+        """Return a member in the spelling of the house; of an address, in that of the member there is."""
         subject = next(iter(addresses_in(new.subject)), new.subject.strip())
         there = (one.subject for one in self._called(subject)) if is_address(subject) else iter(())
         email = normal_address(new.email) if new.email else ""
