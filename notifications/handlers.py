@@ -1,18 +1,20 @@
-"""What is told about events of approvals and sign-ins. Each makes its messages once, however often."""
+"""What is told about events. Each makes its messages once, however often it comes."""
 
+from datetime import date
 from uuid import UUID
 
 from approvals.events import ApprovalBreakGlass, ApprovalDecided, ApprovalRequested
 from factory.context import Context
 from factory.relay.handlers import Received, on
-from notifications.commands import tell_of_approval, tell_of_sign_in
-from notifications.states import Kind
+from notifications.commands import tell_of_approval, tell_of_ending_budget, tell_of_sign_in
+from notifications.states import BUDGET_ENDING, Kind
 from projects.events import SignInLinkRequested
 
 REQUESTED = "notifications.tell_of_request"
 DECIDED = "notifications.tell_of_decision"
 BREAK_GLASS = "notifications.tell_of_break_glass"
 SIGN_IN = "notifications.tell_of_sign_in"
+ENDING = "notifications.tell_of_ending_budget"
 
 
 @on(ApprovalRequested.topic, name=REQUESTED)
@@ -35,6 +37,15 @@ def tell_of_sign_in_link(ctx: Context, event: Received) -> None:
     told = event.payload
     project_id = UUID(told["projectId"]) if told["projectId"] else None
     tell_of_sign_in.under(event.once(SIGN_IN))(ctx, project_id=project_id, subject=told["subject"])
+
+
+@on(BUDGET_ENDING, name=ENDING)
+def tell_of_ending(ctx: Context, event: Received) -> None:
+    """Tell who can open a budget that the coming month has none."""
+    project_id = event.payload["projectId"]
+    month = date.fromisoformat(f"{event.payload['nextMonth']}-01")
+    tell = tell_of_ending_budget.under(event.once(ENDING))
+    tell(ctx, project_id=UUID(project_id) if project_id else None, month=month)
 
 
 def _tell(ctx: Context, event: Received, handler: str, kind: Kind, passed_over: tuple[str, ...] = ()) -> None:

@@ -73,7 +73,7 @@ class Channel(TenantModel):
 
 
 class Notice(TenantModel):
-    """Something to tell: once for each request and kind, however often the event about it comes.
+    """Something to tell: once for each request and kind, or month, however often the event about it comes.
 
     `remind_at` is when a quarter of the request's time is left; `reminded_at`, when that was dealt with.
     """
@@ -82,6 +82,7 @@ class Notice(TenantModel):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     approval = TenantForeignKey("approvals.ApprovalRequest", null=True, related_name="+")
     project_id = models.UUIDField(null=True)
+    month = models.DateField(null=True)
     made_at = models.DateTimeField()
     remind_at = models.DateTimeField(null=True)
     reminded_at = models.DateTimeField(null=True)
@@ -96,6 +97,17 @@ class Notice(TenantModel):
                 condition=Q(kind__in=ABOUT_NO_REQUEST, approval__isnull=True)
                 | (~Q(kind__in=ABOUT_NO_REQUEST) & Q(approval__isnull=False)),
                 name="notice_about_a_request",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind=Kind.BUDGET_ENDING, month__isnull=False)
+                | (~Q(kind=Kind.BUDGET_ENDING) & Q(month__isnull=True)),
+                name="notice_about_a_month",
+            ),
+            models.UniqueConstraint(
+                fields=["tenant_id", "project_id", "month", "kind"],
+                condition=Q(month__isnull=False),
+                nulls_distinct=False,
+                name="notice_month_once",
             ),
         ]
         indexes: ClassVar = [

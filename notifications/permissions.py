@@ -18,6 +18,7 @@ permit("RetryNotification", scope="runs.write", roles=MINDERS, level="tenant")
 for operation in (
     "TellOfApproval",
     "TellOfSignIn",
+    "TellOfEndingBudget",
     "RemindOfExpiry",
     "ClaimNotification",
     "SettleNotification",

@@ -11,7 +11,7 @@ from approvals.selectors import ApprovalView, votes_of, who_may_decide
 from approvals.states import ApprovalState
 from factory.context import Context
 from notifications.models import Channel, Notice, Notification, Preference
-from notifications.states import CHOOSABLE, Fate, Kind, Medium
+from notifications.states import CHOOSABLE, OVER_MONEY, Fate, Kind, Medium
 from projects.selectors import members, memberships_among
 from projects.states import Role, SubjectKind
 
@@ -41,6 +41,13 @@ def people_to_tell(kind: Kind, view: ApprovalView, passed_over: Collection[str] 
     if not view.decision and view.state != ApprovalState.EXPIRED:
         return []  # cancelled or replaced: whoever asked did that, or sees the newer request
     return sorted({view.requester_person, view.author_person} - {"", view.decided_by})
+
+
+def people_over_money(project_id: UUID | None) -> list[str]:
+    """Return who decides over the money of a project, or of the whole tenant, at this moment."""
+    admins = {Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN}
+    people = (one for one in members(project_id) if one.kind == SubjectKind.PERSON)
+    return sorted({one.subject for one in people if OVER_MONEY in one.grants or admins & set(one.roles)})
 
 
 def emails_of(subjects: Iterable[str], project_id: UUID | None) -> dict[str, str]:

@@ -4,27 +4,40 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+BUDGET_ENDING: Final = "cost-usage.budgets.v1.budget-ending"
+"""The news of a budget that ends with none after it. Its app stands beside this one."""
+OVER_MONEY: Final = "finance"
+"""The grant by which one decides over money; administrators do without it."""
 SEND: Final = "notifications.send"
 """The job that sends what is due now; the schedule does it too if the hint is lost."""
 
 
 class Kind(TextChoices):
-    """What somebody is told. All but the last two are about one request for an approval."""
+    """What somebody is told. All but the last three are about one request for an approval."""
 
     REQUESTED = "requested"
     EXPIRING = "expiring"
     DECIDED = "decided"
     BREAK_GLASS = "break-glass"
     TOO_FEW = "too-few"
+    BUDGET_ENDING = "budget-ending"
     TEST = "test"
     SIGN_IN = "sign-in"
 
 
-ABOUT_NO_REQUEST: Final = (Kind.TEST, Kind.SIGN_IN)
-"""What somebody asked for: a test for themselves, or an administrator a member's way to a password."""
+ABOUT_NO_REQUEST: Final = (Kind.TEST, Kind.SIGN_IN, Kind.BUDGET_ENDING)
+"""What somebody asked for (a test for themselves, or an administrator a member's way to a password), and
+that a month has no budget."""
 
 
-CHOOSABLE: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.DECIDED, Kind.BREAK_GLASS, Kind.TOO_FEW)
+CHOOSABLE: Final = (
+    Kind.REQUESTED,
+    Kind.EXPIRING,
+    Kind.DECIDED,
+    Kind.BREAK_GLASS,
+    Kind.TOO_FEW,
+    Kind.BUDGET_ENDING,
+)
 """What a person may do without, one by one. A test they ask for themselves."""
 
 FOR_OPERATORS: Final = frozenset({Kind.TOO_FEW})
@@ -36,6 +49,7 @@ ABOUT: Final = {
     Kind.DECIDED: "What you asked for was decided, or nobody answered in time",
     Kind.BREAK_GLASS: "A PlatformAdmin decided past you",
     Kind.TOO_FEW: "A request was opened that too few people can decide; only operators are told",
+    Kind.BUDGET_ENDING: "No budget covers the coming month of your runs; only who can open one is told",
 }
 
 

@@ -7,7 +7,7 @@ program makes a link of any text that looks like one, and a chat wakes everybody
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -62,6 +62,19 @@ def sign_in_message(account: User) -> Message:
         "If you expect nothing of the kind, leave it: without the link nothing changes.\n",
     )
     return Message("Factory: set your password", "\n\n".join(lines))
+
+
+def ending_budget(month: date, project: str) -> Message:
+    """Return what is told of a month that no budget covers."""
+    where, whole = (f"in {name(project)}", "") if project else ("in the whole tenant", " of the whole tenant")
+    but = "" if project else " in a project without a budget of its own"
+    return Message(
+        f"Factory: no budget{whole} covers {month:%B %Y} yet, {where}",
+        f"From {month:%d %b %Y}, 00:00 UTC, no run can start {where}{but}, unless a budget is opened until "
+        "then. You may open one; it can recur, so that the next months open by themselves.\n\n"
+        f"The first page leads to it:\n{settings.FACTORY_PUBLIC_URL}{reverse('admin:index')}\n\n"
+        + _foot(mine_link()),
+    )
 
 
 def request_link(view: ApprovalView) -> str:

@@ -168,6 +168,12 @@ def project(project_id: UUID | None) -> ProjectView | None:
     return None if row is None else project_view(row)
 
 
+def projects_of(project_id: UUID | None) -> QuerySet[Project]:
+    """Return the project of a place, or all of the tenant's, by their names."""
+    rows: QuerySet[Project] = Project.objects.order_by("name", "id")
+    return rows if project_id is None else rows.filter(pk=project_id)
+
+
 def project_by_slug(slug: str) -> ProjectView | None:
     """A project of the tenant in scope, by the name that people type."""
     row = Project.objects.filter(slug=slug).first()

@@ -58,3 +58,10 @@ class UsageOfSeveralModels(Unprocessable):
 
     code = "usage-of-several-models"
     title = "The usage is of several models or tools"
+
+
+class NextMonthOpen(Conflict):
+    """Recurrence goes from month to month: it is that of the newest one."""
+
+    code = "next-month-open"
+    title = "A later month is open already"

@@ -81,3 +81,17 @@ class UsageReconciled(Event):
     state: Literal["Confirmed"]
     amount_usd: Decimal
     by: Literal["person"]
+
+
+@event(states.BUDGET_ENDING)
+class BudgetEnding(Event):
+    """A budget that runs draw on ends, and no budget covers the month after it: `nextMonth`, such as 2026-12.
+
+    Told once for a budget, seven days before its end. A null `projectId` is that of the whole tenant.
+    """
+
+    budget_id: UUID
+    tenant_id: str
+    project_id: UUID | None
+    next_month: str
+    ends_at: datetime

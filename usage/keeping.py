@@ -7,8 +7,10 @@ from typing import Any
 from factory.lagging import Recorded, repairs
 from usage.models import Budget, LedgerEntry, Reservation, UsageRecord
 from usage.money import ZERO
+from usage.periods import NOTICE, begins_at
 from usage.states import TERMINAL, Account
 
+_SEEN_TO = ("NextMonthSeenTo", "NextMonthMissing")
 _HOLD_ENDS = ("HoldReleased", "HoldExpired")
 
 
@@ -51,6 +53,18 @@ def _budget(row: Budget, said: Recorded) -> Mapping[str, Any]:
         **{account.value: held.get(account.value, ZERO) for account in figures},
         "amount": -granted,
         "entries": len(entries),
+        **_next_month(row, said),
+    }
+
+
+def _next_month(row: Budget, said: Recorded) -> Mapping[str, Any]:
+    """Whether it recurs, and when the month after it is seen to, unless that was done."""
+    told = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", *_SEEN_TO)
+    changed = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged")
+    done = told is not None and told.cause in _SEEN_TO
+    return {
+        "recurs": bool(changed.data.get("recurs", False)) if changed else row.recurs,
+        "next_due_at": None if done else begins_at(row.period_end) - NOTICE,
     }
 
 

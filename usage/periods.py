@@ -1,10 +1,12 @@
 """Budget periods: calendar months in UTC, half-open `[start, end)`."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from factory.errors import FieldError, InvalidInput
 
+NOTICE = timedelta(days=7)
+"""So long before a month begins its budget is opened, or the lack of one is told."""
 _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -16,6 +18,11 @@ def month_of(at: datetime) -> date:
 def next_month(start: date) -> date:
     """The first day of the month after the one that begins at `start`."""
     return (start + timedelta(days=31)).replace(day=1)
+
+
+def begins_at(start: date) -> datetime:
+    """Return the instant at which a month begins."""
+    return datetime.combine(start, time(), UTC)
 
 
 def label(start: date) -> str:

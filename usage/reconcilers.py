@@ -2,7 +2,7 @@
 
 from factory.context import Context
 from factory.reconciling import Due, Reconciler
-from usage.commands import expire_hold, expire_reservation
+from usage.commands import expire_hold, expire_reservation, see_to_next_month
 
 
 class ReservationExpiryWorker(Reconciler):
@@ -34,3 +34,19 @@ class HoldExpiryWorker(Reconciler):
 
     def repair(self, ctx: Context, due: Due) -> None:
         expire_hold(ctx, reservation_id=due.id, due_at=due.due_at)
+
+
+class NextMonthWorker(Reconciler):
+    """Opens the next month of budgets that recur, and tells of months that nothing covers, in good time."""
+
+    name = "NextMonthWorker"
+    every = "*/30 * * * *"
+
+    def find_sql(self) -> str:
+        return (
+            "SELECT next_due_at AS due_at, id, tenant_id, '' AS key FROM usage_budget "
+            "WHERE next_due_at <= clock_timestamp()"
+        )
+
+    def repair(self, ctx: Context, due: Due) -> None:
+        see_to_next_month(ctx, budget_id=due.id, due_at=due.due_at)

@@ -1,6 +1,6 @@
 """Reads. Other apps get frozen copies, never rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -26,10 +26,10 @@ from django.db.models.functions import Cast, Concat, TruncDate
 
 from factory import clock
 from factory.tenancy import active
-from projects.selectors import paused
+from projects.selectors import paused, projects_of
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, ReservationHold, UsageRecord
 from usage.money import ZERO
-from usage.periods import month_of
+from usage.periods import label, month_of
 from usage.states import FUNDED, Account, ReceiptKind, ReservationState, UsageState
 
 
@@ -46,6 +46,7 @@ class BudgetView:
     spent: Decimal
     held: Decimal
     version: int
+    recurs: bool
     created_by: str
     created_at: datetime
     updated_at: datetime
@@ -265,6 +266,28 @@ def in_scope(project_id: UUID, month: date) -> QuerySet[Budget]:
         Q(project_id=project_id) | Q(project_id=None), period_start=month
     )
     return rows
+
+
+def uncovered(found: Iterable[Budget], month: date) -> str:
+    """Return why no run can reserve anything in a month, given all budgets over its project; else nothing."""
+    return "" if any(True for _ in found) else f"No budget covers this project in {label(month)}."
+
+
+def projects_without_budget(project_id: UUID | None, months: Sequence[date]) -> list[tuple[date, str]]:
+    """Return, by month, the names of the projects with runs, of a place, that no budget covers in it."""
+    runs = Reservation.objects.filter(project=OuterRef("pk"))
+    over = Q(project=OuterRef("pk")) | Q(project=None)
+    covers = {
+        f"month_{index}": Exists(Budget.objects.filter(over, period_start=month))
+        for index, month in enumerate(months)
+    }
+    rows = list(projects_of(project_id).filter(Exists(runs)).annotate(**covers).values("name", *covers))
+    return [
+        (month, row["name"])
+        for name, month in zip(covers, months, strict=True)
+        for row in rows
+        if not row[name]
+    ]
 
 
 def budgets(project_id: UUID, month: date | None = None) -> list[BudgetView]:

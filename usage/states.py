@@ -8,6 +8,7 @@ BUDGET_RESERVED = "cost-usage.reservations.v1.budget-reserved"
 BUDGET_DENIED = "cost-usage.reservations.v1.budget-reservation-denied"
 RESERVATION_SETTLED = "cost-usage.reservations.v1.reservation-settled"
 USAGE_RECORDED = "cost-usage.usage.v1.usage-recorded"
+BUDGET_ENDING = "cost-usage.budgets.v1.budget-ending"
 USAGE_RECONCILED = "cost-usage.usage.v1.usage-reconciled"
 
 
@@ -81,8 +82,13 @@ FUNDED = frozenset(ReservationState) - {ReservationState.DENIED}
 BUDGET = Lifecycle(
     "budget",
     edges=(
-        Edge("", BudgetState.OPEN, causes=("BudgetCreated",)),
-        Edge(BudgetState.OPEN, BudgetState.OPEN, causes=("BudgetAmountChanged",)),
+        Edge("", BudgetState.OPEN, causes=("BudgetCreated", "BudgetRenewed")),
+        Edge(
+            BudgetState.OPEN,
+            BudgetState.OPEN,
+            causes=("BudgetAmountChanged", "RecurrenceChanged", "NextMonthSeenTo"),
+        ),
+        Edge(BudgetState.OPEN, BudgetState.OPEN, causes=("NextMonthMissing",), events=(BUDGET_ENDING,)),
     ),
 )
 PRICING = Lifecycle(

@@ -4,7 +4,7 @@ The page of a project stands far below runs and money, and yet it is where one l
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -18,11 +18,15 @@ Kind = Literal["project"]
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What is not there yet, what therefore does not happen, and, for who may, where it is put right."""
+    """What is not there yet, what therefore does not happen, and, for who may, where it is put right.
+
+    `stops` says that no run can start without it, whatever else there is.
+    """
 
     words: str
     label: str = ""
     url: str = ""
+    stops: bool = field(default=False, kw_only=True)
 
 
 Part = Figure | Card | Missing

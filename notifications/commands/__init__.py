@@ -8,7 +8,12 @@ from notifications.commands.choosing import (
     send_test,
 )
 from notifications.commands.sending import Parcel, claim, retry_notification, settle
-from notifications.commands.telling import remind_of_expiry, tell_of_approval, tell_of_sign_in
+from notifications.commands.telling import (
+    remind_of_expiry,
+    tell_of_approval,
+    tell_of_ending_budget,
+    tell_of_sign_in,
+)
 
 __all__ = [
     "Parcel",
@@ -22,5 +27,6 @@ __all__ = [
     "send_test",
     "settle",
     "tell_of_approval",
+    "tell_of_ending_budget",
     "tell_of_sign_in",
 ]

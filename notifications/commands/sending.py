@@ -24,7 +24,8 @@ from notifications.errors import NotificationNotSetAside
 from notifications.models import Notification
 from notifications.selectors import email_of
 from notifications.states import SEND, Fate, Kind, Medium
-from notifications.words import Message, message, sign_in_message
+from notifications.words import Message, ending_budget, message, sign_in_message
+from projects.selectors import project
 
 CLAIM: Final = timedelta(minutes=2)
 """Longer than a try may take, so that nobody else sends what is being sent."""
@@ -123,6 +124,9 @@ def _missing() -> NotFound:
 
 
 def _message(row: Notification, view: ApprovalView | None) -> Message:
+    if row.notice.month is not None:
+        where = project(row.notice.project_id)
+        return ending_budget(row.notice.month, where.slug if where else "")
     account = account_of(row.subject) if row.notice.kind == Kind.SIGN_IN else None
     return message(row.notice.kind, view) if account is None else sign_in_message(account)
 

@@ -1,7 +1,7 @@
 """Making notifications: one for each person and way, in one transaction with the notice itself."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from approvals.selectors import ApprovalView, approval
@@ -13,7 +13,7 @@ from factory.locking import lock
 from factory.recording import save
 from factory.relay.jobs import hint
 from notifications.models import Notice, Notification
-from notifications.selectors import Way, people_to_tell, ways_of
+from notifications.selectors import Way, people_over_money, people_to_tell, ways_of
 from notifications.states import SEND, Kind, Medium
 
 PART_LEFT = 4
@@ -36,6 +36,25 @@ def tell_of_approval(ctx: Context, *, kind: str, approval_id: UUID, passed_over:
     if kind == Kind.REQUESTED and view.nobody_eligible:
         found += _tell(ctx, Kind.TOO_FEW, view, (), at)
     return found
+
+
+@command("TellOfEndingBudget", audited=False)
+def tell_of_ending_budget(ctx: Context, *, project_id: UUID | None, month: date) -> int:
+    """Tell who can open a budget, once, that none covers a month: answers how many messages there are.
+
+    Guards: the house alone. Emits: nothing. Errors: none.
+    """
+    if Notice.objects.filter(kind=Kind.BUDGET_ENDING, project_id=project_id, month=month).exists():
+        return 0
+    notice = Notice(
+        tenant_id=ctx.tenant_id,
+        kind=Kind.BUDGET_ENDING,
+        project_id=project_id,
+        month=month,
+        made_at=clock.now(),
+    )
+    save(notice)
+    return address(ctx, notice, ways_of(Kind.BUDGET_ENDING, people_over_money(project_id), project_id))
 
 
 @command("RemindOfExpiry", audited=False)

@@ -37,7 +37,7 @@ def project_page(ctx: Context, row: Project) -> dict[str, Any]:
     accounts = list(service_accounts(row.pk)[: ACCOUNTS + 1]) if may(ctx, "ListServiceAccounts") else []
     return {
         "project": row,
-        "sentence": sentence(row),
+        "sentence": sentence(row, stopped=any(each.stops for each in missing)),
         "figures": figures,
         "cards": cards,
         "missing": [*_missing(row, can, places, offered), *missing],
@@ -84,8 +84,10 @@ def _too_few(needed: Sequence[Able]) -> str:
     return ""
 
 
-def sentence(row: Project) -> str:
-    """How it stands, and what that means."""
+def sentence(row: Project, *, stopped: bool = False) -> str:
+    """Return how it stands, and what that means; `stopped` where something is missing that all runs need."""
+    if row.state == ProjectState.ACTIVE and stopped:
+        return "It is active, and no run can start in it as things stand: what is missing is said below."
     if row.state == ProjectState.ACTIVE:
         return "It accepts runs, and what they need is dispatched to workers."
     if row.killing_since is not None:

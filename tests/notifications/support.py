@@ -16,7 +16,7 @@ from notifications.commands import add_channel
 from notifications.models import Notice, Notification
 from tests.webhooks.receiver import Receiver
 
-EVERY = ("requested", "expiring", "decided", "break-glass", "too-few")
+EVERY = ("requested", "expiring", "decided", "break-glass", "too-few", "budget-ending")
 
 
 def handle(tenant_id: str) -> None:

@@ -27,7 +27,7 @@ def test_ones_own_page_changes_ones_own_and_shows_no_secret(asker, chat, monkeyp
     assert "<fieldset disabled>" not in page.content.decode()
     assert w.reviewer.actor.subject in page.content.decode()
     browser.post(f"{MINE}email/", {"kinds": ["decided"], "version": 0})
-    assert len(re.findall(r'value="\w[\w-]*" checked', browser.get(MINE).content.decode())) == 1 + 4
+    assert len(re.findall(r'value="\w[\w-]*" checked', browser.get(MINE).content.decode())) == 1 + 5
     stale = browser.post(f"{MINE}email/", {"kinds": [], "version": 0})
     assert (stale.status_code, b"Read it again" in stale.content) == (409, True)
     nasty = '"><script>alert(1)</script>'

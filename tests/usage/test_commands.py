@@ -36,12 +36,14 @@ from tests.usage.money_world import Money, receipt, this_month
 from usage import selectors
 from usage.commands import (
     change_budget_amount,
+    change_recurrence,
     create_budget,
     date_holds,
     establish_pricing,
     expire_hold,
     expire_reservation,
     publish_pricing_revision,
+    see_to_next_month,
     settle_hold,
 )
 from usage.errors import BudgetBelowCommitments, BudgetExists, NotOverMoney, PriceInThePast
@@ -50,8 +52,8 @@ from usage.pricing import checked, default_document
 pytestmark = pytest.mark.slow
 
 TEN = Decimal(10)
-BY_PEOPLE = {"CreateBudget", "ChangeBudgetAmount", "PublishPricingRevision", "SettleHold"}
-BY_THE_HOUSE = {"EstablishPricing", "ExpireReservation", "ExpireHold", "DateHolds"}
+BY_PEOPLE = {"CreateBudget", "ChangeBudgetAmount", "PublishPricingRevision", "SettleHold", "ChangeRecurrence"}
+BY_THE_HOUSE = {"EstablishPricing", "ExpireReservation", "ExpireHold", "DateHolds", "SeeToNextMonth"}
 
 
 def call(m: Money, name: str, ctx: Context) -> Any:
@@ -69,6 +71,8 @@ def call(m: Money, name: str, ctx: Context) -> Any:
         ),
         "ExpireHold": lambda: expire_hold(ctx, reservation_id=held(m), due_at=datetime.now(UTC)),
         "DateHolds": lambda: date_holds(ctx),
+        "ChangeRecurrence": lambda: change_recurrence(ctx, budget_id=m.budget("5"), recurs=True, version=1),
+        "SeeToNextMonth": lambda: see_to_next_month(ctx, budget_id=m.budget("5"), due_at=datetime.now(UTC)),
     }
     return builders[name]()
 
@@ -130,7 +134,7 @@ def test_what_the_house_does_nobody_else_may(m: Money, name: str) -> None:
 def test_creating_a_budget_leaves_its_evidence(m: Money) -> None:
     made = UUID(create_budget(m.world.finance, project_id=m.project, month=this_month(), amount=TEN))
     assert evidence.journal(m.ctx, made) == [("None", "Open", "BudgetCreated")]
-    assert evidence.details(m.ctx, made) == [{"amount": "10"}]
+    assert evidence.details(m.ctx, made) == [{"amount": "10", "recurs": False}]
     assert evidence.outbox(m.ctx, made) == []
     assert m.ledger(made) == [("Granted", "granted", "-10"), ("Granted", "available", "+10")]
     (audit,) = evidence.audits(m.ctx, "CreateBudget")
@@ -221,6 +225,7 @@ def test_a_replay_answers_the_same_and_another_body_is_a_conflict(m: Money, name
         "CreateBudget": {"project_id": m.project, "month": this_month(), "amount": TEN},
         "ChangeBudgetAmount": {"budget_id": own, "amount": TEN, "version": 1},
         "PublishPricingRevision": {"document": default_document()},
+        "ChangeRecurrence": {"budget_id": own, "recurs": True, "version": 1},
         "SettleHold": {"reservation_id": held(m), "reason": "The bill came", "evidence": "INV-1"},
     }
     who = m.world.finance if name == "SettleHold" else m.world.platform_admin

@@ -1,5 +1,5 @@
 """Pages of money, and what of it stands on the first page."""
 
-from usage.admin import belonging, budgets, cards, pages, prices, project
+from usage.admin import belonging, budgets, cards, months, pages, prices, project
 
-__all__ = ["belonging", "budgets", "cards", "pages", "prices", "project"]
+__all__ = ["belonging", "budgets", "cards", "months", "pages", "prices", "project"]

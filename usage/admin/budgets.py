@@ -40,7 +40,7 @@ from usage.admin.bars import bar, bar_in_words, ends_at, in_words, shares, time_
 from usage.admin.base import MoneyAdmin
 from usage.admin.cards import spend_of
 from usage.admin.movements import movements
-from usage.admin.setting import amount_view, may_set, new_view
+from usage.admin.setting import amount_view, may_set, new_view, recurrence_view
 from usage.models import Budget, Reservation
 from usage.selectors import in_scope, open_holds, open_reservations, visible_budgets
 
@@ -72,6 +72,7 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
         own = [
             path("new/", view(self.new_view), name="usage_new_budget"),
             path("<uuid:budget_id>/amount/", view(self.amount_view), name="usage_budget_amount"),
+            path("<uuid:budget_id>/recurrence/", view(self.recurrence_view), name="usage_budget_recurrence"),
         ]
         return [*own, *super().get_urls()]
 
@@ -81,7 +82,11 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
             return []
         if row is None:
             return [Act("New budget", reverse("admin:usage_new_budget"))]
-        return [Act("Change its amount", reverse("admin:usage_budget_amount", args=[row.pk]))]
+        acts = [Act("Change its amount", reverse("admin:usage_budget_amount", args=[row.pk]))]
+        if not later_than(row):
+            words = "End its recurrence" if row.recurs else "Let it recur"
+            acts.append(Act(words, reverse("admin:usage_budget_recurrence", args=[row.pk])))
+        return acts
 
     def new_view(self, request: HttpRequest) -> HttpResponse:
         ctx = context_of(request)
@@ -92,14 +97,23 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
         return new_view(self.admin_site, request, seen(here.name) if here else "the whole tenant")
 
     def amount_view(self, request: HttpRequest, budget_id: UUID) -> HttpResponse:
+        row = self._mine(request, budget_id, "Who decides over this money changes its amount.")
+        return amount_view(self.admin_site, request, row, of_what(row))
+
+    def recurrence_view(self, request: HttpRequest, budget_id: UUID) -> HttpResponse:
+        row = self._mine(request, budget_id, "Who decides over this money says whether it recurs.")
+        return recurrence_view(self.admin_site, request, row, of_what(row))
+
+    def _mine(self, request: HttpRequest, budget_id: UUID, otherwise: str) -> Budget:
+        """Return a budget that the reader decides over. Raises `Http404` and `PermissionDenied`."""
         ctx = context_of(request)
         with reading(ctx):
-            row = self.get_queryset(request).filter(pk=budget_id).first()
+            row: Budget | None = self.get_queryset(request).filter(pk=budget_id).first()
             if row is None:
                 raise Http404
             if not may_set(ctx, row):
-                raise PermissionDenied("Who decides over this money changes its amount.")
-        return amount_view(self.admin_site, request, row, of_what(row))
+                raise PermissionDenied(otherwise)
+        return row
 
     def told_of(self, request: HttpRequest, row: Budget) -> dict[str, Any]:
         title = f"Budget of {row.period_start:%B %Y}, {of_what(row)}"
@@ -261,6 +275,11 @@ def _after(row: Budget, at: datetime) -> str:
     if at >= ends_at(row):
         return f"Since {ends}, 00:00 UTC, nothing new is reserved here. What comes late is still booked here."
     whole = f"On {ends}, 00:00 UTC, the month ends. What is left is not carried over."
+    if row.recurs and row.next_due_at is not None:
+        opens = f"{row.next_due_at:%d %b %Y}"
+        return (
+            f"{whole} It recurs: on {opens} the month after it is opened by itself, with {usd(row.amount)}."
+        )
     if row.project_id is not None:
         return f"{whole} {_covered(row, row.project_id)}"
     if Budget.objects.filter(project=None, period_start=row.period_end).exists():
@@ -279,3 +298,9 @@ def _covered(row: Budget, project_id: UUID) -> str:
     if owners:
         return "For the month after it there is one of the whole tenant alone: this project draws on that."
     return "No budget covers the month after it yet: without one, no run of this project starts."
+
+
+def later_than(row: Budget) -> bool:
+    """Return whether a later month of the same scope has a budget: recurrence is that of the newest one."""
+    rows = Budget.objects.filter(project_id=row.project_id, period_start__gte=row.period_end)
+    return bool(rows.exists())

@@ -15,7 +15,8 @@ from usage.admin.bars import in_words, shares, time_in_words, tone_of
 from usage.admin.cards import reads_budgets
 from usage.admin.setting import may_set
 from usage.models import Budget
-from usage.selectors import budgets_now
+from usage.periods import month_of
+from usage.selectors import budgets_now, uncovered
 
 _OVER_MONEY: dict[str, Any] = {"roles": ("WorkspaceAdmin", "PlatformAdmin"), "grants": ("finance",)}
 
@@ -36,7 +37,7 @@ def money(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
     if not reads_budgets(ctx):
         return ()
     rows = sorted(budgets_now(project_id, at.date())[:2], key=lambda row: row.project_id is None)
-    if not rows:
+    if uncovered(rows, month_of(at)):
         return _none(ctx, project_id)
     return [_figure(row, at) for row in rows]
 
@@ -46,9 +47,11 @@ def _none(ctx: Context, project_id: UUID) -> Sequence[Part]:
     told = "No budget covers this month, so no run can start."
     sets = ctx.project_id == project_id and may_set(ctx, None)
     missing = (
-        Missing(told, "Open a budget", reverse("admin:usage_new_budget"))
+        Missing(told, "Open a budget", reverse("admin:usage_new_budget"), stops=True)
         if sets
-        else Missing(f"{told} Who has the grant finance, or administers the project, opens one in it.")
+        else Missing(
+            f"{told} Who has the grant finance, or administers the project, opens one in it.", stops=True
+        )
     )
     return Figure("Budget", "None", told, tone="bad"), missing
 

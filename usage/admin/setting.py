@@ -17,7 +17,7 @@ from factory.context import Context
 from factory.errors import FieldError, Forbidden, InvalidInput, VersionMismatch
 from factory.identity.permissions import may
 from factory.tenancy import reading
-from usage.commands import change_budget_amount, create_budget
+from usage.commands import change_budget_amount, change_recurrence, create_budget
 from usage.models import Budget
 from usage.money import amount_of
 from usage.periods import label, month_of, next_month, parse_month
@@ -25,6 +25,7 @@ from usage.permissions import require_over_money
 
 AMOUNT = Choice("amount", "Amount in USD", help="Such as 1500 or 99.50; exact, with at most six places.")
 HEADING = "Budgets"
+RECURS = "recurs"
 MONTHS = 3
 """This month and those after it are offered for a budget: so many, or up to the first one without any."""
 
@@ -102,6 +103,40 @@ def _change_of(row: Budget, whose: str, back: str) -> Question:
     )
 
 
+def recurrence_view(site: AdminSite, request: HttpRequest, row: Budget, whose: str) -> HttpResponse:
+    """Let a budget open the next month by itself, or not any more."""
+    ctx, sent = context_of(request), request.POST
+    back = reverse("admin:usage_budget_change", args=[row.pk])
+
+    def change(_: str) -> object:
+        version = whole(sent.get("version", "")) or 0
+        return change_recurrence(ctx, budget_id=row.pk, recurs=not row.recurs, version=version)
+
+    done = "It does not recur any more." if row.recurs else "It recurs from now on."
+    return act_on(site, request, lambda: _recurrence_of(row, whose, back), change, done=done, then=back)
+
+
+def _recurrence_of(row: Budget, whose: str, back: str) -> Question:
+    months = f"{row.period_end:%B %Y}"
+    if row.recurs:
+        title, button, danger = "End the recurrence", "End it", True
+        then = f"Nobody opens {months} by itself any more: without a budget no run starts in it."
+    else:
+        title, button, danger = "Let it recur", "Let it recur", False
+        then = f"{months} is opened by itself a week before it begins, with {usd(row.amount)}, and so on."
+    return Question(
+        title=f"{title}: the budget of {row.period_start:%B %Y}, {whose}",
+        lead="This month's money stays as it is.",
+        button=button,
+        back=back,
+        heading=HEADING,
+        consequences=(then, "Each month's amount can be changed; the month after it begins with that."),
+        hidden=(("version", str(row.version)),),
+        reason="",
+        danger=danger,
+    )
+
+
 def new_view(site: AdminSite, request: HttpRequest, whose: str) -> HttpResponse:
     """Open a budget of the place for a month."""
     ctx, sent = context_of(request), request.POST
@@ -109,10 +144,12 @@ def new_view(site: AdminSite, request: HttpRequest, whose: str) -> HttpResponse:
 
     def make(_: str) -> object:
         month = parse_month(sent.get("month"), "/month")
-        return create_budget(ctx, project_id=ctx.project_id, month=month, amount=amount_sent(sent))
+        recurs = sent.get("next") == RECURS
+        amount = amount_sent(sent)
+        return create_budget(ctx, project_id=ctx.project_id, month=month, amount=amount, recurs=recurs)
 
     def question() -> Question:
-        return _new_for(ctx, whose, back, sent.get("month", ""))
+        return _new_for(ctx, whose, back, sent.get("month", request.GET.get("month", "")))
 
     return act_on(site, request, question, make, done="The budget is open.", then=back)
 
@@ -133,6 +170,7 @@ def _months(ctx: Context) -> dict[date, UUID | None]:
 def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Question:
     months = _months(ctx)
     taken = next((row for month, row in months.items() if label(month) == asked), None)
+    free = [label(month) for month, row in months.items() if row is None]
     page = reverse("admin:usage_budget_change", args=[taken]) if taken else ""
     return Question(
         title=f"New budget for {whose}",
@@ -151,10 +189,16 @@ def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Question:
                     (label(month), f"{month:%B %Y}" + (", which has a budget already" if row else ""))
                     for month, row in months.items()
                 ),
-                chosen=next(label(month) for month, row in months.items() if row is None),
+                chosen=asked if asked in free else free[0],
                 taken=tuple(label(month) for month, row in months.items() if row),
             ),
             AMOUNT,
+            Choice(
+                "next",
+                "And the months after it",
+                ((RECURS, "each opens by itself, with this amount"), ("once", "somebody opens them")),
+                help="One that recurs opens the next month a week before it begins; that can be ended.",
+            ),
         ),
         reason="",
         danger=False,

@@ -19,6 +19,9 @@ class Budget(Journaled):
     The figures are the sums of its ledger entries, kept on the row so that one conditional statement can
     take from them. Only `usage.operations.ledger` writes them, together with the entries; the CHECK holds
     them together and the auditor compares them with the ledger.
+
+    One that `recurs` opens the next month by itself, with its amount. `next_due_at` is when the month after
+    it is seen to, and is empty once that was done: it is all that a reconciler may see of it.
     """
 
     lifecycle = BUDGET
@@ -35,6 +38,8 @@ class Budget(Journaled):
     held = money_field(default=ZERO)
     entries = models.BigIntegerField(default=0)
     version = models.BigIntegerField(default=0)
+    recurs = models.BooleanField(default=False)
+    next_due_at = models.DateTimeField(null=True, blank=True)
     created_by = models.CharField(max_length=255)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -58,6 +63,13 @@ class Budget(Journaled):
             models.CheckConstraint(condition=in_check("state", list(BudgetState)), name="usage_budget_state"),
             models.CheckConstraint(condition=Q(currency=CURRENCY), name="usage_budget_currency"),
         ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["next_due_at", "id"],
+                condition=Q(next_due_at__isnull=False),
+                name="usage_budget_next_due",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.period_start:%Y-%m} {self.project_id or 'tenant'}"
@@ -66,6 +78,16 @@ class Budget(Journaled):
     def change_amount(self, *, at: datetime) -> None:
         """Note that its amount was changed; the figures themselves are the ledger's to write."""
         self.updated_at = at
+
+    @transition(field=state, source=BudgetState.OPEN, target=BudgetState.OPEN)
+    def change_recurrence(self, *, at: datetime, recurs: bool, due_at: datetime) -> None:
+        """Open the next month by itself from now on, or not any more."""
+        self.recurs, self.next_due_at, self.updated_at = recurs, due_at, at
+
+    @transition(field=state, source=BudgetState.OPEN, target=BudgetState.OPEN)
+    def see_to_next_month(self) -> None:
+        """The month after it has its budget, or it was told that it has none."""
+        self.next_due_at = None
 
 
 class LedgerEntry(TenantModel):

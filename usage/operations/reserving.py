@@ -18,7 +18,7 @@ from usage.money import amount_of, text_of
 from usage.operations.ledger import Posting, post
 from usage.operations.serial import one_at_a_time
 from usage.periods import label, month_of
-from usage.selectors import ReservationView, in_scope, reservation_view
+from usage.selectors import ReservationView, in_scope, reservation_view, uncovered
 from usage.states import Account, Movement, ReservationState
 
 LIFETIME = timedelta(hours=24)
@@ -61,16 +61,15 @@ def lock_in_scope(project_id: UUID) -> tuple[list[Budget], datetime]:
 
 def why_not(budgets: Sequence[Budget], amount: Decimal | None, at: datetime) -> str:
     """Why the amount cannot be set aside, and what to do about it; empty when it can."""
-    month = label(month_of(at))
     if amount is None:
         return (
             "Neither the submission nor the policy says what the run may cost. "
             "Submit it again with limits.maxCostUsd."
         )
-    if not budgets:
+    if lacks := uncovered(budgets, month_of(at)):
         return (
-            f"No budget covers this project in {month}. Somebody with the grant finance, or an "
-            "administrator, can create one (POST /factory/budgets); then submit the run again."
+            f"{lacks} Somebody with the grant finance, or an administrator, can create one "
+            "(POST /factory/budgets); then submit the run again."
         )
     fault = not_enough(budgets, amount)
     advice = "Have the budget raised, or submit the run again with a lower limits.maxCostUsd."

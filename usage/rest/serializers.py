@@ -90,6 +90,7 @@ class BudgetBody(StrictSerializer):
     spent = Money()
     held = Money()
     version = Whole()
+    recurs = serializers.BooleanField()
     createdBy = Text(source="created_by")
     createdAt = Moment(source="created_at")
     updatedAt = Moment(source="updated_at")
@@ -101,12 +102,20 @@ class NewBudgetBody(StrictSerializer):
     scope = Choice(choices=["project", "tenant"])
     period = Month()
     amount = Money()
+    recurs = serializers.BooleanField(required=False)
 
 
 class BudgetAmountBody(StrictSerializer):
     """What the budget shall be, and the version on which that was decided."""
 
     amount = Money()
+    version = Whole()
+
+
+class RecurrenceBody(StrictSerializer):
+    """Whether the budget opens the next month by itself, and the version on which that was decided."""
+
+    recurs = serializers.BooleanField()
     version = Whole()
 
 

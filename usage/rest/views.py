@@ -19,6 +19,7 @@ from factory.rest.views import HouseView
 from usage import selectors
 from usage.commands import (
     change_budget_amount,
+    change_recurrence,
     create_budget,
     publish_pricing_revision,
     settle_hold,
@@ -34,6 +35,7 @@ from usage.rest.serializers import (
     NewBudgetBody,
     NewPricingBody,
     PricingBody,
+    RecurrenceBody,
     ReservationBody,
     ReservationFilter,
     UsageFilter,
@@ -75,7 +77,12 @@ class BudgetList(MoneyView):
         if body["scope"] == "project" and project is None:
             raise Unprocessable("This token names no project. Use a project's token, or the scope tenant.")
         made, headers = self.do(
-            request, create_budget, project_id=project, month=body["period"], amount=body["amount"]
+            request,
+            create_budget,
+            project_id=project,
+            month=body["period"],
+            amount=body["amount"],
+            recurs=body.get("recurs"),
         )
         with self.reading():
             row = self.own(UUID(made))
@@ -103,6 +110,18 @@ class BudgetAmount(MoneyView):
         """Raise or lower a budget; never below what it has already spent or promised."""
         body = BudgetAmountBody.parse(request.data)
         _, headers = self.do(request, change_budget_amount, budget_id=budget_id, **body)
+        with self.reading():
+            return Response(BudgetBody(self.own(budget_id)).data, headers=headers)
+
+
+class BudgetRecurrence(MoneyView):
+    operation = {"POST": "ChangeRecurrence"}
+
+    @extend_schema(summary="Let a budget recur, or not", request=RecurrenceBody, responses=BudgetBody)
+    def post(self, request: Request, budget_id: UUID) -> Response:
+        """Open the next month by itself a week before it begins, with this amount, or not any more."""
+        body = RecurrenceBody.parse(request.data)
+        _, headers = self.do(request, change_recurrence, budget_id=budget_id, **body)
         with self.reading():
             return Response(BudgetBody(self.own(budget_id)).data, headers=headers)
 
