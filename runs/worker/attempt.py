@@ -31,6 +31,7 @@ MOST_OUTPUT = 256 * 1024
 FLUSH_EVERY = 5.0
 # A renewal is also how a holder hears that its run was cancelled.
 LONGEST_RENEWAL = 10.0
+AGAIN_IN = 2.0
 DRAINING = "the worker is shutting down"
 TIMED_OUT = "the time of the step is over"
 
@@ -154,21 +155,26 @@ class AttemptRunner:
             log.warning("attempt %s: the outcome was not taken: %s", self.work.attempt_id, again)
 
     def _keep_lease(self, remaining: float) -> None:
-        """Renew at a third of what remains, sending receipts in between."""
+        """Renew at a third of what remains, sending receipts in between, until the lease is lost or over.
+
+        Nothing else ends it: a task whose lease nobody renews would be given to another worker.
+        """
         renew_in = _third(remaining)
         while not self._done.wait(min(renew_in, FLUSH_EVERY)):
             renew_in -= FLUSH_EVERY
             try:
-                self._quietly(lambda: flush(self._client, self.work, self._book, patience=0.0))
                 if renew_in <= 0:
+                    renew_in = AGAIN_IN
                     renew_in = _third(self._renew())
+                self._quietly(lambda: flush(self._client, self.work, self._book, patience=0.0))
             except LeaseLost as fault:
                 log.warning("attempt %s: %s", self.work.attempt_id, fault)
                 self.interrupt.set("lease lost", lease_lost=True)
                 return
             except (Refused, Unreachable) as fault:
                 log.warning("attempt %s: not renewed: %s", self.work.attempt_id, fault)
-                renew_in = 2.0
+            except Exception:
+                log.exception("attempt %s: a fault while it was renewed", self.work.attempt_id)
 
     def _renew(self) -> float:
         grant = self._client.acquire(self.work, patience=5.0)

@@ -1,7 +1,8 @@
 """A typed client of the worker surface.
 
-Each call is idempotent, so a lost answer is asked for again with the same body: on 429, 5xx and a
-broken connection it waits (exponential, jittered, `Retry-After` honoured) until `patience` is used up.
+Each call is idempotent, so a lost answer is asked for again with the same body: on 429, 5xx, a broken
+connection, an answer that is not the control plane's (a proxy's page) and a token that cannot be read just
+now it waits (exponential, jittered, `Retry-After` honoured) until `patience` is used up.
 """
 
 import logging
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -20,6 +21,7 @@ from runs.worker.wire import ApprovalAnswer, Assignment, Decision, LeaseGrant, R
 
 log = logging.getLogger("factory.worker")
 
+T = TypeVar("T")
 RETRIED = {429, 500, 502, 503, 504}
 INSTANCE_HEADER = "Factory-Worker-Instance"
 LONGEST_PAUSE = 10.0
@@ -56,33 +58,31 @@ class WorkerClient:
     def register(self, capabilities: Sequence[str], max_concurrency: int, version: str) -> str:
         """Register or update; the answered instance id goes with every later call."""
         body = {"capabilities": list(capabilities), "maxConcurrency": max_concurrency, "version": version}
-        answer = self._call("PUT", f"/workers/{self.name}", body)
-        self.instance_id = str(answer.json()["instanceId"])
+        self.instance_id = self._call("PUT", f"/workers/{self.name}", body, read=_text("instanceId"))
         return self.instance_id
 
     def drain(self) -> None:
         """No new offers from now on."""
-        self._call("POST", f"/workers/{self.name}/drain", {}, patience=5.0)
+        self._call("POST", f"/workers/{self.name}/drain", {}, read=_object, patience=5.0)
 
     def poll(self, wait: int = 25) -> list[Assignment]:
         """Ask for work, waiting up to `wait` seconds. One try: the caller polls again anyway."""
         path = f"/workers/{self.name}/poll?wait={wait}"
-        answer = self._call("POST", path, {}, patience=0.0, timeout=wait + 15.0)
-        return [Assignment.read(item) for item in answer.json()["assignments"]]
+        return self._call("POST", path, {}, read=_assignments, patience=0.0, timeout=wait + 15.0)
 
     # the holder of a lease
 
     def acquire(self, work: Assignment, *, patience: float | None = None) -> LeaseGrant:
         """Acquire the lease, or renew it. Raises LeaseLost when it is no longer this worker's."""
         try:
-            answer = self._call("POST", f"/attempts/{work.attempt_id}/lease", work.fence, patience=patience)
+            path = f"/attempts/{work.attempt_id}/lease"
+            return self._call("POST", path, work.fence, read=_grant, patience=patience)
         except LeaseLost:
             raise
         except Conflict as fault:
             raise StaleToken(fault.status, fault.slug, fault.detail, fault.body) from fault
         except Gone as fault:
             raise LeaseExpired(fault.status, fault.slug, fault.detail, fault.body) from fault
-        return _grant(answer)
 
     def send_receipts(
         self, work: Assignment, receipts: Sequence[Mapping[str, Any]], *, patience: float | None = None
@@ -90,9 +90,9 @@ class WorkerClient:
         """Report evidence while the work goes on. What is refused of it is named in the log, and is not sent
         again: the control plane has kept it for a person."""
         body = {**work.fence, "receipts": list(receipts)}
-        answer = self._call("POST", f"/attempts/{work.attempt_id}/receipts", body, patience=patience)
-        each = _told(answer).get("receipts") or []
-        _warn(work, [one for one in each if one.get("result") == "refused"])
+        path = f"/attempts/{work.attempt_id}/receipts"
+        answer = self._call("POST", path, body, read=_object, patience=patience)
+        _warn(work, [one for one in answer.get("receipts") or [] if one.get("result") == "refused"])
 
     def request_approval(
         self,
@@ -119,26 +119,22 @@ class WorkerClient:
         }
         if park:
             body["park"] = {"checkpoint": checkpoint}
-        found = self._call("POST", f"/attempts/{work.attempt_id}/approvals", body).json()
-        decision = found.get("decision")
-        return ApprovalAnswer(
-            effect=str(found["effect"]),
-            approval_id=found.get("approvalId"),
-            decision=Decision.read(decision) if decision else None,
-        )
+        return self._call("POST", f"/attempts/{work.attempt_id}/approvals", body, read=_approval)
 
     def authorize(self, work: Assignment, *, approval_id: str, proposal_hash: str) -> str:
         """Take the authorization: from here on an effect may have happened."""
         body = {**work.fence, "approvalId": approval_id, "proposalHash": proposal_hash}
-        answer = self._call("POST", f"/attempts/{work.attempt_id}/authorizations", body)
-        return str(answer.json()["authorizationId"])
+        return self._call(
+            "POST", f"/attempts/{work.attempt_id}/authorizations", body, read=_text("authorizationId")
+        )
 
     def report(self, work: Assignment, report: Report, *, patience: float = 600.0) -> None:
         """Say how it ended. The same body each time, so that a lost answer costs nothing. It counts although
         some of its receipts or artifacts are refused: these are named in the log."""
         told = report.body()
         body = {**work.fence, **told, "outcomeHash": digest(told), "receipts": report.receipts}
-        answer = _told(self._call("POST", f"/attempts/{work.attempt_id}/outcome", body, patience=patience))
+        path = f"/attempts/{work.attempt_id}/outcome"
+        answer = self._call("POST", path, body, read=_object, patience=patience)
         for refused in ("refusedReceipts", "refusedArtifacts"):
             _warn(work, answer.get(refused) or [])
 
@@ -146,13 +142,11 @@ class WorkerClient:
 
     def manifest(self, url: str) -> dict[str, Any]:
         """LoadRelease."""
-        answer = self._call("GET", url)
-        found: dict[str, Any] = answer.json()
-        return found
+        return self._call("GET", url, read=_object)
 
     def download(self, url: str) -> bytes:
         """The bytes of a released file; the caller checks them against their hash."""
-        return self._call("GET", url).content
+        return self._call("GET", url, read=lambda answer: answer.content)
 
     # how
 
@@ -162,14 +156,19 @@ class WorkerClient:
         path: str,
         body: Mapping[str, Any] | None = None,
         *,
+        read: Callable[[httpx.Response], T],
         patience: float | None = None,
         timeout: float | None = None,
-    ) -> httpx.Response:
+    ) -> T:
+        """Return what `read` makes of the answer; one that it cannot read is asked for again."""
         until = time.monotonic() + (self.patience if patience is None else patience)
         for attempt in range(1_000_000):
             pause, fault = self._try(method, path, body, timeout)
             if isinstance(fault, httpx.Response):
-                return fault
+                try:
+                    return read(fault)
+                except (ValueError, KeyError, TypeError, AttributeError) as strange:
+                    fault = f"an answer that is not the control plane's ({type(strange).__name__})"
             if pause is None:
                 pause = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE, 0.2 * 2.0 ** min(attempt, 10))
             if time.monotonic() + pause > until:
@@ -185,16 +184,23 @@ class WorkerClient:
         url = self._url(path)
         extra: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
         try:
+            headers = self._headers(url)
+        except (OSError, ValueError) as fault:  # it is replaced while we look
+            return None, f"the token cannot be read ({type(fault).__name__})"
+        try:
             answer = self._http.request(
-                method, url, json=body if method != "GET" else None, headers=self._headers(url), **extra
+                method, url, json=body if method != "GET" else None, headers=headers, **extra
             )
-        except httpx.TransportError as fault:
+        except httpx.RequestError as fault:
             return None, f"{type(fault).__name__} {fault}".strip()
         if answer.status_code in RETRIED:
             return _retry_after(answer), f"{answer.status_code}"
-        if answer.status_code >= 400:
-            raise refusal(answer.status_code, _problem(answer))
-        return None, answer
+        if answer.is_success:
+            return None, answer
+        told = _problem(answer)
+        if told is None:  # a proxy's page: the control plane has said nothing
+            return None, f"{answer.status_code} of somebody in between"
+        raise refusal(answer.status_code, told)
 
     def _url(self, path: str) -> str:
         if path.startswith(("http://", "https://")):
@@ -207,7 +213,10 @@ class WorkerClient:
         """The credential goes to the control plane only, never where a manifest URL may point."""
         if _origin(url) != _origin(self.base_url):
             return {}
-        headers = {"Authorization": f"Bearer {self._token()}"}
+        token = self._token()
+        if not token:
+            raise ValueError("The token is empty.")
+        headers = {"Authorization": f"Bearer {token}"}
         if self.instance_id:
             headers[INSTANCE_HEADER] = self.instance_id
         return headers
@@ -233,15 +242,6 @@ def _retry_after(answer: httpx.Response) -> float | None:
     return min(float(told), 60.0) if told.isdigit() else None
 
 
-def _told(answer: httpx.Response) -> dict[str, Any]:
-    """The members of an answer, of whatever version of the control plane; none where there are none."""
-    try:
-        found = answer.json()
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _warn(work: Assignment, refused: Sequence[Mapping[str, Any]]) -> None:
     for one in refused:
         named = one.get("receiptId") or one.get("uri") or one.get("pointer")
@@ -250,9 +250,41 @@ def _warn(work: Assignment, refused: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _problem(answer: httpx.Response) -> dict[str, Any]:
+def _problem(answer: httpx.Response) -> dict[str, Any] | None:
+    """Return the refusal as the control plane words it; None if it is not its own."""
     try:
-        found = answer.json()
+        return _object(answer)
     except ValueError:
-        return {"detail": answer.text[:200]}
-    return found if isinstance(found, dict) else {"detail": str(found)[:200]}
+        return None
+
+
+def _object(answer: httpx.Response) -> dict[str, Any]:
+    found = answer.json()
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
+
+
+def _text(name: str) -> Callable[[httpx.Response], str]:
+    return lambda answer: str(_object(answer)[name])
+
+
+def _assignments(answer: httpx.Response) -> list[Assignment]:
+    """Return what is offered. An offer that cannot be read costs itself alone: it is offered again."""
+    found = []
+    for item in answer.json()["assignments"]:
+        try:
+            found.append(Assignment.read(item))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            log.exception("an offer cannot be read, and is left")
+    return found
+
+
+def _approval(answer: httpx.Response) -> ApprovalAnswer:
+    found = _object(answer)
+    decision = found.get("decision")
+    return ApprovalAnswer(
+        effect=str(found["effect"]),
+        approval_id=found.get("approvalId"),
+        decision=Decision.read(decision) if decision else None,
+    )

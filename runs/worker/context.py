@@ -178,7 +178,7 @@ class SkillContext:
 
     def artifact(self, uri: str, sha256: str, size: int) -> None:
         """Something that was left in a store; the outcome tells where, its hash and its size in bytes."""
-        self.artifacts.append({"uri": uri, "hash": sha256, "size": size})
+        self.artifacts.append({"uri": str(uri), "hash": str(sha256), "size": int(size)})
 
     def no_effect(self, name: str, decision: Decision, reason: str) -> None:
         """The receipt of an authorization under which nothing was done, for whatever reason."""

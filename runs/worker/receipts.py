@@ -1,5 +1,6 @@
 """Receipts: the evidence of what a skill used and did, kept until the control plane has them."""
 
+import json
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from runs.worker.client import WorkerClient
-from runs.worker.wire import Assignment, digest, utc_text
+from runs.worker.wire import Assignment, canonical, utc_text
 
 MOST_AT_ONCE = 200
+MOST_DESCRIBED = 1000
 
 
 class ReceiptBook:
@@ -33,15 +35,21 @@ class ReceiptBook:
         **more: Any,
     ) -> dict[str, Any]:
         """Note one call or effect. Its id makes it safe to send twice; `receipt_id` is the provider's own,
-        and is not taken where the provider has given it to another call."""
+        and is not taken where the provider has given it to another call.
+
+        Of details that cannot be sent their description is; a call that was made is on record all the same.
+        """
+        told, counted = _kept(details), None if quantities is None else _kept(quantities)
+        if counted is not None and counted != quantities:  # what is not a number is not known
+            told["quantities"], counted = counted, None
         receipt = {
             "receiptId": self._new_id(provider, receipt_id),
             "kind": kind,
             "provider": provider,
-            "name": name,
-            "quantities": dict(quantities) if quantities is not None else None,
+            "name": str(name),
+            "quantities": counted,
             "occurredAt": utc_text(occurred_at),
-            "details": _kept(details),
+            "details": told,
             **more,
         }
         with self._lock:
@@ -67,14 +75,29 @@ class ReceiptBook:
             self._open = [each for each in self._open if (each["provider"], each["receiptId"]) not in known]
 
 
-def _kept(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return details as JSON can carry them: what it cannot stands there as text, and costs no receipt."""
+def _kept(given: Any) -> dict[str, Any]:
+    """Return a copy that can be sent, whatever becomes of the first. What is no JSON is described."""
     try:
-        digest(dict(details))
-    except ValueError as fault:
-        text = repr(dict(details))[:2000].encode("ascii", "backslashreplace").decode()
-        return {"unreadable": str(fault)[:200], "text": text}
-    return dict(details)
+        return {str(name): _value(value) for name, value in dict(given).items()}
+    except (TypeError, ValueError):
+        return {"described": _described(given)}
+
+
+def _value(value: Any) -> Any:
+    try:
+        return json.loads(canonical(value))
+    except (ValueError, TypeError, RecursionError, RuntimeError):
+        return _described(value)
+
+
+def _described(value: Any) -> str:
+    """Return words for what is no JSON: its text, or, if it has none, its type."""
+    try:
+        text = str(value)
+        canonical(text)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text[:MOST_DESCRIBED]
 
 
 def flush(

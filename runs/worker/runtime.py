@@ -49,30 +49,42 @@ class Worker:
         self._freed.set()
 
     def run(self) -> int:
-        """Work until told to stop. 0 after a drain, 1 when another process has this name."""
+        """Work until told to stop, and drain, whatever ended it. 0 after a drain, 1 when it is not wanted."""
         if not self._register():
             return 0
+        wanted = True
+        try:
+            self._serve()
+            return 0
+        except Superseded:
+            wanted = False
+            log.error("another process registered as %s: this one stops", self._client.name)
+            return 1
+        except Forbidden as fault:
+            # A pool that is not there, or a token for something else: asking again changes nothing.
+            wanted = False
+            log.error("not taken as a worker: %s; this one stops", fault)
+            return 1
+        finally:
+            self._finish(self._options.drain_seconds, announce=wanted)
+
+    def _serve(self) -> None:
+        """Poll and start work until told to stop. Raises what is a refusal for good."""
         failures = 0
         while not self._stopping.is_set():
             try:
                 if self._has_room():
                     self._poll()
                 failures = 0
-            except Superseded:
-                log.error("another process registered as %s: this one stops", self._client.name)
-                self._finish(self._options.drain_seconds, announce=False)
-                return 1
+            except (Superseded, Forbidden):
+                raise
             except NotFound:
                 self._register()
-            except Forbidden as fault:
-                # A pool that is not there, or a token for something else: asking again changes nothing.
-                log.error("not taken as a worker: %s; this one stops", fault)
-                self._finish(self._options.drain_seconds, announce=False)
-                return 1
             except (Unreachable, Refused) as fault:
                 failures = self._back_off(failures, fault)
-        self._finish(self._options.drain_seconds, announce=True)
-        return 0
+            except Exception as fault:
+                log.exception("a fault while it polled")
+                failures = self._back_off(failures, fault)
 
     def _register(self) -> bool:
         """Until it succeeds or the worker is told to stop. A refusal for good (403) is raised."""
@@ -154,5 +166,5 @@ class Worker:
 def _try(call: Callable[[], None]) -> None:
     try:
         call()
-    except (Unreachable, Refused) as fault:
+    except Exception as fault:  # whatever it is, what is in hand is finished
         log.warning("drain was not announced: %s", fault)

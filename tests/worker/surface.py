@@ -169,6 +169,9 @@ def _handler(surface: Surface) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 self.connection.close()
                 return
+            if isinstance(answer, bytes):  # somebody in between answers in the control plane's place
+                self._send(status, answer, "text/html")
+                return
             kind = "application/problem+json" if status >= 400 else "application/json"
             self._send(status, json.dumps(answer).encode(), kind)
 
