@@ -13,6 +13,8 @@ from factory.addresses import addresses_in
 from factory.context import Context, system
 from factory.identity.directory import SignIn
 from factory.tenancy import active, reading, scanning
+from projects.listing import has_project as has_project
+from projects.listing import projects_of as projects_of
 from projects.models import (
     Delegation,
     Environment,
@@ -168,12 +170,6 @@ def project(project_id: UUID | None) -> ProjectView | None:
     return None if row is None else project_view(row)
 
 
-def projects_of(project_id: UUID | None) -> QuerySet[Project]:
-    """Return the project of a place, or all of the tenant's, by their names."""
-    rows: QuerySet[Project] = Project.objects.order_by("name", "id")
-    return rows if project_id is None else rows.filter(pk=project_id)
-
-
 def project_by_slug(slug: str) -> ProjectView | None:
     """A project of the tenant in scope, by the name that people type."""
     row = Project.objects.filter(slug=slug).first()
@@ -316,10 +312,6 @@ def members_of_sign_in(sign_in: SignIn) -> frozenset[str]:
         named |= Q(email=sign_in.address) | Q(subject__iexact=sign_in.address)
     rows = Membership.objects.filter(named, kind=SubjectKind.PERSON, state=MembershipState.ACTIVE)
     return frozenset(joined) | frozenset(rows.values_list("subject", flat=True))
-
-
-def has_project(project_id: UUID | None) -> bool:
-    return bool(Project.objects.filter(pk=project_id).exists())
 
 
 def memberships_of(subject: str, project_id: UUID | None) -> list[Membership]:
