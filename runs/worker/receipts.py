@@ -91,13 +91,12 @@ def _value(value: Any) -> Any:
 
 
 def _described(value: Any) -> str:
-    """Return words for what is no JSON: its text, or, if it has none, its type."""
+    """Return words for what is no JSON: its text as ASCII, or, if it has none, its type."""
     try:
         text = str(value)
-        canonical(text)
     except Exception:
         return f"a {type(value).__name__}"
-    return text[:MOST_DESCRIBED]
+    return text[:MOST_DESCRIBED].encode("ascii", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def flush(

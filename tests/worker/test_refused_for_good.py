@@ -105,4 +105,6 @@ def test_details_that_are_no_json_cost_no_receipt() -> None:
     book.add("tool", "here", "x", quantities=None, details={"ratio": float("nan"), "text": "\ud800"})
     (pending,) = book.pending()
     digest(pending)
-    assert "nan" in pending["details"]["text"]
+    assert pending["details"] == {"ratio": "nan", "text": "\\ud800"}, (
+        "Each value that JSON cannot carry is told as text."
+    )
