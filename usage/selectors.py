@@ -184,11 +184,16 @@ class UnknownCalls:
         return f"{self.provider}/{self.name}"
 
     @property
+    def used(self) -> str:
+        """Return what they used in all, by unit, and how many do not say it."""
+        told = [f"{number.normalize():,f} {unit}" for unit, number in self.quantities.items()]
+        silent = "one call does" if self.unsaid == 1 else f"{self.unsaid} calls do"
+        return ", ".join([*told, *([f"{silent} not say what it used"] if self.unsaid else [])])
+
+    @property
     def in_words(self) -> str:
         """Return their number, and what they used in all."""
-        used = [f"{number.normalize():,f} {unit}" for unit, number in self.quantities.items()]
-        used += [f"{self.unsaid} of them do not say what they used"] if self.unsaid else []
-        return f"{self.calls} call{'s' if self.calls != 1 else ''}: {', '.join(used)}"
+        return f"{self.calls} call{'s' if self.calls != 1 else ''}: {self.used}"
 
 
 _UNKNOWN = """

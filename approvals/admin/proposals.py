@@ -153,7 +153,7 @@ def _table(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
 
 
 def _member(kind: str, name: str, value: Any, palette: Palette) -> Member:
-    is_read = kind == kinds.MANIFEST
+    is_read = kind in (kinds.MANIFEST, kinds.SPEND_ESTIMATE)
     sheet, facts = (sheet_of(value), facts_of(value)) if is_read else (None, ())
     return Member(label(name), sheet, facts, _value(value, palette))
 

@@ -17,7 +17,7 @@ from approvals.selectors.eligibility import (
     votes_judged_of,
     who_may_decide,
 )
-from approvals.selectors.explaining import Explanation, Waived, explain
+from approvals.selectors.explaining import Explanation, Waived, after_unknown_usage, explain
 from approvals.selectors.policies import (
     current_policy,
     evaluate,
@@ -89,6 +89,7 @@ __all__ = [
     "Verdict",
     "Waived",
     "WaiverView",
+    "after_unknown_usage",
     "approval",
     "approval_view",
     "approvals_by_id",

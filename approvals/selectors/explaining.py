@@ -128,11 +128,12 @@ def about_money(told: Explanation) -> list[str]:
     return [
         *sentences,
         f"A run that has used all that it may cost {then}.",
-        f"A run that has used something of unknown cost {_of_unknown(told.unknown_usage)}.",
+        f"A run that has used something of unknown cost {after_unknown_usage(told.unknown_usage)}.",
     ]
 
 
-def _of_unknown(verdict: Verdict) -> str:
+def after_unknown_usage(verdict: Verdict) -> str:
+    """Return what becomes of a run that has used something of unknown cost, in a sentence's part."""
     words = {
         Effect.ALLOW: UNKNOWN[UnknownUsage.IGNORE],
         Effect.REQUIRE_APPROVAL: UNKNOWN[UnknownUsage.ASK],

@@ -133,14 +133,8 @@ def _ask_about(ctx: Context, run: Run, calls: Sequence[UnknownCalls]) -> None:
 
 
 def _proposed(calls: UnknownCalls) -> dict[str, Any]:
-    """Return calls of unknown cost as a proposal holds them: numbers are exact, as text."""
-    return {
-        "provider": calls.provider,
-        "name": calls.name,
-        "calls": str(calls.calls),
-        "quantities": {unit: f"{number.normalize():f}" for unit, number in calls.quantities.items()},
-        "callsWithoutQuantities": str(calls.unsaid),
-    }
+    """Return calls of unknown cost as a proposal holds them: flat, so that it is read as a table."""
+    return {"provider": calls.provider, "name": calls.name, "calls": calls.calls, "used": calls.used}
 
 
 def _listed(calls: Sequence[UnknownCalls]) -> str:

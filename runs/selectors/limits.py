@@ -1,6 +1,7 @@
 """What a run may use, beside what it has used."""
 
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from approvals.selectors import approvals_of_run, evaluate_unknown_usage, policy_revision, proposal
@@ -41,9 +42,9 @@ def not_accepted(run: Run) -> list[UnknownCalls]:
     return [each for each in calls if (each.provider, each.name) not in accepted]
 
 
-def calls_asked_about(approval_id: UUID) -> list[dict[str, str]]:
+def calls_asked_about(approval_id: UUID) -> list[dict[str, Any]]:
     """Return the calls of unknown cost that a spend request is about; none for one about more money."""
-    found: list[dict[str, str]] = proposal(approval_id).content.get(UNKNOWN_USAGE, [])
+    found: list[dict[str, Any]] = proposal(approval_id).content.get(UNKNOWN_USAGE, [])
     return found
 
 

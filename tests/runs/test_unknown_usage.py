@@ -62,9 +62,8 @@ def test_a_run_asks_once_and_says_which_calls_have_no_price(house: House) -> Non
         {
             "provider": "gateway.example",
             "name": "big-1",
-            "calls": "2",
-            "quantities": {"inputTokens": "24800", "outputTokens": "1700"},
-            "callsWithoutQuantities": "0",
+            "calls": 2,
+            "used": "24,800 inputTokens, 1,700 outputTokens",
         }
     ]
     assert (house.state(run_id), worker.poll()) == ("WaitingForApproval", [])

@@ -17,8 +17,10 @@ from django.utils.text import capfirst
 
 from approvals.selectors import (
     PolicyView,
+    after_unknown_usage,
     evaluate,
     evaluate_at_the_limit,
+    evaluate_unknown_usage,
     policy_revisions,
     policy_view,
     spend_threshold,
@@ -266,7 +268,12 @@ def _by_the_policy(policy: PolicyView, project_id: UUID | None) -> list[str]:
         place for place in places if evaluate_at_the_limit(policy, place).effect is Effect.REQUIRE_APPROVAL
     ]
     what = "asks a person for more" if asking else "fails"
-    return [*told, f"A run that has used all that was reserved for it {what}."]
+    unknown = after_unknown_usage(evaluate_unknown_usage(policy, None))
+    return [
+        *told,
+        f"A run that has used all that was reserved for it {what}.",
+        f"A run that has used something of unknown cost {unknown}.",
+    ]
 
 
 def _after(row: Budget, at: datetime) -> str:

@@ -25,6 +25,10 @@ from usage.states import ReservationState
 HEADING = "Reservations"
 SHOWN = 12
 EVIDENCE = Choice("evidence", "Evidence", help="What shows it: a bill and its line, a ticket, a message.")
+FREED = (
+    "Without one: the money is free again, and the calls stay of unknown cost, which is said wherever "
+    "they are counted."
+)
 SEPARATOR = "\x1f"
 
 
@@ -36,6 +40,11 @@ def may_end(ctx: Context, row: Reservation) -> bool:
         return False
     settled = row.held > 0 or bool(unknown_of_run(row.run_id))
     return row.state != ReservationState.RESERVED and settled and may(ctx, "SettleHold")
+
+
+def label_of(row: Reservation) -> str:
+    """Return what the act is called: money may be held, or the usage of unknown cost alone be left."""
+    return "End what is held" if row.held else "Settle what its calls cost"
 
 
 def sentence(row: Reservation) -> str:
@@ -92,20 +101,19 @@ def _question(row: Reservation, calls: Sequence[UnknownCalls], back: str) -> Que
     cost = Choice(
         "cost",
         "What it cost, in USD",
-        help="Of all its calls together; empty if nobody will know.",
-        optional=True,
+        help="Of all these calls together" + ("; empty if nobody will know." if row.held else "."),
+        optional=bool(row.held),
     )
     return Question(
-        title=f"End what is held: {usd(row.held)}",
+        title=f"{label_of(row)}: {usd(row.held)}" if row.held else label_of(row),
         lead="A run is over, and nobody knows what some of its calls have cost.",
-        button="End the hold",
+        button="End the hold" if row.held else "Settle it",
         back=back,
         heading=HEADING,
         facts=[(seen(each.called), seen(each.in_words)) for each in calls[:SHOWN]],
         consequences=(
             "With a cost: these calls are Confirmed at it, in equal shares, and it is booked as spent.",
-            "Without one: the money is free again, and the calls stay of unknown cost, which is said "
-            "wherever they are counted.",
+            *([FREED] if row.held else []),
             "What is Confirmed is final. The reason and the evidence stay with it.",
         ),
         fields=(cost, *([several] if len(calls) > 1 else []), EVIDENCE),

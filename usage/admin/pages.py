@@ -26,7 +26,7 @@ from factory.context import Context
 from factory.tenancy import reading
 from usage.admin.base import MoneyAdmin, OfRuns, run_link
 from usage.admin.explorer import explorer, file_of
-from usage.admin.holds import hold_view, may_end, sentence
+from usage.admin.holds import hold_view, label_of, may_end, sentence
 from usage.models import LedgerEntry, Reservation, UsageRecord
 from usage.permissions import told_of
 from usage.selectors import visible_budgets
@@ -163,7 +163,7 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
     def acts(self, request: HttpRequest, row: Reservation | None) -> list[Act]:
         if row is None or not may_end(context_of(request), row):
             return []
-        return [Act("End what is held", reverse("admin:usage_hold", args=[row.pk]))]
+        return [Act(label_of(row), reverse("admin:usage_hold", args=[row.pk]))]
 
     def hold_view(self, request: HttpRequest, reservation_id: UUID) -> HttpResponse:
         ctx = context_of(request)
@@ -180,8 +180,8 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
         return amount(row.held)
 
     @admin.display(description="hold")
-    def hold(self, row: Reservation) -> str:
-        return sentence(row)
+    def hold(self, row: Reservation) -> SafeString:
+        return format_html("{}", seen(sentence(row)) or "–")
 
     def headline(self, row: Reservation) -> str:
         return f"{usd(None if row.amount is None else row.total)} set aside for a run"
