@@ -273,6 +273,15 @@ def sign_ins_of(person: str) -> QuerySet[Identity]:
     return rows.order_by("joined_at", "id")
 
 
+def identities_in(project_id: UUID | None) -> QuerySet[Identity]:
+    """Return the sign-ins of who is, or was, a member of a project; with no project, all of the tenant."""
+    rows: QuerySet[Identity] = Identity.objects.all()
+    if project_id is None:
+        return rows
+    there = Membership.objects.filter(Q(project__isnull=True) | Q(project_id=project_id)).values("subject")
+    return rows.filter(person__in=there)
+
+
 def names_of(person: str) -> Any:
     """Return the subjects of a person's sign-ins, for a question about rows that name subjects."""
     return sign_ins_of(person).order_by().values("subject")

@@ -30,6 +30,12 @@ class SetPassword(PasswordResetConfirmView):
     success_url = reverse_lazy("admin:login")
     reset_url_token = "set"
 
+    def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
+        """Show the form; a link that is good no more is answered like a page that is not there."""
+        status = 200 if context["validlink"] else 404
+        answer: HttpResponse = super().render_to_response(context, status=status, **options)
+        return answer
+
     def form_valid(self, form: Any) -> HttpResponse:
         messages.success(self.request, "Your password is set. Sign in with it.")
         answer: HttpResponse = super().form_valid(form)

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
 from factory.addresses import is_address
@@ -109,6 +111,11 @@ def joins(ctx: Context) -> bool:
     return ctx.project_id is None and may(ctx, "JoinIdentity") and bool(roles_in_reach(ctx, None))
 
 
+def _require_joins(ctx: Context) -> None:
+    if not joins(ctx):
+        raise PermissionDenied("An administrator of the whole tenant does this, in the whole tenant.")
+
+
 def joined_to(row: Membership) -> list[Identity]:
     """Return the sign-ins that are a member's."""
     return list(sign_ins_of(row.subject).filter(state=IdentityState.ACTIVE)[:50])
@@ -158,6 +165,8 @@ def _sending(row: Membership) -> Question:
 def join_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpResponse:
     """Make an issuer's subject a member's sign-in."""
     ctx, sent = context_of(request), request.POST
+    with reading(ctx):
+        _require_joins(ctx)
     issuer, subject = (sent.get(name, "").strip() for name in ("issuer", "subject"))
     return act_on(
         site,
@@ -191,9 +200,14 @@ def _joining(row: Membership) -> Question:
     )
 
 
-def end_view(site: AdminSite, request: HttpRequest, row: Membership, identity: Identity) -> HttpResponse:
+def end_view(site: AdminSite, request: HttpRequest, row: Membership, identity_id: UUID) -> HttpResponse:
     """Let a sign-in be nobody's again."""
     ctx = context_of(request)
+    with reading(ctx):
+        _require_joins(ctx)
+        identity = sign_ins_of(row.subject).filter(pk=identity_id, state=IdentityState.ACTIVE).first()
+    if identity is None:
+        raise Http404
     question = Question(
         title=f"End a sign-in of {seen(row)}",
         lead="Who comes by it is nobody here from the next request on. What was done by it stays.",

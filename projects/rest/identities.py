@@ -14,6 +14,7 @@ from factory.rest.views import HouseView
 from projects.commands import end_identity, join_identity
 from projects.models import Identity
 from projects.rest.serializers import ReasonBody
+from projects.selectors import identities_in
 from projects.states import IdentityState
 
 
@@ -46,9 +47,10 @@ class Identities(HouseView):
 
     @extend_schema(summary="List joined sign-ins", responses=IdentityBody(many=True))
     def get(self, request: Request) -> Response:
-        """Sign-ins that were made members', newest first; those that ended too."""
+        """Sign-ins that were made members', newest first; those that ended too. A project's token sees those
+        of who is a member there, or was."""
         with self.reading():
-            rows: QuerySet[Identity] = Identity.objects.all()
+            rows: QuerySet[Identity] = identities_in(self.ctx.project_id)
             return Response(
                 page(rows, request, key=("joined_at", "id"), render=lambda row: IdentityBody(row).data)
             )

@@ -53,6 +53,7 @@ def test_who_was_added_sets_a_password_by_the_link_and_signs_in(
     ann.page.get_by_role("button", name="Log in").click()
     ann.page.wait_for_url(ann.web + "/admin/")
     late = visit(width=width)
+    late.expected.add(404)
     late.open(link)
     late.reads("This link is good no more")
     sound(late)

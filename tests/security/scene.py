@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -21,12 +23,13 @@ from factory.models import OutboxEvent
 from factory.tenancy import reading
 from factory.webhooks.commands import create_webhook
 from factory.webhooks.signing import new_secret
-from projects.commands import add_member, lend_role, onboard_project, register_service_account
+from projects.commands import add_member, join_identity, lend_role, onboard_project, register_service_account
 from projects.inputs import NewEnvironment, NewMember
 from registry.commands import move_alias
 from registry.selectors import load_release
 from runs.commands import start_run, submit
 from runs.models import Lease, Run
+from tests.support.issuers import outside
 from tests.support.running import DIFF, House
 from tests.support.waivers import ask_waiver, template
 from tests.support.world import context_of, subject_of
@@ -124,6 +127,7 @@ def _place(house: House, project: UUID) -> Place:
         "worker_id": _worker(ctx, UUID(lease)),
         "member_id": str(member),
         "delegation_id": _delegation(everybody, project),
+        "identity_id": _identity(house, subject),
         "approval_id": approval_id,
         "revision": revision,
         "release_id": str(house.release),
@@ -155,6 +159,15 @@ def _account(ctx: Context, owner: Context, project: UUID) -> str:
     register_service_account(ctx, project_id=project, **values)
     with reading(ctx):
         return str(ServiceAccount.objects.get(slug=slug).id)
+
+
+def _identity(house: House, person: str) -> str:
+    """A sign-in that is somebody's, of an issuer that was trusted when it was joined."""
+    admin = context_of(subject_of(house.tenant, "tenant_admin"), house.tenant, None)
+    with TemporaryDirectory() as folder, outside(Path(folder), "https://idp.example"):
+        return join_identity(
+            admin, issuer="https://idp.example", subject=f"x|{uuid4().hex}", person=person, reason="seen"
+        )
 
 
 def _told(ctx: Context) -> tuple[str, str]:
@@ -289,6 +302,13 @@ BODIES: dict[str, Body] = {
     "KillProject": lambda p, i: {"reason": "why"},
     "RevokeToken": lambda p, i: {"jti": uuid4().hex, "reason": "lost"},
     "RevokeServiceAccount": lambda p, i: {"reason": "lost"},
+    "JoinIdentity": lambda p, i: {
+        "issuer": "https://idp.example",
+        "subject": f"x|{uuid4().hex}",
+        "person": i["subject"],
+        "reason": "seen",
+    },
+    "EndIdentity": lambda p, i: {"reason": "gone"},
     "RevokeWorker": lambda p, i: {"reason": "lost"},
     "ResumeProject": lambda p, i: {"reason": "why"},
     "AddEnvironment": lambda p, i: {"slug": f"e-{uuid4().hex[:8]}"},

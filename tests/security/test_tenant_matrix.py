@@ -36,7 +36,7 @@ NAMED = [
     for method in route.operations
     for name in route.params
 ]
-OF_THE_TENANT = {"worker_id", "release_id", "sha256", "asset", "alias", "revision"}
+OF_THE_TENANT = {"identity_id", "worker_id", "release_id", "sha256", "asset", "alias", "revision"}
 """What a tenant's projects have in common: another project's is no stranger there."""
 
 
