@@ -2,7 +2,15 @@
 
 from typing import ClassVar
 
-from factory.errors import Conflict, Forbidden, Gone, InvalidInput, NotFound, Unprocessable, VersionMismatch
+from factory.kernel.errors import (
+    Conflict,
+    Forbidden,
+    Gone,
+    InvalidInput,
+    NotFound,
+    Unprocessable,
+    VersionMismatch,
+)
 
 
 class ApprovalNotFound(NotFound):

@@ -13,7 +13,7 @@ from approvals.states import (
     WAIVER_CHANGED,
     WaiverState,
 )
-from factory.events import Event, Hash, Words, event
+from factory.kernel.events import Event, Hash, Words, event
 
 
 @event(REQUESTED, consumers=("AuditService", "StudioBff", "StudioNotificationService"))

@@ -1,10 +1,10 @@
 """What approvals do about events of the apps below."""
 
-from approvals import waiving  # noqa: F401  registers what decisions about waivers do
 from approvals.commands import adopt_platform_policy
-from factory.commanding import AlreadyDone
-from factory.context import Context
-from factory.relay import Received, on
+from approvals.operations import waiver_subject  # noqa: F401  registers what decisions about waivers do
+from factory.kernel.commanding import AlreadyDone
+from factory.kernel.context import Context
+from factory.messaging.relay import Received, on
 from projects.states import STATE_CHANGED
 
 ADOPT = "approvals.adopt_platform_policy"

@@ -1,6 +1,6 @@
 """What the auditor checks about approvals: who decided, on what, and what was done with it."""
 
-from factory.auditing import invariant
+from factory.evidence.auditor import invariant
 from projects.states import MACHINE
 
 

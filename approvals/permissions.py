@@ -1,6 +1,6 @@
 """Who may call what here. Who may decide is judged by the command, under its locks."""
 
-from factory.identity.permissions import permit
+from factory.kernel.permissions import permit
 from projects.states import ROLES, Role
 
 permit("DecideApproval", scope="approvals.decide", roles=None, level="tenant")

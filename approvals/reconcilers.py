@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 from approvals.commands import expire_approval, expire_waiver
-from factory.context import Context
-from factory.reconciling import Due, Reconciler
+from factory.kernel.context import Context
+from factory.kernel.reconciling import Due, Reconciler
 
 
 class ApprovalExpiryReconciler(Reconciler):

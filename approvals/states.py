@@ -4,7 +4,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
-from factory.lifecycle import Edge, Lifecycle
+from factory.kernel.lifecycle import Edge, Lifecycle
 
 REQUESTED: Final = "run-control.approvals.v1.approval-requested"
 DECIDED: Final = "run-control.approvals.v1.approval-decided"

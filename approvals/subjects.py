@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from factory.context import Context
-from factory.errors import DomainError
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
 
 if TYPE_CHECKING:
     from approvals.selectors import ApprovalView

@@ -33,7 +33,7 @@ def report(rounds: int) -> int:
 
     django.setup()
     from benchmarks import paths, tables
-    from factory.auditing import audit_all
+    from factory.evidence.auditor import audit_all
 
     found = paths.measure(rounds)
     print(tables.table(found))  # noqa: T201  a program's output

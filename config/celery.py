@@ -15,13 +15,13 @@ django.setup()
 
 from django.conf import settings  # noqa: E402
 
-from factory.absence import put_off  # noqa: E402
-from factory.anchoring.taking import take  # noqa: E402
-from factory.reconciling import reconcilers  # noqa: E402  the apps register theirs during setup
-from factory.retention import purge  # noqa: E402
-from factory.schema.standing import SchemaDiffers, require_schema  # noqa: E402
-from factory.telemetry import setup  # noqa: E402
-from factory.verifying import verify_and_act  # noqa: E402
+from factory.evidence.anchors.taking import take  # noqa: E402
+from factory.evidence.retention import purge  # noqa: E402
+from factory.evidence.schema.standing import SchemaDiffers, require_schema  # noqa: E402
+from factory.evidence.verification import verify_and_act  # noqa: E402
+from factory.kernel.absence import put_off  # noqa: E402
+from factory.kernel.reconciling import reconcilers  # noqa: E402  the apps register theirs during setup
+from factory.kernel.telemetry import setup  # noqa: E402
 
 log = structlog.get_logger("factory.jobs")
 

@@ -16,7 +16,7 @@ def _opens(page: str) -> Shown:
     app, model, _ = page.split("_")
 
     def shown(request: HttpRequest) -> bool:
-        from factory.admin.site import site
+        from factory.console.site import site
 
         return bool(site._registry[apps.get_model(app, model)].has_view_permission(request))
 
@@ -27,7 +27,7 @@ def _may(operation: str) -> Shown:
     """Whether this person may do something, for a page that is no list."""
 
     def shown(request: HttpRequest) -> bool:
-        from factory.identity.permissions import may
+        from factory.kernel.permissions import may
 
         ctx = getattr(request, "context", None)
         return ctx is not None and may(ctx, operation)

@@ -3,13 +3,13 @@
 from typing import Any
 
 REST_FRAMEWORK: dict[str, Any] = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["factory.rest.authentication.BearerAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["factory.api.authentication.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["factory.rest.parsers.StrictJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "factory.rest.parsers.OneRepresentation",
-    "DEFAULT_SCHEMA_CLASS": "factory.rest.schema.HouseSchema",
-    "EXCEPTION_HANDLER": "factory.rest.exceptions.handle",
+    "DEFAULT_PARSER_CLASSES": ["factory.api.parsers.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "factory.api.parsers.OneRepresentation",
+    "DEFAULT_SCHEMA_CLASS": "factory.api.schema.HouseSchema",
+    "EXCEPTION_HANDLER": "factory.api.exceptions.handle",
     "UNAUTHENTICATED_USER": None,
     "COERCE_DECIMAL_TO_STRING": True,
 }
@@ -23,7 +23,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_AUTHENTICATION": [],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "POSTPROCESSING_HOOKS": ["factory.rest.schema.add_problems"],
+    "POSTPROCESSING_HOOKS": ["factory.api.schema.add_problems"],
     "SCHEMA_PATH_PREFIX": "/factory",
     "COMPONENT_SPLIT_REQUEST": True,
     "COMPONENT_SPLIT_PATCH": False,

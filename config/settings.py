@@ -38,7 +38,8 @@ WSGI_APPLICATION = "config.wsgi.application"
 
 INSTALLED_APPS = [
     "config",
-    "factory",  # before the theme: its templates win
+    "factory.console",  # before the theme: its templates win
+    "factory",
     "unfold",
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
@@ -60,8 +61,8 @@ INSTALLED_APPS = [
     "runs",
 ]
 MIDDLEWARE = [
-    "factory.rest.middleware.EdgeMiddleware",
-    "factory.rest.house.Probes",
+    "factory.api.middleware.EdgeMiddleware",
+    "factory.api.system.Probes",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -69,9 +70,9 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "factory.admin.scope.ConsoleScope",
-    "factory.admin.refusals.OnlyByAButton",
-    "factory.admin.refusals.ConsoleRefusals",
+    "factory.console.scope.ConsoleScope",
+    "factory.console.refusals.OnlyByAButton",
+    "factory.console.refusals.ConsoleRefusals",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -101,7 +102,7 @@ REDIS_URL = _urls["REDIS_URL"]
 FACTORY_ROLE_PREFIX = text("FACTORY_ROLE_PREFIX", "factory")
 
 # --- run control ---------------------------------------------------------------------------------
-# Those that `manage.py setting` may override without a restart, with their bounds (factory/reloading.py).
+# Those that `manage.py setting` may override without a restart, with bounds (factory/kernel/reloading.py).
 FACTORY_RELOADABLE = {
     "FACTORY_LEASES_DURATION_SECONDS": (1, 3600),
     "FACTORY_LEASES_RENEWAL_GRACE_SECONDS": (0, 600),
@@ -177,7 +178,7 @@ AUTH_PASSWORD_VALIDATORS = [
 # For how long a link is good by which somebody sets their password.
 PASSWORD_RESET_TIMEOUT = integer("FACTORY_SIGN_IN_LINK_HOURS", 24, least=1, most=168) * 3600
 
-CSRF_FAILURE_VIEW = "factory.admin.refusals.stale_form"
+CSRF_FAILURE_VIEW = "factory.console.refusals.stale_form"
 _sign_in = sign_in.sign_in_settings()
 globals().update(_sign_in)
 AXES_FAILURE_LIMIT: int = _sign_in["AXES_FAILURE_LIMIT"]

@@ -7,21 +7,13 @@ from django.utils.module_loading import autodiscover_modules
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
-from factory.admin import refusals
-from factory.admin.site import site
-from factory.rest import house
+from factory.api import system
+from factory.console import cards, events, evidence, refusals, settings, webhooks  # noqa: F401  register their pages
+from factory.console.site import site
 
 APPS = ("projects", "approvals", "registry", "usage", "notifications", "runs")
 
-autodiscover_modules(
-    "admin",
-    "admin.cards",
-    "admin.evidence",
-    "admin.events",
-    "admin.settings",
-    "admin.webhooks",
-    register_to=site,
-)
+autodiscover_modules("admin", "admin.cards", register_to=site)
 
 
 def _has_rest(app: str) -> bool:
@@ -29,20 +21,20 @@ def _has_rest(app: str) -> bool:
 
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path(".well-known/jwks.json", house.public_keys),
+    path(".well-known/jwks.json", system.public_keys),
     path("factory/schema", SpectacularJSONAPIView.as_view(), name="schema"),
     path("factory/docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
-    path("factory/problems/<slug:slug>", house.problem_page),
+    path("factory/problems/<slug:slug>", system.problem_page),
     path("admin/", site.urls),
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path(
-        "factory/events/<slug:context>.<slug:aggregate>.<slug:version>.<slug:event>.json", house.event_schema
+        "factory/events/<slug:context>.<slug:aggregate>.<slug:version>.<slug:event>.json", system.event_schema
     ),
-    path("factory/", include("factory.rest.urls")),
+    path("factory/", include("factory.api.urls")),
     *(path("factory/", include(f"{app}.rest.urls")) for app in APPS if _has_rest(app)),
 ]
 
 handler400 = refusals.malformed
 handler403 = refusals.forbidden
 handler404 = refusals.not_found
-handler500 = house.broken
+handler500 = system.broken

@@ -9,8 +9,8 @@ os.environ.setdefault("FACTORY_PROCESS", "web")
 
 application = get_wsgi_application()
 
-from factory.schema.standing import require_schema  # noqa: E402  it needs the settings
-from factory.telemetry import setup  # noqa: E402
+from factory.evidence.schema.standing import require_schema  # noqa: E402  it needs the settings
+from factory.kernel.telemetry import setup  # noqa: E402
 
 require_schema()
 setup.start("web")

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from django.apps import AppConfig
 
-ROOMS = ("permissions", "events", "handlers", "reconcilers", "invariants", "walls", "keeping")
+ROOMS = ("permissions", "events", "handlers", "reconcilers", "invariants", "restore", "retention")
 """Rooms that register something when they are imported. (Each app says `default = True`, because it also
 imports `HouseConfig`, and Django would not know which of the two to take.)"""
 
@@ -26,10 +26,22 @@ class HouseConfig(AppConfig):
                 import_module(name)
 
 
+REGISTERED = (
+    "factory.evidence.anchors.checking",
+    "factory.evidence.invariants",
+    "factory.evidence.schema_guards",
+    "factory.messaging.webhooks.events",
+    "factory.messaging.webhooks.invariants",
+    "factory.messaging.webhooks.restore",
+)
+"""What the packages declare when they are imported: invariants, events, what comes back after a restore."""
+
+
 class FactoryConfig(HouseConfig):
     name = "factory"
     default = True
 
     def ready(self) -> None:
         super().ready()
-        import_module("factory.anchoring.checking")  # one more invariant
+        for module in REGISTERED:
+            import_module(module)

@@ -1,7 +1,6 @@
 """Who may read the evidence, change how the platform works, and say where events go."""
 
-from factory.identity.permissions import permit
-from factory.webhooks import events, invariants  # noqa: F401  declares them
+from factory.kernel.permissions import permit
 
 permit("BringUpToJournal", scope=None, roles=(), kinds=("system",))
 permit("RecordFindings", scope=None, roles=(), kinds=("system",))

@@ -11,4 +11,4 @@ class NotificationsConfig(HouseConfig):
 
     def ready(self) -> None:
         super().ready()
-        import_module("notifications.checks")
+        import_module("notifications.channels.checks")

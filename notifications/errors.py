@@ -1,6 +1,6 @@
 """What is refused about notifications."""
 
-from factory.errors import Conflict, InvalidInput, Unprocessable
+from factory.kernel.errors import Conflict, InvalidInput, Unprocessable
 
 
 class AddressRefused(InvalidInput):

@@ -4,8 +4,8 @@ from datetime import date
 from uuid import UUID
 
 from approvals.events import ApprovalBreakGlass, ApprovalDecided, ApprovalRequested
-from factory.context import Context
-from factory.relay.handlers import Received, on
+from factory.kernel.context import Context
+from factory.messaging.relay.handlers import Received, on
 from notifications.commands import tell_of_approval, tell_of_ending_budget, tell_of_sign_in
 from notifications.states import BUDGET_ENDING, Kind
 from projects.events import SignInLinkRequested

@@ -1,6 +1,6 @@
 """What must hold of notifications at any moment."""
 
-from factory.auditing import invariant
+from factory.evidence.auditor import invariant
 
 
 @invariant("N1", "Nobody was asked, or reminded, to decide on what they asked for or wrote")

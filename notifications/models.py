@@ -7,7 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from factory.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
+from factory.kernel.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
 from notifications.states import ABOUT_NO_REQUEST, CHOOSABLE, Fate, Kind, Medium
 
 

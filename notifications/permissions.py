@@ -1,6 +1,6 @@
 """Who may call what here. A person's own ways are theirs alone: no admin reads or changes them."""
 
-from factory.identity.permissions import permit
+from factory.kernel.permissions import permit
 from projects.states import ROLES, Role
 
 MINDERS = (Role.OPERATOR, Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN)

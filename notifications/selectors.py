@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from approvals.selectors import ApprovalView, votes_of, who_may_decide
 from approvals.states import ApprovalState
-from factory.context import Context
+from factory.kernel.context import Context
 from notifications.models import Channel, Notice, Notification, Preference
 from notifications.states import CHOOSABLE, OVER_MONEY, Fate, Kind, Medium
 from projects.selectors import members, memberships_among

@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from factory.absence import put_off
-from factory.reconciling import reconcilers
+from factory.kernel.absence import put_off
+from factory.kernel.reconciling import reconcilers
 from notifications.reconcilers import NotificationSender
 from notifications.states import SEND
 

@@ -10,6 +10,6 @@ class ProjectsConfig(HouseConfig):
     def ready(self) -> None:
         super().ready()
         from factory.identity.directory import register_directory
-        from projects.directory import Memberships
+        from projects.selectors.directory import Memberships
 
         register_directory(Memberships())

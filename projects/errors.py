@@ -1,6 +1,6 @@
 """What this app refuses, as facts."""
 
-from factory.errors import Conflict, Forbidden, TransitionRefused, Unprocessable
+from factory.kernel.errors import Conflict, Forbidden, TransitionRefused, Unprocessable
 
 
 class ProjectNotActive(Unprocessable):

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from factory.events import Event, Words, event
+from factory.kernel.events import Event, Words, event
 from projects.states import DELEGATION_CHANGED, SIGN_IN_LINK_REQUESTED, STATE_CHANGED, DelegationState
 
 

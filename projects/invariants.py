@@ -1,6 +1,6 @@
 """What the auditor checks here; each query answers with what is wrong."""
 
-from factory.auditing import invariant
+from factory.evidence.auditor import invariant
 from projects.states import GRANTS, MACHINE, OF_PEOPLE, ROLES
 
 

@@ -8,8 +8,8 @@ from django.db import models
 from django.db.models.functions import Upper
 from django_fsm import FSMField, transition
 
-from factory.lifecycle import Lifecycle
-from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+from factory.kernel.lifecycle import Lifecycle
+from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 from projects.states import (
     DELEGATION,
     GRANTS,

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
-from factory.errors import NotFound
-from factory.locking import lock, lock_many
-from factory.recording import record
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound
+from factory.kernel.locking import lock, lock_many
+from factory.kernel.recording import record
 from projects.errors import ProjectNotActive
 from projects.events import DelegationChanged
 from projects.models import Delegation, Project

@@ -4,7 +4,7 @@ A WorkspaceAdmin of a project manages that project; one of the whole tenant also
 the caller's roles reach the whole tenant is judged by the command, under its locks.
 """
 
-from factory.identity.permissions import permit
+from factory.kernel.permissions import permit
 from projects.states import ROLES, Role
 
 ADMINS = (Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN)

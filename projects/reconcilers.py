@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from factory.context import Context
-from factory.reconciling import Due, Reconciler
+from factory.kernel.context import Context
+from factory.kernel.reconciling import Due, Reconciler
 from projects.commands import expire_delegation
 
 

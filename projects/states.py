@@ -4,7 +4,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
-from factory.lifecycle import Edge, Lifecycle
+from factory.kernel.lifecycle import Edge, Lifecycle
 
 STATE_CHANGED: Final = "projects.projects.v1.project-state-changed"
 SIGN_IN_LINK_REQUESTED: Final = "projects.members.v1.sign-in-link-requested"

@@ -1,6 +1,6 @@
 """What the registry refuses, each with a stable code."""
 
-from factory.errors import Conflict, NotFound, Unprocessable
+from factory.kernel.errors import Conflict, NotFound, Unprocessable
 
 
 class ManifestRefused(Unprocessable):

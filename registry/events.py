@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from factory.events import Event, event
+from factory.kernel.events import Event, event
 
 
 @event("agent-registry.releases.v1.asset-release-submitted")

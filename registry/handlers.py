@@ -1,9 +1,9 @@
 """What the registry does about events, and what it registers with the apps below."""
 
-from factory.context import Context
-from factory.relay.handlers import Received, on
-from factory.relay.jobs import hint
-from registry import publication  # noqa: F401  registers the subject of publications
+from factory.kernel.context import Context
+from factory.messaging.relay.handlers import Received, on
+from factory.messaging.relay.jobs import hint
+from registry import subjects  # noqa: F401  registers the subject of publications
 from registry.events import AssetReleaseSubmitted
 from registry.tasks import RESOLVE
 

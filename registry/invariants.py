@@ -8,9 +8,9 @@ from typing import Any
 
 from django.db.backends.utils import CursorWrapper
 
-from factory.auditing import check, invariant, judged
-from factory.hashing import digest_bytes
-from registry.closure import Entry, release_hash
+from factory.evidence.auditor import check, invariant, judged
+from factory.kernel.hashing import digest_bytes
+from registry.manifest.closure import Entry, release_hash
 
 Found = Iterator[tuple[Any, Any, Any]]
 

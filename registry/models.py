@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django_fsm import FSMField, transition
 
-from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 from registry.errors import ClosureNotResolved
 from registry.states import ALIAS, HOLDS_VERSION, RELEASE, AliasState, InFlight, ReleaseState, Verdict
 

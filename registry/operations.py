@@ -4,11 +4,11 @@ from uuid import UUID
 
 from django.db import connection
 
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
-from factory.locking import lock, one_at_a_time
-from factory.recording import record, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.locking import lock, one_at_a_time
+from factory.kernel.recording import record, save
 from registry.errors import ReleaseNotFound
 from registry.events import AliasMoved
 from registry.models import Alias, AliasMove, Release

@@ -1,6 +1,6 @@
 """Who may call what here. A release belongs to the tenant; whoever changes one acts from a project."""
 
-from factory.identity.permissions import permit
+from factory.kernel.permissions import permit
 from projects.states import ROLES, Role
 
 AUTHORS = (Role.REQUESTER, Role.OPERATOR, Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN)

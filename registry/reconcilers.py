@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from factory.context import Context
-from factory.reconciling import Due, Reconciler
-from registry.resolving import resolve
+from factory.kernel.context import Context
+from factory.kernel.reconciling import Due, Reconciler
+from registry.publication.resolving import resolve
 
 
 class ClosureResolver(Reconciler):

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from celery import shared_task
 
-from factory.absence import put_off
-from registry.resolving import resolve
+from factory.kernel.absence import put_off
+from registry.publication.resolving import resolve
 
 RESOLVE = "registry.resolve_closure"
 

@@ -1,6 +1,6 @@
 """What runs refuse, each a fact with a stable code."""
 
-from factory.errors import Conflict, Forbidden, Gone, InvalidInput, NotFound, Unprocessable
+from factory.kernel.errors import Conflict, Forbidden, Gone, InvalidInput, NotFound, Unprocessable
 
 
 class RunNotFound(NotFound):

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
-from factory.events import Event, Hash, Words, event
+from factory.kernel.events import Event, Hash, Words, event
 from runs import states
 
 State = Annotated[str, Words(states.RunState.values)]

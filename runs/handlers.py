@@ -9,10 +9,9 @@ from uuid import UUID
 import projects.states as projects
 import registry.events as registry
 import usage.states as usage
-from factory.context import Context
-from factory.hints import WORK, publish
-from factory.relay import Received, on
-from runs import gate, spend  # noqa: F401  register what decisions are about
+from factory.kernel.context import Context
+from factory.kernel.hints import WORK, publish
+from factory.messaging.relay import Received, on
 from runs.commands import (
     complete_run_when_told,
     create_step_and_dispatch,
@@ -31,6 +30,7 @@ from runs.states import (
     WORKFLOW_RUN_COMPLETED,
     WORKFLOW_RUN_FAILED,
 )
+from runs.subjects import action, spend  # noqa: F401  register what decisions are about
 
 START = "runs.start_run"
 EXPIRE = "runs.fail_run_on_expired_reservation"

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db.backends.utils import CursorWrapper
 
-from factory.auditing import check, invariant, judged
-from factory.hashing import digest
+from factory.evidence.auditor import check, invariant, judged
+from factory.kernel.hashing import digest
 from runs.operations.timing import grace
 
 PATIENCE = 300

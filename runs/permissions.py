@@ -4,8 +4,8 @@ A worker holds no role: its pool, its lease and its fencing token decide. Whethe
 run is judged by the command, because its requester always may.
 """
 
-from factory.context import Context
-from factory.identity.permissions import permit
+from factory.kernel.context import Context
+from factory.kernel.permissions import permit
 from projects.states import ROLES, Role
 
 SUBMITTERS = (Role.REQUESTER, Role.OPERATOR, Role.WORKSPACE_ADMIN)

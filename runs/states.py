@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
-from factory.lifecycle import Edge, Lifecycle
+from factory.kernel.lifecycle import Edge, Lifecycle
 
 RUN_ACCEPTED: Final = "run-control.runs.v1.run-accepted"
 RUN_STATE_CHANGED: Final = "run-control.runs.v1.run-state-changed"

@@ -83,7 +83,7 @@ def _every_event_fits_its_schema() -> Iterator[None]:
     """Whatever a test makes the product tell is held against the schema that consumers were given."""
     from jsonschema import Draft202012Validator
 
-    from factory.events import Event, schema
+    from factory.kernel.events import Event, schema
 
     plain, validators = Event.payload, dict[type[Event], Draft202012Validator]()
 

@@ -27,7 +27,7 @@ SCHEMA_SOURCES = (
     "requirements.txt",
     "*/migrations/*.py",
     "tests/*/*/migrations/*.py",
-    "factory/database.py",
+    "factory/kernel/migration_operations.py",
     "factory/database/*.py",
     "factory/embedded/provision.py",
 )

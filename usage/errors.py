@@ -1,6 +1,6 @@
 """What this app refuses."""
 
-from factory.errors import Conflict, Forbidden, Unprocessable
+from factory.kernel.errors import Conflict, Forbidden, Unprocessable
 
 
 class BudgetExists(Conflict):

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Literal
 from uuid import UUID
 
-from factory.events import Event, event
+from factory.kernel.events import Event, event
 from usage import states
 
 

@@ -1,8 +1,8 @@
 """What this app does about news from below."""
 
 from approvals.states import POLICY_PUBLISHED
-from factory.context import Context
-from factory.relay import Received, on
+from factory.kernel.context import Context
+from factory.messaging.relay import Received, on
 from projects.states import STATE_CHANGED
 from usage.commands import date_holds, establish_pricing
 

@@ -1,6 +1,6 @@
 """What must be true of money in every snapshot of the database."""
 
-from factory.auditing import invariant
+from factory.evidence.auditor import invariant
 
 
 @invariant("E1a", "A budget's figures are the sums of its ledger entries")

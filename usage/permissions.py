@@ -7,9 +7,9 @@ open to every role in it.
 
 from uuid import UUID
 
-from factory.context import Context
 from factory.identity.directory import directory
-from factory.identity.permissions import permit
+from factory.kernel.context import Context
+from factory.kernel.permissions import permit
 from usage.errors import NotOverMoney
 
 _FINANCE = "finance"

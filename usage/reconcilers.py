@@ -1,7 +1,7 @@
 """What time alone changes about money."""
 
-from factory.context import Context
-from factory.reconciling import Due, Reconciler
+from factory.kernel.context import Context
+from factory.kernel.reconciling import Due, Reconciler
 from usage.commands import expire_hold, expire_reservation, see_to_next_month
 
 

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from factory.lifecycle import Edge, Lifecycle
+from factory.kernel.lifecycle import Edge, Lifecycle
 
 BUDGET_RESERVED = "cost-usage.reservations.v1.budget-reserved"
 BUDGET_DENIED = "cost-usage.reservations.v1.budget-reservation-denied"

@@ -1,7 +1,7 @@
 """To which project what the evidence says of approvals belongs."""
 
 from approvals.models import ApprovalRequest, Authorization, Waiver
-from factory.admin.belonging import belongs
+from factory.console.project_of import belongs
 
 belongs(ApprovalRequest, "approval")
 belongs(Waiver, "waiver")

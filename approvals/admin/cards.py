@@ -8,23 +8,11 @@ from django.urls import reverse
 from approvals.models import ApprovalRequest
 from approvals.selectors import mine, visible
 from approvals.states import ApprovalState, SubjectType
-from factory import clock
-from factory.admin.first import (
-    MOST,
-    Card,
-    Figure,
-    Item,
-    Look,
-    Need,
-    Needs,
-    card,
-    count,
-    figure,
-    needs,
-)
-from factory.admin.show import seen, span
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.dashboard import MOST, Card, Figure, Item, Look, Need, Needs, card, count, figure, needs
+from factory.console.show import seen, span
+from factory.kernel import clock
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 
 SHOWN = 12
 INBOX = "admin:approvals_approvalrequest_changelist"

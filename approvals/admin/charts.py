@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 from approvals.selectors.ages import NAMES, NEWEST, Ages, ages
-from factory.admin.charts import Part, pairs
-from factory.admin.first import Chart, Look, Table, chart, in_words
-from factory.admin.show import span
-from factory.identity.permissions import may
+from factory.console.charts import Part, pairs
+from factory.console.dashboard import Chart, Look, Table, chart, in_words
+from factory.console.show import span
+from factory.kernel.permissions import may
 
 
 @chart(30)

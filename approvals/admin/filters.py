@@ -11,10 +11,10 @@ from django.http import HttpRequest
 from approvals.models import ApprovalRequest
 from approvals.selectors import mine
 from approvals.states import GATED, ActionClass, ApprovalState
-from factory.admin.asking import not_understood, one_asked
-from factory.admin.lists.filters import one_of
-from factory.admin.lists.pages import OF_A_PAGE
-from factory.admin.scope import context_of, places_of
+from factory.console.asking import not_understood, one_asked
+from factory.console.lists.filters import one_of
+from factory.console.lists.pages import OF_A_PAGE
+from factory.console.scope import context_of, places_of
 
 Rows = QuerySet[ApprovalRequest]
 

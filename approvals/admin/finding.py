@@ -5,11 +5,11 @@ from django.urls import reverse
 
 from approvals.models import ApprovalRequest
 from approvals.selectors import visible
-from factory.admin.searching import SHOWN, Found, Hit, Sought, finder
-from factory.admin.show import seen
-from factory.context import Context
-from factory.identity.permissions import may
-from factory.newest import containing, ids_among
+from factory.console.searching import SHOWN, Found, Hit, Sought, finder
+from factory.console.show import seen
+from factory.kernel.context import Context
+from factory.kernel.newest import containing, ids_among
+from factory.kernel.permissions import may
 
 NEWEST = 5_000
 COLUMNS = ("summary", "requested_by", "proposal_hash")

@@ -40,16 +40,16 @@ from approvals.selectors import (
 )
 from approvals.states import ApprovalState, SubjectType
 from approvals.subjects import stops_of
-from factory.admin.base import OwnPageAdmin
-from factory.admin.drafts import forget_words, keep_words, kept_words
-from factory.admin.scope import context_of
-from factory.admin.show import badge, filed, outline, seen, short, span, timed
-from factory.admin.site import site
-from factory.context import Context
-from factory.errors import DomainError, NotFound
-from factory.hashing import canonical
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.base import OwnPageAdmin
+from factory.console.drafts import forget_words, keep_words, kept_words
+from factory.console.scope import context_of
+from factory.console.show import badge, filed, outline, seen, short, span, timed
+from factory.console.site import site
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError, NotFound
+from factory.kernel.hashing import canonical
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 
 DONE = {
     "approve": "Approved. The agent may do exactly this, once.",

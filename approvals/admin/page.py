@@ -27,10 +27,10 @@ from approvals.selectors import (
     who_may_decide,
 )
 from approvals.subjects import Moment, Story, stops_of, story_of
-from factory import clock
-from factory.admin.show import span
-from factory.context import Context
-from factory.errors import DomainError, Forbidden
+from factory.console.show import span
+from factory.kernel import clock
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError, Forbidden
 
 MOST_MOMENTS = 12
 """A longer story is folded in its middle."""

@@ -26,20 +26,20 @@ from approvals.policy.loosening import loosened
 from approvals.policy.patterns import ANYWHERE
 from approvals.policy.telling import SHORT
 from approvals.states import ActionClass, Effect
-from factory.admin.asking import not_understood
-from factory.admin.base import OwnPageAdmin
-from factory.admin.confirming import Act
-from factory.admin.diffs import Diff, for_page
-from factory.admin.lists.pages import HouseList
-from factory.admin.parts import able
-from factory.admin.scope import context_of
-from factory.admin.show import seen, short, when
-from factory.admin.site import site
-from factory.admin.textdiff import between
-from factory.admin.things import names
-from factory.errors import DomainError, FieldError, InvalidInput
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.asking import not_understood
+from factory.console.base import OwnPageAdmin
+from factory.console.confirming import Act
+from factory.console.diffs import Diff, for_page
+from factory.console.links import names
+from factory.console.lists.pages import HouseList
+from factory.console.page_extensions import able
+from factory.console.scope import context_of
+from factory.console.show import seen, short, when
+from factory.console.site import site
+from factory.console.textdiff import between
+from factory.kernel.errors import DomainError, FieldError, InvalidInput
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.selectors import environments
 from projects.states import Role
 

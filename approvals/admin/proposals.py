@@ -7,15 +7,15 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from approvals import kinds
 from approvals.admin.sheets import Sheet, facts_of, label, sheet_of
+from approvals.operations import kinds
 from approvals.selectors import ProposalView
-from factory.admin import diffs
-from factory.admin.colours import Palette
-from factory.admin.diffs import Diff
-from factory.admin.folding import Text, text_of
-from factory.admin.spans import Hidden, hidden_in
-from factory.hashing import canonical
+from factory.console import diffs
+from factory.console.colours import Palette
+from factory.console.diffs import Diff
+from factory.console.folding import Text, text_of
+from factory.console.spans import Hidden, hidden_in
+from factory.kernel.hashing import canonical
 
 SHOWN = 1_048_576
 SHORT = 300

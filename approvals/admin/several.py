@@ -20,12 +20,12 @@ from approvals.models import MAX_REASON, ApprovalRequest
 from approvals.selectors import ApprovalView, approval_view, voted_already, votes_judged
 from approvals.states import SubjectType
 from approvals.subjects import stops_of
-from factory.admin.scope import as_uuid, context_of
-from factory.admin.several import Fate, chosen, fates_of, keep_chosen, keep_fates
-from factory.context import Context
-from factory.errors import DomainError, InvalidInput
-from factory.reasons import remark
-from factory.tenancy import reading
+from factory.console.bulk import Fate, chosen, fates_of, keep_chosen, keep_fates
+from factory.console.scope import as_uuid, context_of
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError, InvalidInput
+from factory.kernel.reasons import remark
+from factory.kernel.tenancy import reading
 
 BULK = ("approve", "reject")
 OF = {

@@ -8,7 +8,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.show import HASH, seen
+from factory.console.show import HASH, seen
 
 MOST_ROWS = 200
 MOST_COLUMNS = 8

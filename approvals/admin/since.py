@@ -5,16 +5,16 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any
 
-from approvals import kinds
 from approvals.admin.proposals import SHOWN, members_of
 from approvals.admin.sheets import label
+from approvals.operations import kinds
 from approvals.selectors import ProposalView
-from factory.admin import diffs
-from factory.admin.diffs import File
-from factory.admin.folding import Line, Part, parts_of
-from factory.admin.show import seen
-from factory.admin.spans import rendered
-from factory.admin.worddiff import Words
+from factory.console import diffs
+from factory.console.diffs import File
+from factory.console.folding import Line, Part, parts_of
+from factory.console.show import seen
+from factory.console.spans import rendered
+from factory.console.worddiff import Words
 
 MOST_WORK = 4_000_000
 """Two texts are compared line by line where the product of their lengths is below this."""

@@ -16,17 +16,17 @@ from approvals.commands import revoke_waiver
 from approvals.models import Waiver
 from approvals.selectors import WaiverView, others_in_force, requests, view_of_waiver, waivers, with_uses
 from approvals.states import WaiverState
-from factory import clock
-from factory.admin.base import OwnPageAdmin
-from factory.admin.confirming import Act, Question, act_on
-from factory.admin.lists.pages import HouseList
-from factory.admin.scope import context_of
-from factory.admin.show import badge, filed, seen, span, timed, when
-from factory.admin.site import site
-from factory.admin.things import names_of
-from factory.context import Context
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.base import OwnPageAdmin
+from factory.console.confirming import Act, Question, act_on
+from factory.console.links import names_of
+from factory.console.lists.pages import HouseList
+from factory.console.scope import context_of
+from factory.console.show import badge, filed, seen, span, timed, when
+from factory.console.site import site
+from factory.kernel import clock
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.selectors import environments
 
 SHOWN_USES = 50

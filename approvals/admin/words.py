@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
-from approvals import kinds
 from approvals.admin.proposals import Shown
+from approvals.operations import kinds
 from approvals.policy.telling import duration
 from approvals.selectors import ApprovalView, Right
 from approvals.states import GATED, ApprovalState, SubjectType
 from approvals.subjects import Story
-from factory.admin.show import seen
+from factory.console.show import seen
 
 ASKED = {
     kinds.TEXT: "do what is written below",

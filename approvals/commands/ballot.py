@@ -7,8 +7,8 @@ from functools import cached_property
 from approvals.errors import AlreadyVoted
 from approvals.models import ApprovalRequest, Vote
 from approvals.selectors import Right, counted_votes, votes_of
-from factory.context import Context
-from factory.recording import audit, record, save
+from factory.kernel.context import Context
+from factory.kernel.recording import audit, record, save
 
 
 @dataclass

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from approvals.commands.decide import decide_approval
 from approvals.selectors import ApprovalView
-from factory.context import Context
-from factory.errors import DomainError
-from factory.one_by_one import one_by_one
+from factory.kernel.bulk import one_by_one
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
 
 MOST_AT_ONCE = 100
 

@@ -30,14 +30,14 @@ from approvals.selectors import (
 )
 from approvals.states import ApprovalState, Decision, SubjectType
 from approvals.subjects import subject_of
-from factory import clock
-from factory.commanding import command
-from factory.context import Context, system
-from factory.errors import DomainError, FieldError, InvalidInput
-from factory.locking import lock
-from factory.reasons import remark
-from factory.recording import audit, named
-from factory.words import is_blank
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context, system
+from factory.kernel.errors import DomainError, FieldError, InvalidInput
+from factory.kernel.locking import lock
+from factory.kernel.reasons import remark
+from factory.kernel.recording import audit, named
+from factory.kernel.text import is_blank
 from projects.operations import loan_holds
 
 PROPOSED_AGAIN = frozenset({SubjectType.PUBLICATION, SubjectType.WAIVER})

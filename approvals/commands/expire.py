@@ -8,11 +8,11 @@ from approvals.operations import ask_again, close
 from approvals.selectors import approval_view
 from approvals.states import OnExpiry
 from approvals.subjects import subject_of
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import VersionMismatch
-from factory.locking import lock
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import VersionMismatch
+from factory.kernel.locking import lock
 
 
 @command("ExpireApproval")

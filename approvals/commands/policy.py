@@ -14,14 +14,14 @@ from approvals.policy.evaluation import Verdict, evaluate_rules
 from approvals.policy.loosening import loosened
 from approvals.selectors import eligible_people, policy_revisions, slugs_of_tenant
 from approvals.states import GATED, Effect
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.hashing import digest
-from factory.identity.permissions import may
-from factory.locking import one_at_a_time
-from factory.reasons import refuse_longer
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.hashing import digest
+from factory.kernel.locking import one_at_a_time
+from factory.kernel.permissions import may
+from factory.kernel.reasons import refuse_longer
+from factory.kernel.recording import record
 from projects import selectors as projects
 from projects.states import Role
 

@@ -7,13 +7,13 @@ from approvals.models import MAX_REASON, Waiver
 from approvals.operations.waiving import end_waiver, waiver_changed
 from approvals.selectors import waivers
 from approvals.states import WaiverState
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import VersionMismatch
-from factory.locking import lock
-from factory.reasons import reasoned
-from factory.recording import audit, record
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import VersionMismatch
+from factory.kernel.locking import lock
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, record
 
 OPEN = (WaiverState.REQUESTED, WaiverState.ACTIVE)
 

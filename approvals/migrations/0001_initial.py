@@ -3,8 +3,8 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django_fsm
-import factory.ids
-import factory.models.base
+import factory.kernel.ids
+import factory.kernel.models.base
 from django.db import migrations, models
 
 
@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
             name='PolicyRevision',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('policy_id', models.CharField(default='default', max_length=64)),
                 ('number', models.PositiveIntegerField()),
                 ('document', models.JSONField()),
@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             name='Proposal',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('content', models.BinaryField()),
                 ('hash', models.CharField(max_length=71)),
                 ('size', models.PositiveIntegerField()),
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
             name='Waiver',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('template_id', models.UUIDField()),
                 ('template_name', models.CharField(max_length=63)),
                 ('workflow_id', models.CharField(max_length=63)),
@@ -78,14 +78,14 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(null=True)),
                 ('ended_by', models.CharField(blank=True, max_length=255)),
                 ('end_reason', models.CharField(blank=True, max_length=2000)),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
             ],
         ),
         migrations.CreateModel(
             name='ApprovalRequest',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('subject_type', models.CharField(choices=[('run', 'Run'), ('spend', 'Spend'), ('publication', 'Publication'), ('waiver', 'Waiver')], max_length=16)),
                 ('subject_id', models.UUIDField()),
                 ('run_id', models.UUIDField(null=True)),
@@ -122,18 +122,18 @@ class Migration(migrations.Migration):
                 ('reason', models.CharField(blank=True, max_length=2000)),
                 ('closed_at', models.DateTimeField(null=True)),
                 ('valid_until', models.DateTimeField(null=True)),
-                ('environment', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.environment')),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
-                ('policy', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.policyrevision')),
-                ('proposal', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.proposal')),
-                ('waiver', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='requests', to='approvals.waiver')),
+                ('environment', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.environment')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
+                ('policy', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.policyrevision')),
+                ('proposal', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.proposal')),
+                ('waiver', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='requests', to='approvals.waiver')),
             ],
         ),
         migrations.CreateModel(
             name='Authorization',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('run_id', models.UUIDField()),
                 ('step_id', models.UUIDField()),
                 ('attempt_id', models.UUIDField()),
@@ -143,7 +143,7 @@ class Migration(migrations.Migration):
                 ('waiver_id', models.UUIDField(null=True)),
                 ('authorized_by', models.CharField(max_length=255)),
                 ('authorized_at', models.DateTimeField()),
-                ('approval', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='authorizations', to='approvals.approvalrequest')),
+                ('approval', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='authorizations', to='approvals.approvalrequest')),
             ],
             options={
                 'indexes': [models.Index(fields=['attempt_id'], name='authorization_by_attempt')],
@@ -154,7 +154,7 @@ class Migration(migrations.Migration):
             name='Vote',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('voter', models.CharField(max_length=255)),
                 ('person', models.CharField(max_length=255)),
                 ('acting_for', models.CharField(blank=True, max_length=255)),
@@ -163,7 +163,7 @@ class Migration(migrations.Migration):
                 ('proposal_hash', models.CharField(max_length=71)),
                 ('reason', models.CharField(blank=True, max_length=2000)),
                 ('voted_at', models.DateTimeField()),
-                ('approval', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='votes_cast', to='approvals.approvalrequest')),
+                ('approval', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='votes_cast', to='approvals.approvalrequest')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('approval', 'voter'), name='vote_once'), models.CheckConstraint(condition=models.Q(models.Q(('acting_for', ''), ('delegation_id__isnull', True)), models.Q(models.Q(('acting_for', ''), _negated=True), ('delegation_id__isnull', False)), _connector='OR'), name='vote_delegated_by_somebody')],
@@ -172,7 +172,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='waiver',
             name='approval',
-            field=factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.approvalrequest'),
+            field=factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.approvalrequest'),
         ),
         migrations.AddIndex(
             model_name='waiver',

@@ -2,7 +2,13 @@
 
 from django.db import migrations
 
-from factory.database import AppendOnly, JournalRequired, MutableColumns, TenantReference, TenantWalls
+from factory.kernel.migration_operations import (
+    AppendOnly,
+    JournalRequired,
+    MutableColumns,
+    TenantReference,
+    TenantWalls,
+)
 
 PROPOSALS = "approvals_proposal"
 

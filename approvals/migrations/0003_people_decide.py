@@ -4,7 +4,7 @@ record as it is, and the auditor names it: the CHECKs bind what is written from 
 
 from django.db import migrations, models
 
-from factory.database import HoldsFromNowOn
+from factory.kernel.migration_operations import HoldsFromNowOn
 
 
 class Migration(migrations.Migration):

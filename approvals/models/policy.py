@@ -8,8 +8,8 @@ from django.db.models import Q
 from django_fsm import FSMField
 
 from approvals.states import POLICY
-from factory.lifecycle import Lifecycle
-from factory.models.base import Journaled
+from factory.kernel.lifecycle import Lifecycle
+from factory.kernel.models.base import Journaled
 
 HASH_LENGTH = 71  # "sha256:" and 64 hex digits
 

@@ -21,8 +21,8 @@ from approvals.states import (
     OnExpiry,
     SubjectType,
 )
-from factory.lifecycle import Lifecycle
-from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+from factory.kernel.lifecycle import Lifecycle
+from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 from projects.states import MACHINE
 
 MAX_PROPOSAL_BYTES = 1024 * 1024

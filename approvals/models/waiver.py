@@ -11,8 +11,8 @@ from django.db.models import F, Q
 from django_fsm import FSMField, transition
 
 from approvals.states import WAIVABLE, WAIVER, WaiverState
-from factory.lifecycle import Lifecycle
-from factory.models.base import Journaled, TenantForeignKey, in_check
+from factory.kernel.lifecycle import Lifecycle
+from factory.kernel.models.base import Journaled, TenantForeignKey, in_check
 from projects.states import MACHINE
 
 MAX_REASON = 2000

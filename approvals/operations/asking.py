@@ -9,10 +9,10 @@ from uuid import UUID
 
 import structlog
 
-from approvals import kinds
 from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch
 from approvals.events import ApprovalRequested
 from approvals.models import MAX_PROPOSAL_BYTES, MAX_SUMMARY, ApprovalRequest, Proposal
+from approvals.operations import kinds
 from approvals.operations.closing import answer_of, decided, supersede
 from approvals.operations.question import HumanQuestion, Question, Spend
 from approvals.operations.waiving import serving
@@ -31,13 +31,13 @@ from approvals.selectors import (
     requests,
 )
 from approvals.states import ApprovalState, Effect, SubjectType
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, TooLarge, Unprocessable
-from factory.hashing import canonical, digest_bytes
-from factory.recording import audit, record, record_new, save
-from factory.words import is_blank
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, TooLarge, Unprocessable
+from factory.kernel.hashing import canonical, digest_bytes
+from factory.kernel.recording import audit, record, record_new, save
+from factory.kernel.text import is_blank
 from projects import selectors as projects
 
 log = structlog.get_logger("approvals")

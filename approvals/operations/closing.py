@@ -9,13 +9,13 @@ from approvals.events import ApprovalDecided
 from approvals.models import ApprovalRequest
 from approvals.selectors import ApprovalView, approval_view
 from approvals.states import ApprovalState, SubjectType
-from factory import clock
-from factory.commanding import after_commit, operation
-from factory.context import Context
-from factory.events import Event
-from factory.locking import lock, lock_many
-from factory.recording import Move, record, record_many
-from factory.telemetry import meters
+from factory.kernel import clock
+from factory.kernel.commanding import after_commit, operation
+from factory.kernel.context import Context
+from factory.kernel.events import Event
+from factory.kernel.locking import lock, lock_many
+from factory.kernel.recording import Move, record, record_many
+from factory.kernel.telemetry import meters
 
 
 @operation

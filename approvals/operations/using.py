@@ -12,18 +12,13 @@ from approvals.errors import (
 )
 from approvals.models import ApprovalRequest, Authorization
 from approvals.operations.waiving import hold_waiver_of
-from approvals.selectors import (
-    AuthorizationView,
-    authorization_view,
-    genuine,
-    valid_until,
-)
+from approvals.selectors import AuthorizationView, authorization_view, genuine, valid_until
 from approvals.states import ApprovalState
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.locking import lock, lock_many
-from factory.recording import Move, record, record_many, save
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.locking import lock, lock_many
+from factory.kernel.recording import Move, record, record_many, save
 
 
 @operation

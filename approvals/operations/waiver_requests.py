@@ -13,15 +13,15 @@ from approvals.operations.waiving import waiver_changed
 from approvals.policy.telling import in_words
 from approvals.selectors import PolicyView, Verdict, evaluate, is_enough
 from approvals.states import WAIVABLE, ActionClass, Effect, SubjectType, WaiverState
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, NotFound
-from factory.events import wire
-from factory.ids import uuid7
-from factory.locking import one_at_a_time
-from factory.reasons import reason_faults
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, NotFound
+from factory.kernel.events import wire
+from factory.kernel.ids import uuid7
+from factory.kernel.locking import one_at_a_time
+from factory.kernel.reasons import reason_faults
+from factory.kernel.recording import record
 from projects import selectors as projects
 from projects.selectors import EnvironmentView
 

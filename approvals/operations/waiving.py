@@ -13,11 +13,11 @@ from approvals.operations.closing import cancel_pending
 from approvals.operations.question import Question
 from approvals.selectors import Verdict, why_not_serving
 from approvals.states import WAIVABLE, Effect, SubjectType, WaiverState
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.locking import lock, lock_many
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.locking import lock, lock_many
+from factory.kernel.recording import record
 
 
 def serving(ctx: Context, question: Question, verdict: Verdict) -> Waiver | None:

@@ -14,9 +14,9 @@ from approvals.errors import PolicyInvalid
 from approvals.policy import floor
 from approvals.policy.patterns import ANYWHERE, overlap
 from approvals.states import ActionClass, Effect
-from factory import strict_yaml
-from factory.errors import FieldError, InvalidInput
-from factory.hashing import canonical
+from factory.kernel import strict_yaml
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.hashing import canonical
 
 HERE = Path(__file__).parent
 MOST_BYTES = 256 * 1024

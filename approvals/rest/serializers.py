@@ -8,7 +8,7 @@ from rest_framework import serializers
 from approvals.commands import MOST_AT_ONCE
 from approvals.models import MAX_REASON
 from approvals.states import ActionClass, ApprovalState, Decision, Effect, OnExpiry, SubjectType
-from factory.rest.serializers import (
+from factory.api.serializers import (
     Amount,
     Choice,
     Flag,

@@ -23,11 +23,11 @@ from approvals.rest.serializers import (
     QuestionBody,
 )
 from approvals.selectors import ApprovalView, approval_view, policy_view
-from factory import clock
-from factory.rest.correlation import correlation_of
-from factory.rest.pages import page
-from factory.rest.problems import problem_of
-from factory.rest.views import HouseView
+from factory.api.correlation import correlation_of
+from factory.api.pages import page
+from factory.api.problems import problem_of
+from factory.api.views import HouseView
+from factory.kernel import clock
 
 
 class ApprovalList(HouseView):

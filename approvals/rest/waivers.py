@@ -12,10 +12,10 @@ from approvals.commands import revoke_waiver
 from approvals.models import MAX_REASON
 from approvals.selectors import others_in_force, viewing_waivers, waiver_view, waivers, with_uses
 from approvals.states import ActionClass, WaiverState
-from factory.context import Context
-from factory.rest.pages import page
-from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
-from factory.rest.views import HouseView
+from factory.api.pages import page
+from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
+from factory.api.views import HouseView
+from factory.kernel.context import Context
 
 
 class WaiverBody(StrictSerializer):

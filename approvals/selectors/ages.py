@@ -9,7 +9,7 @@ from django.db.models import Aggregate, Count, DurationField, ExpressionWrapper,
 
 from approvals.selectors.visibility import visible
 from approvals.states import ApprovalState
-from factory.context import Context
+from factory.kernel.context import Context
 
 NEWEST = 5_000
 """Of more decided requests than that, the newest are measured."""

@@ -10,9 +10,9 @@ from approvals.models import ApprovalRequest, Vote
 from approvals.policy.telling import in_words
 from approvals.selectors.requests import approval, votes_by_request
 from approvals.selectors.views import ApprovalView
-from factory.context import Context
-from factory.errors import Forbidden
 from factory.identity.directory import Loan, Standing, directory
+from factory.kernel.context import Context
+from factory.kernel.errors import Forbidden
 from projects import selectors as projects
 from projects.selectors import MemberView
 from projects.states import SubjectKind

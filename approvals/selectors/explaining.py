@@ -18,9 +18,9 @@ from approvals.selectors.policies import (
 from approvals.selectors.views import PolicyView
 from approvals.selectors.waivers import waivers_in_force, why_not_serving
 from approvals.states import WAIVABLE, ActionClass, Effect, UnknownUsage
-from factory import clock
-from factory.amounts import usd
-from factory.errors import FieldError, InvalidInput
+from factory.kernel import clock
+from factory.kernel.amounts import usd
+from factory.kernel.errors import FieldError, InvalidInput
 from projects import selectors as projects
 from projects.selectors import EnvironmentView
 

@@ -12,9 +12,9 @@ from approvals.policy import evaluation, floor
 from approvals.policy.evaluation import Verdict
 from approvals.selectors.views import PolicyView, policy_view
 from approvals.states import ActionClass
-from factory import reloading
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, NotFound
+from factory.kernel import reloading
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, NotFound
 from projects import selectors as projects
 
 

@@ -13,9 +13,9 @@ from approvals.errors import ApprovalNotFound, ProposalCorrupted
 from approvals.models import ApprovalRequest, Authorization, Proposal, Vote
 from approvals.selectors.views import ApprovalView, AuthorizationView, approval_view, authorization_view
 from approvals.states import ApprovalState
-from factory import clock
-from factory.hashing import digest_bytes
-from factory.models import JournalEntry
+from factory.kernel import clock
+from factory.kernel.hashing import digest_bytes
+from factory.kernel.models import JournalEntry
 from projects.selectors import Paused
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from approvals.models import ApprovalRequest, Authorization, PolicyRevision
 from approvals.states import ApprovalState, OnExpiry, SubjectType
-from factory import clock
+from factory.kernel import clock
 from projects.selectors import paused
 
 Use = Literal["", "not-yet-used", "used", "ended-unused"]

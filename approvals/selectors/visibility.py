@@ -12,8 +12,8 @@ from approvals.selectors.requests import requests
 from approvals.selectors.views import ApprovalView
 from approvals.states import ApprovalState
 from approvals.subjects import unanswerable
-from factory.context import Context
 from factory.identity.directory import directory
+from factory.kernel.context import Context
 from projects.selectors import names_of
 
 SEES_THE_PROJECT = frozenset({"Reviewer", "WorkspaceAdmin", "Operator", "PlatformAdmin", "Observer"})

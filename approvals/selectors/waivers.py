@@ -16,8 +16,8 @@ from approvals.policy.telling import in_words
 from approvals.selectors.requests import genuine, votes_of
 from approvals.selectors.views import ApprovalView
 from approvals.states import ApprovalState, SubjectType, WaiverState
-from factory import clock
-from factory.context import Context
+from factory.kernel import clock
+from factory.kernel.context import Context
 from projects import selectors as projects
 
 

@@ -14,8 +14,8 @@ import config.urls  # noqa: F401  it is what registers the pages
 from benchmarks.lists.house import Person
 from benchmarks.lists.plans import Looking, Seen
 from benchmarks.lists.questions import Asked, of_list, texts_of
-from factory.admin.lists.looking import Look
-from factory.admin.site import site
+from factory.console.lists.bounded_scan import Look
+from factory.console.site import site
 
 SEARCH = "/admin/search/"
 """What it finds by a whole id it opens at once."""

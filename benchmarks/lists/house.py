@@ -11,12 +11,12 @@ from uuid import UUID
 from django.test import override_settings
 
 from benchmarks.lists.growing import Large
-from factory.admin.scope import CHOSEN
-from factory.models import User
-from factory.webhooks.commands import create_webhook
-from factory.webhooks.signing import new_secret
+from factory.console.scope import CHOSEN
+from factory.kernel.models import User
+from factory.messaging.webhooks.commands import create_webhook
+from factory.messaging.webhooks.signing import new_secret
 from projects.commands import onboard_project
-from projects.inputs import NewEnvironment, NewMember
+from projects.commands.inputs import NewEnvironment, NewMember
 from tests.support.acts import deliver
 from tests.support.client import Client
 from tests.support.furnished import furnished

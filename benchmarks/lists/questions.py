@@ -9,7 +9,7 @@ from urllib.parse import quote
 from django.contrib.admin.options import ModelAdmin
 from django.db import models
 
-from factory.admin.lists.filters import choices_of
+from factory.console.lists.filters import choices_of
 
 MOST_VALUES = 24
 """So many of a filter's values are asked for; of each pair of filters fewer."""

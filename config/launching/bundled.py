@@ -9,11 +9,11 @@ from django.conf import settings
 from config.launching.people import acting
 from config.launching.repository import current_commit
 from factory.embedded.system import EmbeddedError
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from registry import selectors
 from registry.operations import LATEST
-from registry.publishing import PublicationStopped, Way, publish
+from registry.publication.publishing import PublicationStopped, Way, publish
 
 WORKFLOW = "repository-assessment"
 MANIFEST = "assessment/factory.yaml"

@@ -4,12 +4,12 @@ from uuid import UUID
 
 from django.conf import settings
 
-from factory.context import Actor, Context, system
 from factory.embedded.system import secret
-from factory.identity.permissions import SCOPES
 from factory.identity.principals import standing_of
-from factory.models import User
-from factory.tenancy import reading
+from factory.kernel.context import Actor, Context, system
+from factory.kernel.models import User
+from factory.kernel.permissions import SCOPES
+from factory.kernel.tenancy import reading
 
 PEOPLE = {
     "requester": "requester@demo.test=Requester,payloads",

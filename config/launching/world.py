@@ -23,9 +23,9 @@ from config.launching.people import (
     sign_in,
 )
 from config.launching.processes import POOL, WORKER_NAME
-from factory.context import system
 from factory.embedded.system import write_private
 from factory.identity.issuer import issue_person_token, issue_worker_token
+from factory.kernel.context import system
 from runs.commands.pools import serve_tenant
 from usage.commands import create_budget, establish_pricing
 from usage.errors import BudgetExists

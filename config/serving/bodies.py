@@ -7,9 +7,9 @@ from waitress.buffers import OverflowableBuffer
 from waitress.parser import HTTPRequestParser
 from waitress.utilities import RequestEntityTooLarge
 
-from factory.errors import TooLarge
-from factory.rest.json import MAX_BODY
-from factory.rest.problems import CONTENT_TYPE, problem_of
+from factory.api.problems import CONTENT_TYPE, problem_of
+from factory.api.strict_json import MAX_BODY
+from factory.kernel.errors import TooLarge
 
 MOST_KEPT = 3 * MAX_BODY
 """More than any surface reads. The rest of a larger body is taken in and thrown away: who is still sending

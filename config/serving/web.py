@@ -13,7 +13,7 @@ from waitress.server import TcpWSGIServer
 
 from config.serving import Place, listening, place, told_in_a_sentence
 from config.serving.bodies import Parser
-from factory.rest.json import MOST_UNREAD
+from factory.api.strict_json import MOST_UNREAD
 
 MOST_CONNECTIONS = 400
 """With a file for a large body each: below the 1024 that a process usually may open."""

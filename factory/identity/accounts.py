@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from factory.addresses import is_address, normal_address
-from factory.locking import one_at_a_time
-from factory.models import User
+from factory.kernel.addresses import is_address, normal_address
+from factory.kernel.locking import one_at_a_time
+from factory.kernel.models import User
 
 NO_ACCOUNT = "They have no account yet."
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from factory.context import ActorKind
+from factory.kernel.context import ActorKind
 
 
 @dataclass(frozen=True)

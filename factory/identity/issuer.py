@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from jwt.algorithms import OKPAlgorithm
 
-from factory.clock import now
-from factory.hashing import digest
 from factory.identity.config import IdentitySettings, identity_settings
 from factory.identity.formats import POOL, POOL_WORDS, TENANT, subject_fault
 from factory.identity.keys import FileKeys
+from factory.kernel.clock import now
+from factory.kernel.hashing import digest
 
 KEY_FILE = "issuer.pem"
 _made = threading.Lock()

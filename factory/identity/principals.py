@@ -6,12 +6,12 @@ from uuid import UUID
 import structlog
 from django.db import connection
 
-from factory.context import Actor, ActorKind, Channel, Context, system
-from factory.errors import Forbidden
 from factory.identity.config import leeway
 from factory.identity.directory import Standing, directory
 from factory.identity.tokens import Refused, Token
-from factory.tenancy import reading
+from factory.kernel.context import Actor, ActorKind, Channel, Context, system
+from factory.kernel.errors import Forbidden
+from factory.kernel.tenancy import reading
 
 NO_STANDING = "This token has no standing in the tenant and project that it names."
 AHEAD = (

@@ -13,12 +13,12 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 from jwt.types import Options
 
-from factory.addresses import addresses_in, is_address
-from factory.errors import Busy, Unauthenticated
 from factory.identity.config import ClaimNames, IdentitySettings, TrustedIssuer, check, identity_settings
 from factory.identity.directory import SignIn
 from factory.identity.formats import JTI, POOL, TENANT, subject_fault
 from factory.identity.keys import ALGORITHMS, FileKeys, KeySource, KeysUnavailable, RemoteKeys
+from factory.kernel.addresses import addresses_in, is_address
+from factory.kernel.errors import Busy, Unauthenticated
 
 MAX_TOKEN_LENGTH = 8192
 REQUIRED = ["exp", "iat", "aud", "iss", "sub"]

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from django.core.management.base import CommandError
 
-from factory.context import Actor, Context, system
 from factory.identity.directory import directory
-from factory.tenancy import reading
+from factory.kernel.context import Actor, Context, system
+from factory.kernel.tenancy import reading
 
 
 def acting_as(subject: str, *, tenant_id: str, project: str, scopes: Iterable[str]) -> Context:

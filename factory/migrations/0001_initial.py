@@ -4,8 +4,8 @@ import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.utils.timezone
 import django_fsm
-import factory.ids
-import factory.models.base
+import factory.kernel.ids
+import factory.kernel.models.base
 from django.db import migrations, models
 
 
@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Verification',
             fields=[
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('started_at', models.DateTimeField()),
                 ('seconds', models.FloatField()),
                 ('rules', models.IntegerField()),
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                 ('is_staff', models.BooleanField(default=False, help_text='Designates whether the user can log into this admin site.', verbose_name='staff status')),
                 ('is_active', models.BooleanField(default=True, help_text='Designates whether this user should be treated as active. Unselect this instead of deleting accounts.', verbose_name='active')),
                 ('date_joined', models.DateTimeField(default=django.utils.timezone.now, verbose_name='date joined')),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('email', models.EmailField(max_length=254, unique=True)),
                 ('subject', models.CharField(max_length=255, unique=True)),
                 ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
@@ -80,7 +80,7 @@ class Migration(migrations.Migration):
             name='AuditEntry',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('stream_id', models.UUIDField()),
                 ('sequence', models.BigIntegerField()),
                 ('project_id', models.UUIDField(null=True)),
@@ -108,7 +108,7 @@ class Migration(migrations.Migration):
             name='Finding',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('verification_id', models.UUIDField()),
                 ('code', models.CharField(max_length=8)),
                 ('subject', models.CharField(max_length=255)),
@@ -139,7 +139,7 @@ class Migration(migrations.Migration):
             name='JournalEntry',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('stream_id', models.UUIDField()),
                 ('sequence', models.BigIntegerField()),
                 ('entity', models.CharField(max_length=32)),
@@ -168,7 +168,7 @@ class Migration(migrations.Migration):
             name='OutboxEvent',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('stream_id', models.UUIDField()),
                 ('sequence', models.BigIntegerField()),
                 ('position', models.SmallIntegerField()),
@@ -205,7 +205,7 @@ class Migration(migrations.Migration):
             name='Purge',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('number', models.BigIntegerField(unique=True)),
                 ('stream_id', models.UUIDField()),
                 ('kind', models.CharField(max_length=8)),
@@ -226,7 +226,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='RevokedToken',
             fields=[
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('scope', models.CharField(blank=True, default='', max_length=64)),
                 ('jti', models.CharField(blank=True, default='', max_length=255)),
                 ('subject', models.CharField(blank=True, default='', max_length=255)),
@@ -247,7 +247,7 @@ class Migration(migrations.Migration):
             name='WebhookSubscription',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('project_id', models.UUIDField(editable=False, null=True)),
                 ('consumer', models.CharField(blank=True, default='', max_length=64)),
                 ('description', models.CharField(blank=True, default='', max_length=200)),
@@ -292,8 +292,8 @@ class Migration(migrations.Migration):
                 ('set_aside_at', models.DateTimeField(null=True)),
                 ('last_status', models.SmallIntegerField(null=True)),
                 ('error', models.TextField(default='')),
-                ('event', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factory.outboxevent')),
-                ('subscription', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='factory.webhooksubscription')),
+                ('event', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factory.outboxevent')),
+                ('subscription', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='factory.webhooksubscription')),
             ],
             options={
                 'verbose_name_plural': 'webhook deliveries',

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from factory.database import (
+from factory.kernel.migration_operations import (
     AppendOnly,
     JournalRequired,
     KernelFunctions,

@@ -3,9 +3,9 @@
 from django.conf import settings
 from django.urls import reverse
 
-from factory.admin.first import MOST, Look, Need, Needs, needs
-from factory.admin.show import seen
-from factory.identity.permissions import may
+from factory.console.dashboard import MOST, Look, Need, Needs, needs
+from factory.console.show import seen
+from factory.kernel.permissions import may
 from notifications.models import Notification
 from notifications.selectors import set_aside
 

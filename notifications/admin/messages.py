@@ -13,14 +13,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
-from factory.admin.confirming import Act, Question, act_on
-from factory.admin.lists.filters import one_of
-from factory.admin.scope import as_uuid, context_of, places_of
-from factory.admin.show import badge, seen, short, when
-from factory.admin.site import site
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.base import HouseAdmin
+from factory.console.confirming import Act, Question, act_on
+from factory.console.lists.filters import one_of
+from factory.console.scope import as_uuid, context_of, places_of
+from factory.console.show import badge, seen, short, when
+from factory.console.site import site
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from notifications.admin.mine import Mine
 from notifications.commands import retry_notification
 from notifications.models import Notification

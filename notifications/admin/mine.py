@@ -12,21 +12,15 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from factory.admin.base import HouseAdmin
-from factory.admin.scope import context_of
-from factory.errors import DomainError, NotFound
-from factory.identity.permissions import may
-from factory.tenancy import reading
-from notifications.commands import (
-    add_channel,
-    change_channel,
-    change_preference,
-    remove_channel,
-    send_test,
-)
+from factory.console.base import HouseAdmin
+from factory.console.scope import context_of
+from factory.kernel.errors import DomainError, NotFound
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
+from notifications.channels.services import SERVICES
+from notifications.commands import add_channel, change_channel, change_preference, remove_channel, send_test
 from notifications.models import Notification
 from notifications.selectors import channels_of, email_of, kinds_by_email, last_of_channels
-from notifications.services import SERVICES
 from notifications.states import ABOUT, CHOOSABLE, FOR_OPERATORS
 from projects.selectors import holds_anywhere
 from projects.states import Role

@@ -5,18 +5,18 @@ from uuid import UUID
 
 from django.conf import settings
 
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, NotFound, VersionMismatch
-from factory.locking import lock
-from factory.recording import audit, save
-from factory.webhooks.signing import sealed
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, NotFound, VersionMismatch
+from factory.kernel.locking import lock
+from factory.kernel.recording import audit, save
+from factory.messaging.webhooks.signing import sealed
+from notifications.channels.services import checked
 from notifications.commands.telling import address as make_notifications
 from notifications.errors import AddressRefused, ChannelNameTaken, TooManyChannels
 from notifications.models import Channel, Notice, Preference
 from notifications.selectors import Way, channels_of
-from notifications.services import checked
 from notifications.states import CHOOSABLE, Kind, Medium
 
 MOST = 10

@@ -8,23 +8,23 @@ from uuid import UUID
 from django.conf import settings
 
 from approvals.selectors import ApprovalView, approval
-from factory import clock
-from factory.commanding import after_commit, command
-from factory.context import Context
-from factory.errors import NotFound
-from factory.hashing import storable
 from factory.identity.accounts import account_of, why_no_link
-from factory.locking import lock
-from factory.reasons import reasoned
-from factory.recording import audit, save
-from factory.relay.jobs import hint
-from factory.retries import delay_after
-from factory.webhooks.signing import SecretUnreadable, opened
+from factory.kernel import clock
+from factory.kernel.commanding import after_commit, command
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound
+from factory.kernel.hashing import storable
+from factory.kernel.locking import lock
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, save
+from factory.kernel.retries import delay_after
+from factory.messaging.relay.jobs import hint
+from factory.messaging.webhooks.signing import SecretUnreadable, opened
+from notifications.channels.messages import Message, ending_budget, message, sign_in_message
 from notifications.errors import NotificationNotSetAside
 from notifications.models import Notification
 from notifications.selectors import email_of
 from notifications.states import SEND, Fate, Kind, Medium
-from notifications.words import Message, ending_budget, message, sign_in_message
 from projects.selectors import project
 
 CLAIM: Final = timedelta(minutes=2)

@@ -5,13 +5,13 @@ from datetime import date, datetime
 from uuid import UUID
 
 from approvals.selectors import ApprovalView, approval
-from factory import clock
-from factory.commanding import after_commit, command
-from factory.context import Context
-from factory.errors import NotFound
-from factory.locking import lock
-from factory.recording import save
-from factory.relay.jobs import hint
+from factory.kernel import clock
+from factory.kernel.commanding import after_commit, command
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound
+from factory.kernel.locking import lock
+from factory.kernel.recording import save
+from factory.messaging.relay.jobs import hint
 from notifications.models import Notice, Notification
 from notifications.selectors import Way, people_over_money, people_to_tell, ways_of
 from notifications.states import SEND, Kind, Medium

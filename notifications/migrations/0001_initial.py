@@ -2,8 +2,8 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
-import factory.ids
-import factory.models.base
+import factory.kernel.ids
+import factory.kernel.models.base
 from django.db import migrations, models
 
 
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             name='Channel',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('subject', models.CharField(max_length=255)),
                 ('name', models.CharField(max_length=80)),
                 ('service', models.CharField(max_length=32)),
@@ -39,20 +39,20 @@ class Migration(migrations.Migration):
             name='Notice',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('requested', 'Requested'), ('expiring', 'Expiring'), ('decided', 'Decided'), ('break-glass', 'Break Glass'), ('too-few', 'Too Few'), ('test', 'Test')], max_length=16)),
                 ('project_id', models.UUIDField(null=True)),
                 ('made_at', models.DateTimeField()),
                 ('remind_at', models.DateTimeField(null=True)),
                 ('reminded_at', models.DateTimeField(null=True)),
-                ('approval', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.approvalrequest')),
+                ('approval', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.approvalrequest')),
             ],
         ),
         migrations.CreateModel(
             name='Notification',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('project_id', models.UUIDField(null=True)),
                 ('subject', models.CharField(max_length=255)),
                 ('medium', models.CharField(choices=[('email', 'Email'), ('service', 'Service')], max_length=16)),
@@ -64,15 +64,15 @@ class Migration(migrations.Migration):
                 ('set_aside_at', models.DateTimeField(null=True)),
                 ('dropped_at', models.DateTimeField(null=True)),
                 ('error', models.TextField(blank=True, default='')),
-                ('channel', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='notifications', to='notifications.channel')),
-                ('notice', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='notifications', to='notifications.notice')),
+                ('channel', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='notifications', to='notifications.channel')),
+                ('notice', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='notifications', to='notifications.notice')),
             ],
         ),
         migrations.CreateModel(
             name='Preference',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('subject', models.CharField(max_length=255)),
                 ('kinds', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=16), blank=True, default=list, size=None)),
                 ('version', models.BigIntegerField(default=0)),

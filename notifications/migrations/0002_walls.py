@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from factory.database import MutableColumns, Retention, TenantWalls
+from factory.kernel.migration_operations import MutableColumns, Retention, TenantWalls
 
 
 class Migration(migrations.Migration):

@@ -3,7 +3,7 @@
 from django.db import migrations, models
 from django.db.models import Q
 
-from factory.database import WiderColumns
+from factory.kernel.migration_operations import WiderColumns
 
 CHOOSABLE = ["requested", "expiring", "decided", "break-glass", "too-few", "budget-ending"]
 CHOICES = [

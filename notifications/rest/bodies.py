@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from factory.rest.serializers import Choice, Flag, Identifier, Moment, StrictSerializer, Text, Whole
-from notifications.services import LONGEST
+from factory.api.serializers import Choice, Flag, Identifier, Moment, StrictSerializer, Text, Whole
+from notifications.channels.services import LONGEST
 from notifications.states import CHOOSABLE, Fate, Kind, Medium
 
 

@@ -7,11 +7,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory import clock
-from factory.errors import NotFound
-from factory.rest.idempotency import ONCE
-from factory.rest.pages import page
-from factory.rest.views import HouseView
+from factory.api.idempotency import ONCE
+from factory.api.pages import page
+from factory.api.views import HouseView
+from factory.kernel import clock
+from factory.kernel.errors import NotFound
 from notifications.commands import (
     add_channel,
     change_channel,

@@ -8,16 +8,16 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from factory.admin.confirming import Act, Choice, Question, act_on
-from factory.admin.scope import context_of
-from factory.admin.show import seen
-from factory.context import Context
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.confirming import Act, Choice, Question, act_on
+from factory.console.scope import context_of
+from factory.console.show import seen
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.admin.joining import add_view, grants_field, roles_field
 from projects.commands import add_environment, register_service_account
+from projects.commands.inputs import SERVICE_PREFIX
 from projects.commands.reach import roles_in_reach
-from projects.inputs import SERVICE_PREFIX
 from projects.models import Project
 from projects.states import OF_MACHINES
 

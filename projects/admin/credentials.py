@@ -11,15 +11,15 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
-from factory.admin.confirming import Act, Choice, Question, act_on
-from factory.admin.scope import context_of
-from factory.admin.show import filed, seen, short, when
-from factory.admin.site import site
+from factory.console.base import HouseAdmin
+from factory.console.confirming import Act, Choice, Question, act_on
+from factory.console.scope import context_of
+from factory.console.show import filed, seen, short, when
+from factory.console.site import site
 from factory.identity.config import leeway_in_words
-from factory.identity.permissions import may
-from factory.models import RevokedToken
-from factory.tenancy import reading
+from factory.kernel.models import RevokedToken
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.admin.adding import way_to
 from projects.admin.places import Stated
 from projects.commands import revoke_credential, revoke_service_account, revoke_token

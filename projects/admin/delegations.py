@@ -14,18 +14,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from factory.admin.base import HouseAdmin
-from factory.admin.confirming import Act
-from factory.admin.lists.pages import HouseList
-from factory.admin.scope import as_moment, context_of
-from factory.admin.show import badge, seen, span, timed, when
-from factory.admin.site import site
-from factory.clock import now
-from factory.errors import DomainError, InvalidInput
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.base import HouseAdmin
+from factory.console.confirming import Act
+from factory.console.lists.pages import HouseList
+from factory.console.scope import as_moment, context_of
+from factory.console.show import badge, seen, span, timed, when
+from factory.console.site import site
+from factory.kernel.clock import now
+from factory.kernel.errors import DomainError, InvalidInput
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.commands import lend_role, revoke_delegation
-from projects.inputs import ordered
+from projects.commands.inputs import ordered
 from projects.models import Delegation
 from projects.selectors import may_end, memberships_of, people_beside
 from projects.states import LENDABLE, DelegationState

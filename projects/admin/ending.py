@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
-from factory import clock
-from factory.admin.show import seen
-from factory.context import Context
+from factory.console.show import seen
+from factory.kernel import clock
+from factory.kernel.context import Context
 from projects.admin.standing import loans, memberships, who_can
 from projects.models import Delegation, Membership, ServiceAccount
 from projects.selectors import delegations_of, service_accounts

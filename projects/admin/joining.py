@@ -7,21 +7,21 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
-from factory.addresses import addresses_in, is_address
-from factory.admin.confirming import Choice, Question, act_on
-from factory.admin.scope import context_of
-from factory.admin.settings import whole
-from factory.admin.show import seen
-from factory.context import Context
-from factory.errors import VersionMismatch
+from factory.console.confirming import Choice, Question, act_on
+from factory.console.scope import context_of
+from factory.console.settings import whole
+from factory.console.show import seen
 from factory.identity.accounts import account_of, why_no_sign_in
-from factory.models import JournalEntry
-from factory.tenancy import reading
+from factory.kernel.addresses import addresses_in, is_address
+from factory.kernel.context import Context
+from factory.kernel.errors import VersionMismatch
+from factory.kernel.models import JournalEntry
+from factory.kernel.tenancy import reading
 from projects.admin.ending import YOURSELF, after, ends_with, loans_lost, place_of
 from projects.admin.words import grant_options, role_options
 from projects.commands import add_member, change_member, remove_member
+from projects.commands.inputs import MOST_EMAIL, NewMember, ordered
 from projects.commands.reach import left_to_platform, roles_in_reach, why_last
-from projects.inputs import MOST_EMAIL, NewMember, ordered
 from projects.models import Membership, Project
 from projects.states import OF_MACHINES, ROLES, MembershipState, SubjectKind
 

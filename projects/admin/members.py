@@ -15,17 +15,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
-from factory import clock
-from factory.admin.base import OwnPageAdmin
-from factory.admin.confirming import Act
-from factory.admin.scope import context_of
-from factory.admin.show import seen, when
-from factory.admin.site import site
-from factory.context import Context
-from factory.identity.permissions import may
-from factory.lagging import audited_reason
-from factory.models import JournalEntry
-from factory.tenancy import reading
+from factory.console.base import OwnPageAdmin
+from factory.console.confirming import Act
+from factory.console.scope import context_of
+from factory.console.show import seen, when
+from factory.console.site import site
+from factory.evidence.journal_replay import audited_reason
+from factory.kernel import clock
+from factory.kernel.context import Context
+from factory.kernel.models import JournalEntry
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.admin.adding import adds_members, way_to
 from projects.admin.ending import accounts_of, first, place_of, shown
 from projects.admin.joining import add_view, change_view, may_decide_about, over, remove_view

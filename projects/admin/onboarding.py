@@ -11,17 +11,17 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 
-from factory.admin.confirming import Choice, Question, ask
-from factory.admin.scope import context_of, go_to
-from factory.admin.show import seen
-from factory.context import Context
-from factory.errors import DomainError, InvalidInput
-from factory.tenancy import reading
+from factory.console.confirming import Choice, Question, ask
+from factory.console.scope import context_of, go_to
+from factory.console.show import seen
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError, InvalidInput
+from factory.kernel.tenancy import reading
 from projects.admin.joining import member_of
 from projects.admin.project import project_page
 from projects.admin.words import grant_options, role_options
 from projects.commands import onboard_project
-from projects.inputs import NewEnvironment, NewMember
+from projects.commands.inputs import NewEnvironment, NewMember
 from projects.models import Project
 from projects.states import LENDABLE
 

@@ -13,17 +13,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin, OwnPageAdmin
-from factory.admin.confirming import Act, Question, act_on
-from factory.admin.parts import able
-from factory.admin.scope import context_of
-from factory.admin.show import seen, when
-from factory.admin.site import site
-from factory.admin.things import names
-from factory.commanding import Command
-from factory.concerns import concerns
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.base import HouseAdmin, OwnPageAdmin
+from factory.console.confirming import Act, Question, act_on
+from factory.console.links import names
+from factory.console.page_extensions import able
+from factory.console.scope import context_of
+from factory.console.show import seen, when
+from factory.console.site import site
+from factory.kernel.commanding import Command
+from factory.kernel.impact import concerns
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.admin.adding import ADDED, way_to
 from projects.admin.onboarding import onboard_view
 from projects.admin.project import project_page

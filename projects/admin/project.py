@@ -5,11 +5,11 @@ from typing import Any
 
 from django.urls import reverse
 
-from factory import clock
-from factory.admin.parts import Missing, parts_of
-from factory.admin.show import seen
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.page_extensions import Missing, parts_of
+from factory.console.show import seen
+from factory.kernel import clock
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from projects.admin.adding import ADDED
 from projects.admin.standing import Able, loans, memberships, who_can
 from projects.models import Project

@@ -10,15 +10,15 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from factory.addresses import is_address
-from factory.admin.confirming import Act, Choice, Question, act_on
-from factory.admin.scope import context_of
-from factory.admin.show import seen
-from factory.context import Context
+from factory.console.confirming import Act, Choice, Question, act_on
+from factory.console.scope import context_of
+from factory.console.show import seen
 from factory.identity.accounts import account_of, link_hours, why_no_link, why_no_sign_in
 from factory.identity.config import identity_settings
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.kernel.addresses import is_address
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.admin.joining import over, url_of
 from projects.commands import end_identity, join_identity, send_sign_in_link
 from projects.commands.reach import roles_in_reach

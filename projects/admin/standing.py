@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from factory.admin.parts import Ability, abilities
-from factory.admin.show import seen
+from factory.console.page_extensions import Ability, abilities
+from factory.console.show import seen
 from projects.models import Delegation, Membership, Project
 from projects.selectors import active_memberships, delegations_in_force, in_each_project
 from projects.states import DelegationState, SubjectKind

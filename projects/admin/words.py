@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from django.utils.text import capfirst
 
-from factory.admin.parts import Ability, abilities
+from factory.console.page_extensions import Ability, abilities
 from projects.states import GRANTS
 
 LOOKS = "Look at what is here, and change nothing."

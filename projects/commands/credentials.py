@@ -2,16 +2,16 @@
 
 from datetime import datetime
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError
 from factory.identity.formats import JTI, MOST_JTI, SUBJECT
-from factory.models import RevokedToken
-from factory.reasons import reason_faults
-from factory.recording import audit
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.models import RevokedToken
+from factory.kernel.reasons import reason_faults
+from factory.kernel.recording import audit
+from projects.commands.inputs import refuse
 from projects.commands.reach import require_tenant_wide_admin
-from projects.inputs import refuse
 
 
 @command("RevokeToken")

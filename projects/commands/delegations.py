@@ -3,13 +3,14 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, NotFound
-from factory.locking import lock
-from factory.reasons import reason_faults
-from factory.recording import audit, record
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, NotFound
+from factory.kernel.locking import lock
+from factory.kernel.reasons import reason_faults
+from factory.kernel.recording import audit, record
+from projects.commands.inputs import refuse, text_faults
 from projects.commands.reach import lock_own_project
 from projects.errors import (
     DelegateNotMember,
@@ -18,7 +19,6 @@ from projects.errors import (
     DelegationNotDue,
     RoleNotHeld,
 )
-from projects.inputs import refuse, text_faults
 from projects.models import Delegation
 from projects.operations import delegation_changed, end_delegation
 from projects.selectors import holds, may_end, reaches, spelled

@@ -2,14 +2,14 @@
 
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError
-from factory.recording import audit, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.recording import audit, save
+from projects.commands.inputs import label_faults, refuse, slug_faults
 from projects.commands.reach import lock_own_project
 from projects.errors import EnvironmentExists
-from projects.inputs import label_faults, refuse, slug_faults
 from projects.models import Environment
 
 

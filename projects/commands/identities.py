@@ -5,18 +5,18 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from factory.addresses import OPAQUE, addresses_in
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, NotFound
 from factory.identity.config import identity_settings
-from factory.locking import lock, lock_many, one_at_a_time
-from factory.reasons import reasoned
-from factory.recording import audit, record
+from factory.kernel.addresses import OPAQUE, addresses_in
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, NotFound
+from factory.kernel.locking import lock, lock_many, one_at_a_time
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, record
+from projects.commands.inputs import RESERVED_PREFIXES
 from projects.commands.reach import lock_tenant, require_may_give
 from projects.errors import IdentityEnded, IdentityTaken, PersonNotMember
-from projects.inputs import RESERVED_PREFIXES
 from projects.models import Identity, Membership
 from projects.selectors import people_with, sign_ins_of, spelled
 from projects.states import IdentityState, MembershipState, SubjectKind

@@ -8,23 +8,16 @@ from uuid import UUID
 from django.db.models import Q
 from django.db.models.functions import Upper
 
-from factory.addresses import addresses_in, is_address, normal_address
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput
-from factory.locking import lock, one_at_a_time
-from factory.recording import record
+from factory.kernel.addresses import addresses_in, is_address, normal_address
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.locking import lock, one_at_a_time
+from factory.kernel.recording import record
+from projects.commands.inputs import RESERVED_PREFIXES, NewMember, ordered, refuse_deciding_machine
 from projects.errors import AddressTaken, IdentityTaken, MemberExists, OwnerNotMember
-from projects.inputs import RESERVED_PREFIXES, NewMember, ordered, refuse_deciding_machine
 from projects.models import Identity, Membership, ServiceAccount
 from projects.selectors import reaches, service_account
-from projects.states import (
-    GRANTS,
-    ROLES,
-    IdentityState,
-    MembershipState,
-    ServiceAccountState,
-    SubjectKind,
-)
+from projects.states import GRANTS, ROLES, IdentityState, MembershipState, ServiceAccountState, SubjectKind
 
 NO_MACHINE_HERE = (
     "No machine of that name can be a member here: register it here, or ask an administrator of the whole "

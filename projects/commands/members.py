@@ -4,18 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import NotFound, VersionMismatch
-from factory.locking import lock, lock_many
-from factory.reasons import remark
-from factory.recording import audit, record
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound, VersionMismatch
+from factory.kernel.locking import lock, lock_many
+from factory.kernel.reasons import remark
+from factory.kernel.recording import audit, record
 from projects.commands.identities import end_sign_ins
-from projects.commands.joining import join, roll_of
-from projects.commands.reach import lock_scope, require_may_give, require_other_admin
-from projects.errors import MemberRemoved
-from projects.inputs import (
+from projects.commands.inputs import (
     NewMember,
     member_faults,
     ordered,
@@ -24,6 +21,9 @@ from projects.inputs import (
     scope_faults,
     standing_faults,
 )
+from projects.commands.joining import join, roll_of
+from projects.commands.reach import lock_scope, require_may_give, require_other_admin
+from projects.errors import MemberRemoved
 from projects.models import Membership, ServiceAccount
 from projects.operations import revoke_groundless
 from projects.selectors import is_member_anywhere, reaches

@@ -6,17 +6,13 @@ from typing import TypedDict
 
 from django.db import IntegrityError
 
-from factory.addresses import addresses_in
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError
-from factory.recording import audit, record, save
-from projects.commands.joining import join, roll_of
-from projects.commands.reach import lock_tenant, require_tenant_wide_admin
-from projects.errors import ProjectExists, TenantExists
-from projects.events import ProjectStateChanged
-from projects.inputs import (
+from factory.kernel.addresses import addresses_in
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.recording import audit, record, save
+from projects.commands.inputs import (
     NewEnvironment,
     NewMember,
     label_faults,
@@ -26,6 +22,10 @@ from projects.inputs import (
     repeated,
     slug_faults,
 )
+from projects.commands.joining import join, roll_of
+from projects.commands.reach import lock_tenant, require_tenant_wide_admin
+from projects.errors import ProjectExists, TenantExists
+from projects.events import ProjectStateChanged
 from projects.models import Environment, Project, Tenant
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from uuid import UUID
 
-from factory.context import Context
-from factory.errors import NotFound
-from factory.identity.permissions import may
-from factory.locking import lock
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound
+from factory.kernel.locking import lock
+from factory.kernel.permissions import may
 from projects.errors import LastAdministrator, RoleOutOfReach
 from projects.models import Membership, Project, Tenant
 from projects.permissions import ADMINS

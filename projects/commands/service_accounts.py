@@ -2,13 +2,21 @@
 
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, NotFound
-from factory.locking import lock, lock_many
-from factory.reasons import reasoned
-from factory.recording import audit, record
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, NotFound
+from factory.kernel.locking import lock, lock_many
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, record
+from projects.commands.inputs import (
+    SERVICE_PREFIX,
+    NewMember,
+    member_faults,
+    refuse,
+    refuse_deciding_machine,
+    slug_faults,
+)
 from projects.commands.joining import join, roll_of
 from projects.commands.reach import (
     lock_scope,
@@ -18,14 +26,6 @@ from projects.commands.reach import (
     tenant_wide_roles,
 )
 from projects.errors import OwnerNotMember, ServiceAccountExists
-from projects.inputs import (
-    SERVICE_PREFIX,
-    NewMember,
-    member_faults,
-    refuse,
-    refuse_deciding_machine,
-    slug_faults,
-)
 from projects.models import Membership, ServiceAccount
 from projects.permissions import ADMINS
 from projects.selectors import reaches, spelled

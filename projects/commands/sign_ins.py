@@ -5,12 +5,12 @@ from uuid import UUID
 
 from django.conf import settings
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
 from factory.identity.accounts import open_account, why_no_link
-from factory.models import JournalEntry
-from factory.recording import record
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.models import JournalEntry
+from factory.kernel.recording import record
 from projects.commands.members import lock_member
 from projects.commands.reach import require_may_give
 from projects.errors import MailOff, NoSignInLink, SignInLinkSent

@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import TransitionRefused
-from factory.locking import lock_many
-from factory.reasons import reasoned
-from factory.recording import audit, record, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import TransitionRefused
+from factory.kernel.locking import lock_many
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, record, save
 from projects.commands.reach import lock_own_project
 from projects.errors import KillSwitchInProgress
 from projects.events import ProjectStateChanged

@@ -3,8 +3,8 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django_fsm
-import factory.ids
-import factory.models.base
+import factory.kernel.ids
+import factory.kernel.models.base
 from django.db import migrations, models
 
 
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             name='Project',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('slug', models.CharField(max_length=63)),
                 ('name', models.CharField(max_length=200)),
                 ('state', django_fsm.FSMField(choices=[('Active', 'Active'), ('Suspended', 'Suspended')], default='Active', max_length=50, protected=True)),
@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
             name='ServiceAccount',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('slug', models.CharField(max_length=63)),
                 ('name', models.CharField(max_length=200)),
                 ('subject', models.CharField(max_length=255)),
@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
             name='Membership',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('subject', models.CharField(max_length=255)),
                 ('person', models.CharField(max_length=255)),
                 ('kind', models.CharField(choices=[('person', 'person'), ('service', 'service account')], max_length=16)),
@@ -86,7 +86,7 @@ class Migration(migrations.Migration):
                 ('version', models.BigIntegerField(default=0)),
                 ('created_at', models.DateTimeField()),
                 ('updated_at', models.DateTimeField()),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='memberships', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='memberships', to='projects.project')),
             ],
             options={
                 'indexes': [models.Index(condition=models.Q(('state', 'Active')), fields=['subject'], name='membership_by_subject')],
@@ -97,11 +97,11 @@ class Migration(migrations.Migration):
             name='Environment',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('slug', models.CharField(max_length=63)),
                 ('name', models.CharField(max_length=200)),
                 ('created_at', models.DateTimeField()),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='environments', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='environments', to='projects.project')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('tenant_id', 'project', 'slug'), name='environment_slug_once_a_project'), models.CheckConstraint(condition=models.Q(('slug__regex', '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')), name='environment_slug_is_a_slug')],
@@ -111,7 +111,7 @@ class Migration(migrations.Migration):
             name='Delegation',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('role', models.CharField(max_length=32)),
                 ('delegator', models.CharField(max_length=255)),
                 ('delegate', models.CharField(max_length=255)),
@@ -122,7 +122,7 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(null=True)),
                 ('ended_by', models.CharField(blank=True, default='', max_length=255)),
                 ('version', models.BigIntegerField(default=0)),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='delegations', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='delegations', to='projects.project')),
             ],
             options={
                 'indexes': [models.Index(condition=models.Q(('state', 'Active')), fields=['project', 'delegate'], name='delegation_by_delegate'), models.Index(condition=models.Q(('state', 'Active')), fields=['expires_at', 'id'], name='delegation_due')],
@@ -133,10 +133,10 @@ class Migration(migrations.Migration):
             name='Suspension',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('suspended_at', models.DateTimeField()),
                 ('resumed_at', models.DateTimeField(null=True)),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='suspensions', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='suspensions', to='projects.project')),
             ],
             options={
                 'indexes': [models.Index(fields=['project', 'suspended_at'], name='suspension_by_project')],

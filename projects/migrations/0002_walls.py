@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from factory.database import JournalRequired, MutableColumns, TenantWalls
+from factory.kernel.migration_operations import JournalRequired, MutableColumns, TenantWalls
 
 # By how much a project's suspensions had, at a moment, put off what began at `since` and was due at `due`.
 # One after the other, because what was over before a suspension began is not put off by it.

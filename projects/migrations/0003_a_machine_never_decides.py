@@ -6,7 +6,7 @@ administrator ends it. So the CHECKs bind what is written from now on.
 
 from django.db import migrations, models
 
-from factory.database import HoldsFromNowOn
+from factory.kernel.migration_operations import HoldsFromNowOn
 
 
 class Migration(migrations.Migration):

@@ -4,8 +4,8 @@ import django.db.models.functions.text
 import django_fsm
 from django.db import migrations, models
 
-import factory.ids
-from factory.database import JournalRequired, MutableColumns, TenantWalls
+import factory.kernel.ids
+from factory.kernel.migration_operations import JournalRequired, MutableColumns, TenantWalls
 
 
 class Migration(migrations.Migration):
@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False
+                        default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("issuer", models.CharField(max_length=255)),

@@ -8,12 +8,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.errors import FieldError, InvalidInput, NotFound
+from factory.api.pages import page
+from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text
+from factory.api.views import HouseView
 from factory.identity.formats import MOST_JTI, MOST_SUBJECT
-from factory.models import RevokedToken
-from factory.rest.pages import page
-from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text
-from factory.rest.views import HouseView
+from factory.kernel.errors import FieldError, InvalidInput, NotFound
+from factory.kernel.models import RevokedToken
 from projects.commands import revoke_credential, revoke_service_account, revoke_token
 from projects.models import ServiceAccount
 from projects.rest.serializers import ReasonBody

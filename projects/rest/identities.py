@@ -7,10 +7,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.rest.idempotency import ONCE
-from factory.rest.pages import page
-from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text
-from factory.rest.views import HouseView
+from factory.api.idempotency import ONCE
+from factory.api.pages import page
+from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text
+from factory.api.views import HouseView
 from projects.commands import end_identity, join_identity
 from projects.models import Identity
 from projects.rest.serializers import ReasonBody

@@ -5,8 +5,8 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
-from factory.rest.serializers import Choice, Identifier, InUseBody, Moment, StrictSerializer, Text, Whole
-from projects.inputs import NewEnvironment, NewMember
+from factory.api.serializers import Choice, Identifier, InUseBody, Moment, StrictSerializer, Text, Whole
+from projects.commands.inputs import NewEnvironment, NewMember
 from projects.models import SLUG, SLUG_WORDS
 from projects.states import (
     GRANTS,

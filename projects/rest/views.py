@@ -9,14 +9,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.clock import now
-from factory.commanding import Command
-from factory.concerns import concerns
-from factory.errors import NotFound
-from factory.rest.etags import with_etag
-from factory.rest.idempotency import ONCE
-from factory.rest.pages import page
-from factory.rest.views import HouseView
+from factory.api.etags import with_etag
+from factory.api.idempotency import ONCE
+from factory.api.pages import page
+from factory.api.views import HouseView
+from factory.kernel.clock import now
+from factory.kernel.commanding import Command
+from factory.kernel.errors import NotFound
+from factory.kernel.impact import concerns
 from projects.commands import (
     add_environment,
     add_member,

@@ -9,10 +9,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.base import OwnPageAdmin
-from factory.admin.lists.pages import HouseList
-from factory.admin.show import badge, when
-from factory.admin.site import site
+from factory.console.base import OwnPageAdmin
+from factory.console.lists.pages import HouseList
+from factory.console.show import badge, when
+from factory.console.site import site
 from registry.admin.naming import history_of_asset
 from registry.models import Alias, Asset, AssetWorkflow
 from registry.selectors import releases

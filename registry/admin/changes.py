@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from factory.hashing import digest
+from factory.kernel.hashing import digest
 from registry.admin.tree import LIMITS, REACHES, gate_in_words, step_in_words
 
 Values = dict[str, Any]

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import yaml
 
-from factory.admin.diffs import Diff, File, for_page
-from factory.admin.show import commit_in_short
-from factory.admin.textdiff import Work, between
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.diffs import Diff, File, for_page
+from factory.console.show import commit_in_short
+from factory.console.textdiff import Work, between
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from projects.states import Role
 from registry.admin.changes import Change, changes, same
-from registry.closure import Entry
+from registry.manifest.closure import Entry
 from registry.models import Release, ReleaseBlob
 from registry.selectors import entries, releases
 from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState

@@ -8,19 +8,26 @@ from typing import Any
 from django.urls import reverse
 
 from approvals.selectors import open_waivers_of_release
-from factory.admin.confirming import Choice, Question
-from factory.admin.show import seen
-from factory.admin.touching import MOST, SHOWN, Row, Touched, counted, touched
-from factory.commanding import Command
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.confirming import Choice, Question
+from factory.console.impact import MOST, SHOWN, Row, Touched, counted, touched
+from factory.console.show import seen
+from factory.kernel.commanding import Command
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from registry.admin.assets import url_of_asset
 from registry.admin.page import url_of
 from registry.commands import deprecate_release, revoke_release
 from registry.models import Release
 from registry.selectors import aliases_of, releases, resting_on
+from registry.selectors.obstacles import (
+    DEPRECATED_FROM,
+    REVOKED_FROM,
+    name_of,
+    other_of,
+    stops_ending,
+    stops_leading,
+)
 from registry.states import ReleaseState
-from registry.stops import DEPRECATED_FROM, REVOKED_FROM, name_of, other_of, stops_ending, stops_leading
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from django.db.models import Q
 from django.urls import reverse
 
-from factory.admin.searching import SHOWN, Found, Hit, Sought, finder
-from factory.admin.show import commit_in_short, seen
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.searching import SHOWN, Found, Hit, Sought, finder
+from factory.console.show import commit_in_short, seen
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from registry.models import Release
 
 NEWEST = 5_000

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from factory.admin.things import names
-from factory.models import JournalEntry
+from factory.console.links import names
+from factory.kernel.models import JournalEntry
 from registry.models import AliasMove, Release
 from registry.states import ReleaseState
 

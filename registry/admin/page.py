@@ -8,15 +8,15 @@ from uuid import UUID
 from django.urls import reverse
 
 from approvals.selectors import ApprovalView, approval_view, visible
-from factory.context import Context
+from factory.kernel.context import Context
 from registry.admin.difference import Difference, choices, difference
 from registry.admin.naming import history_of_release
 from registry.admin.tree import Tree, loads, tree_of
 from registry.commands.closing import RETRIES
 from registry.models import EvaluationRecord, Release
 from registry.selectors import aliases_of, evaluations, releases
+from registry.selectors.timeline import MOST_MOMENTS, entries_of, moment
 from registry.states import ReleaseState, Verdict
-from registry.stories import MOST_MOMENTS, entries_of, moment
 
 MOST_REVIEWS = 10
 OLDER = 20

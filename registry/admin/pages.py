@@ -8,10 +8,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
-from factory.admin.lists.pages import HouseList
-from factory.admin.show import badge, filed, short, when
-from factory.admin.site import site
+from factory.console.base import HouseAdmin
+from factory.console.lists.pages import HouseList
+from factory.console.show import badge, filed, short, when
+from factory.console.site import site
 from registry.admin.page import url_of
 from registry.models import Alias, AliasMove, EvaluationRecord, Release
 from registry.selectors import releases

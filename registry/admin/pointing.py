@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from factory.admin.confirming import Choice, Question
-from factory.context import Context
+from factory.console.confirming import Choice, Question
+from factory.kernel.context import Context
 from registry.admin.page import url_of
 from registry.commands import move_alias
 from registry.models import Alias, Release
-from registry.stops import name_of, stops_naming
+from registry.selectors.obstacles import name_of, stops_naming
 
 MOST = 100
 """Of an asset's aliases so many are named on the page; any of them may be written."""

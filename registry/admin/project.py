@@ -6,9 +6,9 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from factory.admin.parts import Missing, Part, part_of
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.page_extensions import Missing, Part, part_of
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from registry.models import AssetWorkflow
 
 

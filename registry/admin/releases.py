@@ -12,15 +12,15 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.asking import not_understood
-from factory.admin.base import OwnPageAdmin
-from factory.admin.confirming import Act, Question, act_on
-from factory.admin.lists.pages import HouseList
-from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import cut, opening, seen, short, when
-from factory.admin.site import site
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.asking import not_understood
+from factory.console.base import OwnPageAdmin
+from factory.console.confirming import Act, Question, act_on
+from factory.console.lists.pages import HouseList
+from factory.console.scope import as_uuid, context_of
+from factory.console.show import cut, opening, seen, short, when
+from factory.console.site import site
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from registry.admin.ending import ENDS, question
 from registry.admin.page import release_page, url_of
 from registry.admin.pointing import point, pointing

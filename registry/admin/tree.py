@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Case, When
 from django.urls import reverse
 
-from registry.closure import Entry
+from registry.manifest.closure import Entry
 from registry.models import ClosureDependency, ClosureEntry, Release, ReleaseBlob
 from registry.selectors import entries, needs_in_words
 from registry.states import LOADABLE, ReleaseState

@@ -2,16 +2,16 @@
 
 from uuid import UUID
 
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import NotFound, VersionMismatch
-from factory.locking import lock
-from factory.recording import audit
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound, VersionMismatch
+from factory.kernel.locking import lock
+from factory.kernel.recording import audit
+from registry.commands.inputs import refuse, slug_faults
 from registry.errors import ReleaseNotPublished
-from registry.inputs import refuse, slug_faults
 from registry.models import Alias, Release
 from registry.operations import lock_asset, point_alias
-from registry.stops import stops_naming
+from registry.selectors.obstacles import stops_naming
 
 
 @command("MoveAlias")

@@ -1,16 +1,16 @@
-"""What the commit said is stored, or why it could not be read. The fetch itself is `registry.resolving`."""
+"""What the commit said is stored, or why it could not be read. `registry.publication.resolving` fetches."""
 
 from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError
-from factory.recording import record, save
-from registry.closure import Closure as Found
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.recording import record, save
 from registry.errors import DependencyNotPublished, ReleaseNotInState
+from registry.manifest.closure import Closure as Found
 from registry.models import Closure, ClosureDependency, ClosureEntry, Release, ReleaseBlob
 from registry.operations import lock_release
 from registry.selectors import dependency_releases

@@ -3,19 +3,19 @@
 from uuid import UUID
 
 from approvals.operations import cancel_pending, end_waivers_of
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError
-from factory.reasons import reasoned
-from factory.recording import audit, record
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, record
 from registry.errors import AliasInUse, InFlightNotOffered, ReleaseNotInState
 from registry.events import AssetReleaseDeprecated, AssetReleaseRevoked
 from registry.models import Release
 from registry.operations import lock_release
 from registry.selectors import aliases_of
+from registry.selectors.obstacles import DEPRECATED_FROM, REVOKED_FROM, other_of, stops_ending, stops_leading
 from registry.states import InFlight, ReleaseState
-from registry.stops import DEPRECATED_FROM, REVOKED_FROM, other_of, stops_ending, stops_leading
 
 
 @command("DeprecateRelease")

@@ -7,21 +7,16 @@ from uuid import UUID
 from approvals.operations import open_request
 from approvals.selectors import current_policy
 from approvals.states import ActionClass, SubjectType
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.recording import record, save
-from registry.errors import (
-    ClosureNotResolved,
-    EvaluationMismatch,
-    EvaluationMissing,
-    ReleaseNotInState,
-)
-from registry.inputs import hash_faults, refuse, score_faults
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.recording import record, save
+from registry.commands.inputs import hash_faults, refuse, score_faults
+from registry.errors import ClosureNotResolved, EvaluationMismatch, EvaluationMissing, ReleaseNotInState
 from registry.models import EvaluationRecord, Release
 from registry.operations import lock_release
-from registry.publication import check_publishable, proposal_of
 from registry.states import ReleaseState, Verdict
+from registry.subjects import check_publishable, proposal_of
 
 
 @command("RecordEvaluation")

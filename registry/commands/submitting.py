@@ -5,17 +5,17 @@ from typing import Any
 
 from django.conf import settings
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError
-from factory.recording import record, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.recording import record, save
+from registry.commands.inputs import refuse, semver_faults, slug_faults
 from registry.errors import ReleaseAlreadySubmitted, SourceRefused, VersionTaken
 from registry.events import AssetReleaseSubmitted
-from registry.inputs import refuse, semver_faults, slug_faults
 from registry.models import Asset, Release
 from registry.operations import lock_asset
-from registry.sources import check_commit, check_manifest_path, check_repository
+from registry.source.locations import check_commit, check_manifest_path, check_repository
 from registry.states import HOLDS_VERSION, ReleaseState
 
 DEFAULT_MANIFEST = "factory.yaml"

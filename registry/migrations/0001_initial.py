@@ -2,8 +2,8 @@
 
 import django.db.models.deletion
 import django_fsm
-import factory.ids
-import factory.models.base
+import factory.kernel.ids
+import factory.kernel.models.base
 from django.db import migrations, models
 
 
@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
             name='Asset',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=63)),
                 ('created_at', models.DateTimeField()),
             ],
@@ -31,18 +31,18 @@ class Migration(migrations.Migration):
             name='Alias',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=63)),
                 ('state', django_fsm.FSMField(choices=[('Set', 'Set')], default='Set', max_length=50, protected=True)),
                 ('version', models.BigIntegerField(default=0)),
-                ('asset', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='aliases', to='registry.asset')),
+                ('asset', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='aliases', to='registry.asset')),
             ],
         ),
         migrations.CreateModel(
             name='Closure',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('hash', models.CharField(max_length=71)),
                 ('definition', models.JSONField()),
                 ('resolved_at', models.DateTimeField()),
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
             name='EvaluationRecord',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('release_hash', models.CharField(max_length=71)),
                 ('suite', models.CharField(max_length=63)),
                 ('suite_version', models.CharField(max_length=64)),
@@ -65,14 +65,14 @@ class Migration(migrations.Migration):
                 ('evidence_hash', models.CharField(max_length=71)),
                 ('producer', models.CharField(max_length=255)),
                 ('recorded_at', models.DateTimeField()),
-                ('closure', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='registry.closure')),
+                ('closure', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='registry.closure')),
             ],
         ),
         migrations.CreateModel(
             name='Release',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('semver', models.CharField(max_length=64)),
                 ('repository', models.CharField(max_length=500)),
                 ('commit', models.CharField(max_length=64)),
@@ -92,42 +92,42 @@ class Migration(migrations.Migration):
                 ('revoked_at', models.DateTimeField(null=True)),
                 ('in_flight', models.CharField(blank=True, default='', max_length=16)),
                 ('ending_reason', models.CharField(blank=True, default='', max_length=1000)),
-                ('asset', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='releases', to='registry.asset')),
-                ('closure', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.closure')),
-                ('evaluation', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.evaluationrecord')),
+                ('asset', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='releases', to='registry.asset')),
+                ('closure', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.closure')),
+                ('evaluation', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.evaluationrecord')),
             ],
         ),
         migrations.CreateModel(
             name='ClosureDependency',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('closure', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='dependencies', to='registry.closure')),
-                ('release', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.release')),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('closure', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='dependencies', to='registry.closure')),
+                ('release', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.release')),
             ],
         ),
         migrations.CreateModel(
             name='AliasMove',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('version', models.BigIntegerField()),
                 ('moved_by', models.CharField(max_length=255)),
                 ('moved_at', models.DateTimeField()),
-                ('alias', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='moves', to='registry.alias')),
-                ('release', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.release')),
+                ('alias', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='moves', to='registry.alias')),
+                ('release', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.release')),
             ],
         ),
         migrations.AddField(
             model_name='alias',
             name='release',
-            field=factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='aliases', to='registry.release'),
+            field=factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='aliases', to='registry.release'),
         ),
         migrations.CreateModel(
             name='ReleaseBlob',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('sha256', models.CharField(max_length=71)),
                 ('content', models.BinaryField()),
             ],
@@ -139,9 +139,9 @@ class Migration(migrations.Migration):
             name='AssetWorkflow',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('workflow_id', models.CharField(max_length=63)),
-                ('asset', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='workflows', to='registry.asset')),
+                ('asset', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='workflows', to='registry.asset')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('tenant_id', 'workflow_id'), name='a_workflow_has_one_asset')],
@@ -151,14 +151,14 @@ class Migration(migrations.Migration):
             name='ClosureEntry',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(max_length=16)),
                 ('item_id', models.CharField(max_length=130)),
                 ('path', models.CharField(blank=True, max_length=255)),
                 ('sha256', models.CharField(max_length=71)),
                 ('size', models.BigIntegerField()),
                 ('side_effect_class', models.CharField(blank=True, max_length=16)),
-                ('closure', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='entries', to='registry.closure')),
+                ('closure', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='entries', to='registry.closure')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('tenant_id', 'closure', 'kind', 'item_id', 'path'), name='one_entry_per_piece'), models.CheckConstraint(condition=models.Q(('sha256__regex', '^sha256:[0-9a-f]{64}$')), name='entry_hash_form')],

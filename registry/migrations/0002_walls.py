@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from factory.database import AppendOnly, JournalRequired, MutableColumns, TenantWalls
+from factory.kernel.migration_operations import AppendOnly, JournalRequired, MutableColumns, TenantWalls
 
 RELEASE_MOVES = (
     "state",

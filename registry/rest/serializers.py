@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from factory.rest.serializers import (
+from factory.api.serializers import (
     Choice,
     Identifier,
     InUseBody,

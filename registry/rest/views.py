@@ -11,11 +11,11 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.commanding import Command
-from factory.concerns import concerns
-from factory.rest.etags import with_etag
-from factory.rest.pages import page
-from factory.rest.views import HouseView
+from factory.api.etags import with_etag
+from factory.api.pages import page
+from factory.api.views import HouseView
+from factory.kernel.commanding import Command
+from factory.kernel.impact import concerns
 from registry import selectors
 from registry.commands import (
     deprecate_release,

@@ -10,13 +10,13 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from approvals.selectors import current_policy
-from factory.admin.confirming import Choice, Question, ask
-from factory.admin.scope import as_uuid, context_of
-from factory.admin.show import short
-from factory.context import Context
-from factory.errors import Conflict, DomainError
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.confirming import Choice, Question, ask
+from factory.console.scope import as_uuid, context_of
+from factory.console.show import short
+from factory.kernel.context import Context
+from factory.kernel.errors import Conflict, DomainError
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from registry.selectors import ReleaseView, pinnable, release
 from runs.commands import submit
 from runs.models import Run

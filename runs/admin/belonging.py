@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from factory.admin.belonging import belongs, project_of_called
+from factory.console.project_of import belongs, project_of_called
 from runs.models import Attempt, Lease, Receipt, Run, RunTemplate, Step
 
 belongs(Run, "run")

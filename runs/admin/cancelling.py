@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from factory.admin.scope import as_uuid, context_of
-from factory.admin.several import Fate, Fates, chosen, fates_of, keep_chosen, keep_fates
-from factory.errors import DomainError
-from factory.one_by_one import one_by_one
-from factory.tenancy import reading
+from factory.console.bulk import Fate, Fates, chosen, fates_of, keep_chosen, keep_fates
+from factory.console.scope import as_uuid, context_of
+from factory.kernel.bulk import one_by_one
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run
 from runs.commands.cancel_run import checked
 from runs.models import Run

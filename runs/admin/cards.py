@@ -6,8 +6,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from factory import clock
-from factory.admin.first import (
+from factory.console.dashboard import (
     MOST,
     Card,
     Figure,
@@ -23,10 +22,11 @@ from factory.admin.first import (
     in_words,
     needs,
 )
-from factory.admin.show import span, tone
-from factory.amounts import cost, usd
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.show import span, tone
+from factory.kernel import clock
+from factory.kernel.amounts import cost, usd
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from runs.models import Run, Step
 from runs.operations.timing import grace
 from runs.selectors.figures import Crew, attention_steps, crew, lapsed, open_by_state, runs_in

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
-from factory.admin.charts import Column, Part, Series, curves, stacked
-from factory.admin.first import Chart, Look, Table, Window, chart, in_words
-from factory.admin.show import span
-from factory.identity.permissions import may
+from factory.console.charts import Column, Part, Series, curves, stacked
+from factory.console.dashboard import Chart, Look, Table, Window, chart, in_words
+from factory.console.show import span
+from factory.kernel.permissions import may
 from runs.selectors.figures import NEWEST, Ended, Took, ended, took
 from runs.states import RunState
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals.selectors import ApprovalView, approvals_of_run
-from factory.models import JournalEntry
+from factory.kernel.models import JournalEntry
 from runs.models import Artifact, Attempt, Lease, Receipt, Resolution, Run, Step
 from runs.selectors.standing import Standing, standings
 from runs.states import LeaseState, RunState, StepState

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from django.urls import reverse
 
-from factory.admin.searching import SHOWN, Found, Hit, Sought, finder
-from factory.admin.show import seen
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.searching import SHOWN, Found, Hit, Sought, finder
+from factory.console.show import seen
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from runs.models import Run
 from runs.selectors import finding
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from factory.admin.show import tone
+from factory.console.show import tone
 
 MOST_MARKS = 6
 ROOM = 28

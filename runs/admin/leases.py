@@ -9,12 +9,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
-from factory.admin.scope import context_of
-from factory.admin.show import outline, seen, short, span, timed, when
-from factory.admin.site import site
-from factory.clock import now
-from factory.tenancy import reading
+from factory.console.base import HouseAdmin
+from factory.console.scope import context_of
+from factory.console.show import outline, seen, short, span, timed, when
+from factory.console.site import site
+from factory.kernel.clock import now
+from factory.kernel.tenancy import reading
 from runs.models import Lease
 from runs.operations.timing import grace
 from runs.selectors.figures import in_hands

@@ -10,13 +10,13 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
-from factory.admin.lists.filters import one_of
-from factory.admin.lists.pages import HouseList
-from factory.admin.scope import context_of
-from factory.admin.show import badge, cut, outline, seen, short, span, when, whole
-from factory.admin.site import site
-from factory.identity.permissions import may
+from factory.console.base import HouseAdmin
+from factory.console.lists.filters import one_of
+from factory.console.lists.pages import HouseList
+from factory.console.scope import context_of
+from factory.console.show import badge, cut, outline, seen, short, span, when, whole
+from factory.console.site import site
+from factory.kernel.permissions import may
 from runs.admin.cards import TOLD
 from runs.models import Step
 from runs.selectors.doubts import doubts

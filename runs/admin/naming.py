@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from factory.admin.things import names
+from factory.console.links import names
 from registry.selectors import called_aliases, releases
 from runs.models import Run
 

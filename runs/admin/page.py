@@ -6,9 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from factory import clock
-from factory.admin.show import brief, span
-from factory.context import Context
+from factory.console.show import brief, span
+from factory.kernel import clock
+from factory.kernel.context import Context
 from registry.selectors import release
 from runs.admin.again import may_run_again
 from runs.admin.facts import Facts, Try, read

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from approvals.selectors import ApprovalView
-from factory.admin.show import brief
+from factory.console.show import brief
 from runs.admin.drawing import Graph, Told, draw_graph
 from runs.admin.facts import WAITS_FOR_A_WORKER, Facts, Try
 from runs.admin.lanes import THINNEST, Span, Timeline, draw_timeline

@@ -9,11 +9,11 @@ from django.db.models import Count, Q
 from django.urls import reverse
 
 from approvals.selectors import everybody_who_may
-from factory.admin.first import Card, Figure, Item, Share
-from factory.admin.parts import Missing, Part, able, part_of
-from factory.admin.show import seen
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.dashboard import Card, Figure, Item, Share
+from factory.console.page_extensions import Missing, Part, able, part_of
+from factory.console.show import seen
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from runs.admin.cards import ORDER, TONES
 from runs.commands.cancel_run import MAY_CANCEL
 from runs.models import Run, WorkerPool

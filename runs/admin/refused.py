@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
-from factory.admin.lists.filters import one_of
-from factory.admin.scope import context_of
-from factory.admin.show import pretty, seen, short, when
-from factory.admin.site import site
-from factory.hashing import storable
+from factory.console.base import HouseAdmin
+from factory.console.lists.filters import one_of
+from factory.console.scope import context_of
+from factory.console.show import pretty, seen, short, when
+from factory.console.site import site
+from factory.kernel.hashing import storable
 from runs.models import Receipt, RefusedReceipt
 from runs.operations.refusing import CONFLICT, FAULTY
 from runs.permissions import sees_refused

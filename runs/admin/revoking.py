@@ -4,9 +4,9 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from factory.admin.confirming import Question, act_on
-from factory.admin.scope import context_of
-from factory.admin.show import span
+from factory.console.confirming import Question, act_on
+from factory.console.scope import context_of
+from factory.console.show import span
 from factory.identity.config import leeway_in_words
 from runs.dispatch import revoke_from_outside
 from runs.models import Worker

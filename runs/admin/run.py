@@ -13,17 +13,17 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from factory.admin.asking import one_asked
-from factory.admin.base import OwnPageAdmin
-from factory.admin.lists.filters import one_of
-from factory.admin.lists.pages import HouseList
-from factory.admin.scope import context_of
-from factory.admin.show import seen, short, when
-from factory.admin.site import site
-from factory.amounts import cost, usd
-from factory.errors import DomainError, InvalidInput
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.asking import one_asked
+from factory.console.base import OwnPageAdmin
+from factory.console.lists.filters import one_of
+from factory.console.lists.pages import HouseList
+from factory.console.scope import context_of
+from factory.console.show import seen, short, when
+from factory.console.site import site
+from factory.kernel.amounts import cost, usd
+from factory.kernel.errors import DomainError, InvalidInput
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from registry.selectors import known_workflows
 from runs.admin.again import again_view
 from runs.admin.cancelling import ask_about, cancel_many, cancelled, choose

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from factory.chain import audit_stream
-from factory.chainchecks import check_chain
-from factory.context import Context
-from factory.identity.permissions import may
-from factory.models import AuditEntry, JournalEntry, OutboxEvent, WebhookDelivery, WebhookSubscription
+from factory.evidence.chain_checks import check_chain
+from factory.kernel.chain import audit_stream
+from factory.kernel.context import Context
+from factory.kernel.models import AuditEntry, JournalEntry, OutboxEvent, WebhookDelivery, WebhookSubscription
+from factory.kernel.permissions import may
 from runs.admin.facts import Facts
 from usage.selectors import records_of_run
 

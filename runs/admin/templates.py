@@ -14,16 +14,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals.selectors import current_policy, waivers_of_template
-from factory.admin.base import OwnPageAdmin
-from factory.admin.confirming import Act, Question, act_on
-from factory.admin.scope import as_moment, as_uuid, context_of
-from factory.admin.show import seen, when
-from factory.admin.site import site
-from factory.admin.things import names_of
-from factory.errors import DomainError, FieldError, InvalidInput
-from factory.identity.permissions import may
-from factory.rest.json import Malformed, loads
-from factory.tenancy import reading
+from factory.api.strict_json import Malformed, loads
+from factory.console.base import OwnPageAdmin
+from factory.console.confirming import Act, Question, act_on
+from factory.console.links import names_of
+from factory.console.scope import as_moment, as_uuid, context_of
+from factory.console.show import seen, when
+from factory.console.site import site
+from factory.kernel.errors import DomainError, FieldError, InvalidInput
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.selectors import environments
 from registry.selectors import ReleaseView, pinnable, workflow
 from runs.admin.wanted import Wanted, wanted

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from factory.admin.show import seen
-from factory.admin.touching import MOST, SHOWN, Row, Touched, counted, touches
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.impact import MOST, SHOWN, Row, Touched, counted, touches
+from factory.console.show import seen
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from registry.selectors import workflows_left, workflows_of
 from runs.models import Lease, Run, RunTemplate
 from runs.states import RUN_OPEN, LeaseState, TemplateState

@@ -8,19 +8,12 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from approvals.selectors import (
-    ApprovalView,
-    Judged,
-    Right,
-    right_to_decide,
-    voted_already,
-    votes_judged_of,
-)
+from approvals.selectors import ApprovalView, Judged, Right, right_to_decide, voted_already, votes_judged_of
 from approvals.states import ApprovalState
 from approvals.subjects import stops_of
-from factory.admin.show import span
-from factory.context import Context
-from factory.errors import Forbidden
+from factory.console.show import span
+from factory.kernel.context import Context
+from factory.kernel.errors import Forbidden
 from runs.admin.facts import WAITS_FOR_A_WORKER, Facts
 from runs.admin.settling import REFUSED
 from runs.models import Lease, Run, Step

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from factory.admin.show import seen
+from factory.console.show import seen
 
 MOST = 30
 """So many fields are named; the schema itself stands behind them."""

@@ -15,16 +15,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from factory.admin.base import OwnPageAdmin
-from factory.admin.lists.filters import one_of
-from factory.admin.lists.pages import HouseList
-from factory.admin.scope import as_uuid, context_of
-from factory.admin.settings import whole
-from factory.admin.show import badge, seen, span, timed
-from factory.admin.site import site
-from factory.context import Context
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.base import OwnPageAdmin
+from factory.console.lists.filters import one_of
+from factory.console.lists.pages import HouseList
+from factory.console.scope import as_uuid, context_of
+from factory.console.settings import whole
+from factory.console.show import badge, seen, span, timed
+from factory.console.site import site
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from runs.admin.revoking import revoke_view
 from runs.commands import change_quota, undrain
 from runs.dispatch import drain_from_outside

@@ -3,16 +3,16 @@
 from datetime import datetime
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.recording import record, save
-from runs.answers import CANCELLED, TIMED_OUT, LeaseGrant
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.recording import record, save
 from runs.commands.workers import note_heartbeat
 from runs.errors import LeaseOver
 from runs.models import Lease
 from runs.operations.holding import Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.timing import grace, is_timed_out, renewed
+from runs.selectors.answers import CANCELLED, TIMED_OUT, LeaseGrant
 from runs.states import LeaseState, StepState
 
 

@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from factory.commanding import command
-from factory.context import Context
-from factory.recording import audit
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.recording import audit
 from runs.operations.holding import lock_run
 from usage.operations import add_up_again
 

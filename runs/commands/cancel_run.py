@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import InsufficientRole
-from factory.reasons import reasoned
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import InsufficientRole
+from factory.kernel.reasons import reasoned
 from projects.selectors import people_behind
 from runs.errors import RunEnded
 from runs.models import Run

@@ -3,12 +3,12 @@
 from datetime import datetime
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import VersionMismatch
-from factory.reasons import reasoned
-from factory.recording import audit, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import VersionMismatch
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, save
 from runs.errors import NothingToClose, RunNotFound
 from runs.models import Attempt, Receipt, Resolution, Run, Step
 from runs.models.evidence import ACKNOWLEDGED

@@ -4,15 +4,14 @@ from datetime import datetime
 from uuid import UUID
 
 import usage.operations as usage
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.ids import uuid7
-from factory.recording import record
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.ids import uuid7
+from factory.kernel.recording import record
 from projects.operations import lock_active_project
 from registry.selectors import decree_over
 from registry.states import InFlight
-from runs.answers import Assignment
 from runs.errors import NothingToDispatch
 from runs.events import AttemptDispatched
 from runs.models import Attempt, Lease, Run, Step, Worker
@@ -20,6 +19,7 @@ from runs.operations.capacity import lock_worker_with_a_slot, next_token, requir
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.moving import moved
 from runs.operations.timing import ttl
+from runs.selectors.answers import Assignment
 from runs.selectors.assignments import assignment
 from runs.selectors.clocks import out_of_time
 from runs.selectors.limits import why_money_stops

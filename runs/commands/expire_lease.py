@@ -4,11 +4,11 @@ from datetime import datetime
 from uuid import UUID
 
 from approvals.selectors import ApprovalView
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.hints import WORK, wake
-from factory.recording import record, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.hints import WORK, wake
+from factory.kernel.recording import record, save
 from runs.errors import AttemptNotFound
 from runs.events import LeaseExpired
 from runs.models import Lease, Step

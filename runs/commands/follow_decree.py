@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from factory.commanding import command
-from factory.context import Context
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
 from registry.selectors import Decree, decree_over
 from registry.states import InFlight
 from runs.models import Run

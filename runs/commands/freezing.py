@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.hashing import digest
-from factory.hints import WORK, wake
-from factory.reasons import reasoned
-from factory.recording import audit, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.hashing import digest
+from factory.kernel.hints import WORK, wake
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, save
 from runs.errors import NotFrozen
 from runs.models import Freeze
 from runs.operations.advancing import end_if_spent

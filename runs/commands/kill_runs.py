@@ -3,8 +3,8 @@
 from dataclasses import replace
 from uuid import UUID
 
-from factory.commanding import command
-from factory.context import Context
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
 from projects.operations import finish_kill, lock_project
 from runs.models import Run
 from runs.operations.cancelling import cancel

@@ -1,14 +1,14 @@
 """Which tenants a pool of workers serves, and how much of the workers a tenant may have."""
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput
-from factory.hints import WORK, wake
 from factory.identity.formats import POOL, POOL_WORDS
-from factory.locking import lock
-from factory.reasons import reason_faults
-from factory.recording import audit, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.hints import WORK, wake
+from factory.kernel.locking import lock
+from factory.kernel.reasons import reason_faults
+from factory.kernel.recording import audit, save
 from runs.errors import QuotaOfPlatform
 from runs.models import TenantQuota, WorkerPool
 from runs.selectors.pools import set_by_the_platform

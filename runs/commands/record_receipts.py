@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from factory.commanding import command
-from factory.context import Context
-from runs.answers import ReceiptsTaken
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
 from runs.errors import LeaseOver
 from runs.models import Lease
 from runs.operations.advancing import end_if_spent
 from runs.operations.holding import Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.receiving import take_receipts
+from runs.selectors.answers import ReceiptsTaken
 from runs.states import LeaseState
 
 

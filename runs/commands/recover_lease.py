@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.recording import record
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.recording import record
 from runs.errors import AttemptNotFound
 from runs.events import LeaseExpired
 from runs.models import FencingEpoch, Lease

@@ -6,14 +6,14 @@ from uuid import UUID
 
 import structlog
 
-from factory.context import Context
-from factory.errors import DomainError
-from factory.tenancy import reading
-from runs.answers import OutcomeRecorded
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from runs.commands.record_receipts import record_receipts
 from runs.commands.report_outcome import report_outcome
 from runs.errors import AttemptSettled, RunFrozen, StaleFencingToken
 from runs.models import Lease
+from runs.selectors.answers import OutcomeRecorded
 
 log = structlog.get_logger("runs.commands")
 

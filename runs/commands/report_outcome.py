@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError
-from factory.hashing import digest
-from factory.hints import WORK, wake
-from factory.recording import record
-from runs.answers import OutcomeRecorded, ReceiptsTaken, RefusedItem
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.hashing import digest
+from factory.kernel.hints import WORK, wake
+from factory.kernel.recording import record
 from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHashMismatch, StaleFencingToken
 from runs.models import Attempt, Lease
 from runs.operations.artifacts import judge_artifacts, keep_artifacts
@@ -21,12 +20,9 @@ from runs.operations.ending import outcome_of
 from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.metering import time_attempt
 from runs.operations.receiving import take_receipts
-from runs.operations.settling import (
-    denies_the_effect,
-    effect_may_have_happened,
-    follow_up,
-)
+from runs.operations.settling import denies_the_effect, effect_may_have_happened, follow_up
 from runs.operations.timing import is_timed_out, took_too_long
+from runs.selectors.answers import OutcomeRecorded, ReceiptsTaken, RefusedItem
 from runs.states import AttemptState, FailureClass, LeaseState
 
 F = FailureClass

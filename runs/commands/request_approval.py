@@ -8,18 +8,18 @@ import approvals.operations as approvals
 from approvals.selectors import ApprovalView, PolicyView, approval, evaluate
 from approvals.selectors import policy_revision as pinned_policy
 from approvals.states import ActionClass, Effect, SubjectType
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, TooLarge
-from factory.hashing import canonical, digest
-from factory.recording import save
-from runs.answers import ApprovalAnswer
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, TooLarge
+from factory.kernel.hashing import canonical, digest
+from factory.kernel.recording import save
 from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
 from runs.models import Lease, Run, Step
 from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
 from runs.operations.moving import wait_for_approval
 from runs.operations.parking import park as park_attempt
+from runs.selectors.answers import ApprovalAnswer
 from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import decision_note
 from runs.selectors.limits import place_of

@@ -9,9 +9,9 @@ import approvals.operations as approvals
 import registry.selectors as registry
 from approvals.selectors import current_policy
 from approvals.states import WAIVABLE
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
 from projects.operations import lock_active_project
 from registry.operations import hold_published
 from registry.selectors import ReleaseView

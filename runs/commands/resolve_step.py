@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, VersionMismatch
-from factory.hints import WORK, wake
-from factory.reasons import length_faults
-from factory.recording import audit, record, save
-from factory.words import is_blank
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, VersionMismatch
+from factory.kernel.hints import WORK, wake
+from factory.kernel.reasons import length_faults
+from factory.kernel.recording import audit, record, save
+from factory.kernel.text import is_blank
 from runs.engine import BECOMES, outcome_of_settling
 from runs.errors import NothingToSettle, RunNotFound
 from runs.models import Attempt, Resolution, Run, Step

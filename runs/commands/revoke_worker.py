@@ -2,12 +2,12 @@
 
 from uuid import UUID
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.models import RevokedToken
-from factory.reasons import reasoned
-from factory.recording import audit
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.models import RevokedToken
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit
 from runs.errors import PoolShared, WorkerNotFound
 from runs.models import Worker
 from runs.selectors.pools import serves_others, within_reach

@@ -6,11 +6,11 @@ the second chances, for after a repair or a restore, and the door for an engine 
 
 from uuid import UUID
 
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput
-from factory.hints import WORK, wake
-from factory.recording import save
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.hints import WORK, wake
+from factory.kernel.recording import save
 from runs.engine import Failed
 from runs.models import Step
 from runs.operations.advancing import advance, plan_of

@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from approvals.operations import PolicyDenied
-from factory.commanding import command
-from factory.context import Context
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
 from runs.models import Run
 from runs.operations.ending import fail_run
 from runs.operations.holding import lock_run

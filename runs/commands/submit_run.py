@@ -7,14 +7,14 @@ import registry.selectors as registry
 from approvals.operations import PolicyDenied
 from approvals.selectors import PolicyView, current_policy, evaluate
 from approvals.states import ActionClass, Effect
-from factory.clock import now
-from factory.commanding import OTHER_REQUEST, AlreadyDone, Once, command
-from factory.context import Context
-from factory.errors import AlreadyThere, FieldError, IdempotencyConflict, InvalidInput
-from factory.events import wire
-from factory.hashing import digest
-from factory.recording import record, save
-from factory.tenancy import reading
+from factory.kernel.clock import now
+from factory.kernel.commanding import OTHER_REQUEST, AlreadyDone, Once, command
+from factory.kernel.context import Context
+from factory.kernel.errors import AlreadyThere, FieldError, IdempotencyConflict, InvalidInput
+from factory.kernel.events import wire
+from factory.kernel.hashing import digest
+from factory.kernel.recording import record, save
+from factory.kernel.tenancy import reading
 from projects.operations import lock_active_project
 from projects.selectors import environment
 from registry.operations import hold_published
@@ -22,8 +22,8 @@ from registry.selectors import ReleaseView
 from runs.engine import HUMAN, Node, nodes
 from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRunOpen, PreviousRunUnknown
 from runs.events import RunAccepted
-from runs.inputs import Submission, parse_submission
 from runs.models import Run, RunTemplate, Snapshot
+from runs.operations.inputs import Submission, parse_submission
 from runs.operations.metering import count_accepted
 from runs.operations.templating import find_template, hold_template, under
 from runs.states import RUN_TERMINAL, RunState

@@ -5,10 +5,10 @@ from uuid import UUID
 
 import approvals.operations as approvals
 from approvals.selectors import AuthorizationView, authorizations_of_attempt
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.recording import save
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.recording import save
 from projects.operations import lock_active_project, lock_project
 from registry.operations import hold_loadable
 from runs.errors import AttemptNotFound, LeaseOver, ReleaseRevoked, RunNotWorking

@@ -7,18 +7,18 @@ from uuid import UUID
 import approvals.operations as approvals
 import registry.selectors as registry
 from approvals.selectors import current_policy
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput
-from factory.locking import lock, one_at_a_time
-from factory.reasons import reasoned
-from factory.recording import audit, record
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.locking import lock, one_at_a_time
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit, record
 from projects.operations import lock_active_project, lock_project
 from runs.errors import ModelProfileNotApproved, TemplateEnded, TemplateNameTaken, TemplateNotFound
 from runs.events import RunTemplateChanged
-from runs.inputs import NewTemplate, parse_template
 from runs.models import RunTemplate
+from runs.operations.inputs import NewTemplate, parse_template
 from runs.states import TemplateState
 
 

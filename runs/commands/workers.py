@@ -7,14 +7,14 @@ from uuid import UUID
 
 from django.db import connection
 
-from factory.clock import now
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput
-from factory.hints import WORK, wake
-from factory.ids import uuid7
-from factory.reasons import reasoned
-from factory.recording import audit
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.hints import WORK, wake
+from factory.kernel.ids import uuid7
+from factory.kernel.reasons import reasoned
+from factory.kernel.recording import audit
 from runs.errors import PoolUnknown, WorkerElsewhere, WorkerNotRegistered, WorkerSuperseded
 from runs.models import Worker, WorkerPool
 from runs.selectors.pools import serves_others, within_reach

@@ -9,17 +9,17 @@ from uuid import UUID
 
 import structlog
 
-from factory.bulkhead import Bulkhead, Resting
-from factory.context import Context, system
-from factory.errors import DomainError
-from factory.tenancy import reading
-from runs.answers import Assignment
+from factory.kernel.bulkhead import Bulkhead, Resting
+from factory.kernel.context import Context, system
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from runs.commands.dispatch_step import dispatch_step
 from runs.commands.expire_lease import expire_lease, withdraw_from_drained
 from runs.commands.revoke_worker import revoke_worker
 from runs.commands.workers import WorkerView, drain_by_operator, heartbeat, start_draining
 from runs.errors import NoSlot, QuotaReached
 from runs.operations.timing import grace
+from runs.selectors.answers import Assignment
 from runs.selectors.assignments import offered_assignment
 from runs.selectors.waiting import PAGE, Board, Lapsed, Offer, Waiting, look, look_further, offers_of
 

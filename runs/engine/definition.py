@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from factory.expressions import Expression, parse
+from factory.kernel.expressions import Expression, parse
 
 MOST_INSTANCES = 100
 """A list may be so long at the most that a node fans out over it."""

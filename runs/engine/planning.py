@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from factory.expressions import NotJudged
+from factory.kernel.expressions import NotJudged
 from runs.engine.definition import MOST_INSTANCES, Node, in_order, node_of, nodes, step_key
 
 SUCCEEDED, FAILED, CANCELLED, SKIPPED = "Succeeded", "Failed", "Cancelled", "Skipped"

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from factory.context import Context, platform, system
-from factory.errors import DomainError
+from factory.kernel.context import Context, platform, system
+from factory.kernel.errors import DomainError
 from runs.models import Worker
 
 

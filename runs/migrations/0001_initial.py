@@ -3,8 +3,8 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django_fsm
-import factory.ids
-import factory.models.base
+import factory.kernel.ids
+import factory.kernel.models.base
 from django.db import migrations, models
 
 
@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
             name='Attempt',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('number', models.PositiveSmallIntegerField()),
                 ('dispatched_at', models.DateTimeField()),
                 ('state', django_fsm.FSMField(choices=[('Open', 'Open'), ('Parked', 'Parked'), ('Succeeded', 'Succeeded'), ('Failed', 'Failed'), ('TimedOut', 'TimedOut'), ('Cancelled', 'Cancelled'), ('Uncertain', 'Uncertain')], default='Open', editable=False, max_length=50, protected=True)),
@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
             name='Snapshot',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('content', models.JSONField()),
                 ('hash', models.CharField(max_length=71)),
                 ('created_at', models.DateTimeField()),
@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
             name='Run',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('workflow_id', models.CharField(max_length=63)),
                 ('release_hash', models.CharField(max_length=71)),
                 ('policy_name', models.CharField(max_length=64)),
@@ -102,18 +102,18 @@ class Migration(migrations.Migration):
                 ('output', models.JSONField(null=True)),
                 ('output_hash', models.CharField(blank=True, max_length=71)),
                 ('frozen_at', models.DateTimeField(null=True)),
-                ('environment', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.environment')),
-                ('policy', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.policyrevision')),
-                ('previous_run', factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
-                ('release', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.release')),
+                ('environment', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.environment')),
+                ('policy', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.policyrevision')),
+                ('previous_run', factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
+                ('release', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='registry.release')),
             ],
         ),
         migrations.CreateModel(
             name='Lease',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('worker_id', models.UUIDField()),
                 ('holder', models.CharField(max_length=255)),
                 ('worker_name', models.CharField(max_length=64)),
@@ -123,20 +123,20 @@ class Migration(migrations.Migration):
                 ('expires_at', models.DateTimeField()),
                 ('acquired_at', models.DateTimeField(null=True)),
                 ('closed_at', models.DateTimeField(null=True)),
-                ('attempt', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='leases', to='runs.attempt')),
-                ('run', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
+                ('attempt', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='leases', to='runs.attempt')),
+                ('run', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
             ],
         ),
         migrations.AddField(
             model_name='attempt',
             name='run',
-            field=factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='runs.run'),
+            field=factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='runs.run'),
         ),
         migrations.CreateModel(
             name='RunTemplate',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=63)),
                 ('description', models.CharField(blank=True, max_length=500)),
                 ('workflow_id', models.CharField(max_length=63)),
@@ -152,24 +152,24 @@ class Migration(migrations.Migration):
                 ('retired_at', models.DateTimeField(null=True)),
                 ('retired_by', models.CharField(blank=True, max_length=255)),
                 ('retire_reason', models.CharField(blank=True, max_length=1000)),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
             ],
         ),
         migrations.AddField(
             model_name='run',
             name='template',
-            field=factory.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.runtemplate'),
+            field=factory.kernel.models.base.TenantForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.runtemplate'),
         ),
         migrations.AddField(
             model_name='run',
             name='snapshot',
-            field=factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.snapshot'),
+            field=factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.snapshot'),
         ),
         migrations.CreateModel(
             name='Step',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('node_key', models.CharField(max_length=72)),
                 ('step_run_id', models.CharField(max_length=128)),
                 ('ordinal', models.PositiveIntegerField()),
@@ -189,7 +189,7 @@ class Migration(migrations.Migration):
                 ('output', models.JSONField(null=True)),
                 ('updated_at', models.DateTimeField()),
                 ('finished_at', models.DateTimeField(null=True)),
-                ('run', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='steps', to='runs.run')),
+                ('run', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='steps', to='runs.run')),
             ],
             options={
                 'ordering': ['ordinal'],
@@ -199,21 +199,21 @@ class Migration(migrations.Migration):
             name='Resolution',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('resolution', models.CharField(max_length=24)),
                 ('evidence', models.TextField()),
                 ('resolved_by', models.CharField(max_length=255)),
                 ('resolved_at', models.DateTimeField()),
-                ('attempt', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.attempt')),
-                ('run', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
-                ('step', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='resolutions', to='runs.step')),
+                ('attempt', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.attempt')),
+                ('run', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
+                ('step', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='resolutions', to='runs.step')),
             ],
         ),
         migrations.CreateModel(
             name='Receipt',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('fencing_token', models.BigIntegerField()),
                 ('receipt_id', models.CharField(max_length=255)),
                 ('kind', models.CharField(max_length=8)),
@@ -225,34 +225,34 @@ class Migration(migrations.Migration):
                 ('superseded', models.BooleanField(default=False)),
                 ('occurred_at', models.DateTimeField()),
                 ('recorded_at', models.DateTimeField()),
-                ('attempt', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='receipts', to='runs.attempt')),
-                ('lease', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.lease')),
-                ('run', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
-                ('step', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.step')),
+                ('attempt', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='receipts', to='runs.attempt')),
+                ('lease', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.lease')),
+                ('run', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
+                ('step', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.step')),
             ],
         ),
         migrations.AddField(
             model_name='lease',
             name='step',
-            field=factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.step'),
+            field=factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.step'),
         ),
         migrations.AddField(
             model_name='attempt',
             name='step',
-            field=factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='runs.step'),
+            field=factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='runs.step'),
         ),
         migrations.CreateModel(
             name='Artifact',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('uri', models.CharField(max_length=2048)),
                 ('hash', models.CharField(max_length=71)),
                 ('size', models.BigIntegerField()),
                 ('recorded_at', models.DateTimeField()),
-                ('attempt', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='artifacts', to='runs.attempt')),
-                ('run', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
-                ('step', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.step')),
+                ('attempt', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='artifacts', to='runs.attempt')),
+                ('run', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
+                ('step', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.step')),
             ],
         ),
         migrations.CreateModel(
@@ -271,7 +271,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Worker',
             fields=[
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=64)),
                 ('subject', models.CharField(max_length=255)),
                 ('instance_id', models.UUIDField()),
@@ -290,13 +290,13 @@ class Migration(migrations.Migration):
             name='Freeze',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('findings', models.JSONField()),
                 ('frozen_at', models.DateTimeField()),
                 ('lifted_at', models.DateTimeField(null=True)),
                 ('lifted_by', models.CharField(blank=True, max_length=255)),
                 ('lift_reason', models.TextField(blank=True)),
-                ('run', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='freezes', to='runs.run')),
+                ('run', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='freezes', to='runs.run')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(models.F('run'), condition=models.Q(('lifted_at__isnull', True)), name='freeze_one_at_a_time'), models.CheckConstraint(condition=models.Q(models.Q(('lift_reason', ''), ('lifted_at__isnull', True), ('lifted_by', '')), models.Q(('lifted_at__isnull', False), models.Q(('lifted_by', ''), _negated=True), models.Q(('lift_reason', ''), _negated=True)), _connector='OR'), name='freeze_lifted_by_somebody_for_a_reason')],
@@ -306,11 +306,11 @@ class Migration(migrations.Migration):
             name='CancellationIntent',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('requested_by', models.CharField(max_length=255)),
                 ('reason', models.TextField()),
                 ('requested_at', models.DateTimeField()),
-                ('run', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='cancellation_intents', to='runs.run')),
+                ('run', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='cancellation_intents', to='runs.run')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(models.F('run'), name='cancellation_first_one_stands'), models.CheckConstraint(condition=models.Q(('reason', ''), _negated=True), name='cancellation_has_a_reason')],

@@ -2,7 +2,14 @@
 
 from django.db import migrations
 
-from factory.database import AppendOnly, JournalRequired, MutableColumns, Retention, TenantWalls, role
+from factory.kernel.migration_operations import (
+    AppendOnly,
+    JournalRequired,
+    MutableColumns,
+    Retention,
+    TenantWalls,
+    role,
+)
 
 RUN_MOVES = (
     "state", "version", "budget_reservation_id", "started_at", "waiting_since", "deadline_at", "finished_at",

@@ -4,7 +4,7 @@ import django.contrib.postgres.fields
 from django.db import migrations, models
 from django.db.models import Q
 
-from factory.database import Backfill, ScanColumns, WiderColumns
+from factory.kernel.migration_operations import Backfill, ScanColumns, WiderColumns
 
 RUN_MOVES = (
     "state", "version", "budget_reservation_id", "started_at", "waiting_since", "deadline_at", "finished_at",

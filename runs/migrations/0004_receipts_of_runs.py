@@ -3,13 +3,13 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-import factory.ids
-import factory.models.base
-from factory.database import AppendOnly, TenantWalls
+import factory.kernel.ids
+import factory.kernel.models.base
+from factory.kernel.migration_operations import AppendOnly, TenantWalls
 
 
 def _of(model, **more):
-    return factory.models.base.TenantForeignKey(
+    return factory.kernel.models.base.TenantForeignKey(
         db_constraint=False,
         db_index=False,
         on_delete=django.db.models.deletion.PROTECT,
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False
+                        default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("run", _of("runs.run")),

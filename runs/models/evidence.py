@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django.db import models
 
-from factory.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
+from factory.kernel.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
 
 KINDS = ("model", "tool", "effect")
 RESOLUTIONS = ("effect-happened", "effect-did-not-happen", "give-up")

@@ -8,8 +8,8 @@ from django.db import models
 from django.db.models import Q
 from django_fsm import FSMField, transition
 
-from factory.lifecycle import Lifecycle
-from factory.models.base import Journaled, TenantForeignKey, in_check
+from factory.kernel.lifecycle import Lifecycle
+from factory.kernel.models.base import Journaled, TenantForeignKey, in_check
 from runs.states import LEASE, LEASE_CURRENT, LEASE_TERMINAL, LeaseState
 
 S = LeaseState

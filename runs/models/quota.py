@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django.db import models
 
-from factory.models.base import TenantModel
+from factory.kernel.models.base import TenantModel
 
 
 class TenantQuota(TenantModel):

@@ -10,8 +10,8 @@ from django.db import models
 from django.db.models import Q
 from django_fsm import FSMField, transition
 
-from factory.lifecycle import Lifecycle
-from factory.models.base import Journaled, TenantForeignKey, in_check
+from factory.kernel.lifecycle import Lifecycle
+from factory.kernel.models.base import Journaled, TenantForeignKey, in_check
 from runs.engine import Clock, Span
 from runs.states import RUN, RUN_TERMINAL, RUN_WORKING, FailureClass, RunState
 

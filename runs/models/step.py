@@ -9,8 +9,8 @@ from django.db.models import Q
 from django_fsm import FSMField, transition
 
 from approvals.states import GATED, ActionClass
-from factory.lifecycle import Lifecycle
-from factory.models.base import Journaled, TenantForeignKey, in_check
+from factory.kernel.lifecycle import Lifecycle
+from factory.kernel.models.base import Journaled, TenantForeignKey, in_check
 from runs.engine import AGENT, HUMAN
 from runs.states import STEP, STEP_ACTIVE, STEP_TERMINAL, Attention, FailureClass, StepState
 

@@ -7,10 +7,10 @@ from django.db import models
 from django.db.models import Q
 from django_fsm import FSMField, transition
 
-from factory.events import wire
-from factory.hashing import digest
-from factory.lifecycle import Lifecycle
-from factory.models.base import Journaled, TenantForeignKey, in_check
+from factory.kernel.events import wire
+from factory.kernel.hashing import digest
+from factory.kernel.lifecycle import Lifecycle
+from factory.kernel.models.base import Journaled, TenantForeignKey, in_check
 from runs.states import RUN_TEMPLATE, TemplateState
 
 S = TemplateState

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from factory.models.base import uuid_key
+from factory.kernel.models.base import uuid_key
 
 
 class WorkerPool(models.Model):

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import usage.operations as usage
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
-from factory.hints import WORK, wake
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.hints import WORK, wake
 from runs.engine import Completed, Failed, Plan, StepFact, needed_outputs, node_of, plan
 from runs.models import Attempt, Run, Step
 from runs.operations.asking import open_human_steps

@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from factory.commanding import operation
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput
-from factory.hashing import storable
-from factory.recording import audit
-from runs.answers import RefusedItem
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.hashing import storable
+from factory.kernel.recording import audit
 from runs.models import Artifact
 from runs.operations.holding import Tried
+from runs.selectors.answers import RefusedItem
 
 MOST_ARTIFACTS = 100
 MOST_URI = 2048

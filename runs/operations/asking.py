@@ -8,11 +8,11 @@ import approvals.operations as approvals
 import usage.operations as usage
 from approvals.selectors import evaluate, policy_revision
 from approvals.states import Effect
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
-from factory.hashing import canonical, digest
-from factory.recording import Move, record, record_many
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.hashing import canonical, digest
+from factory.kernel.recording import Move, record, record_many
 from runs.engine import Node, nodes
 from runs.models import Run, Step
 from runs.operations.ending import fail_run

@@ -1,9 +1,9 @@
 """Cancelling a locked run: by whom and why first, then each part of it by its own right."""
 
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
-from factory.recording import audit, save
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.recording import audit, save
 from runs.models import CancellationIntent, Run
 from runs.operations.ending import finish_cancelling, settle_money, stop_everything
 from runs.operations.moving import move_to_cancelled, moved

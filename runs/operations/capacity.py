@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from factory.clock import now
+from factory.kernel.clock import now
 from runs.errors import NoSlot, NothingToDispatch, QuotaReached
 from runs.models import TenantQuota, Worker
 from runs.selectors.waiting import ALIVE, attempts_at_work, slots_used

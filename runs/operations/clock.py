@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from factory.commanding import operation
-from factory.context import Context
-from factory.recording import save
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.recording import save
 from runs.engine import OPERATOR
 from runs.models import Run
 from runs.selectors.clocks import clock_of, in_doubt, what_stops

@@ -10,11 +10,11 @@ from uuid import UUID
 import approvals.operations as approvals
 import usage.operations as usage
 from approvals.selectors import authorizations_of_attempts
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
-from factory.locking import lock_many
-from factory.recording import Move, record_many
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.locking import lock_many
+from factory.kernel.recording import Move, record_many
 from runs.events import AttemptOutcomeRecorded
 from runs.models import Attempt, CancellationIntent, Lease, Run, Step
 from runs.operations.metering import time_attempt

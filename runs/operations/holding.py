@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from factory.context import Context
-from factory.errors import DomainError
-from factory.locking import lock
-from factory.recording import open_work
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
+from factory.kernel.locking import lock
+from factory.kernel.recording import open_work
 from runs.errors import AttemptNotFound, LeaseOver, RunFrozen, RunNotFound, StaleFencingToken
 from runs.models import Attempt, Lease, Run, Step
 from runs.states import LEASE_CURRENT, LeaseState, RunState

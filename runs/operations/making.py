@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from factory import reloading
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
-from factory.events import Event
-from factory.recording import record_new
+from factory.kernel import reloading
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.events import Event
+from factory.kernel.recording import record_new
 from runs.engine import Due, Node, Settled
 from runs.events import StepReady
 from runs.models import Run, Step

@@ -1,8 +1,8 @@
 """What the meters are told of runs, after the commit: a command that is undone is not counted."""
 
-from factory.commanding import after_commit
-from factory.context import Context
-from factory.telemetry import meters
+from factory.kernel.commanding import after_commit
+from factory.kernel.context import Context
+from factory.kernel.telemetry import meters
 from runs.models import Attempt, Run
 
 

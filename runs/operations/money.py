@@ -6,8 +6,8 @@ from typing import Any
 import approvals.operations as approvals
 from approvals.selectors import policy_revision
 from approvals.states import ActionClass, SubjectType
-from factory.commanding import operation
-from factory.context import Context
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
 from runs.models import Run
 
 CURRENCY = "USD"

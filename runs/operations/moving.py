@@ -6,11 +6,11 @@ from typing import Any
 import approvals.operations as approvals
 import usage.operations as usage
 from approvals.selectors import pending_of_run
-from factory.context import Context
-from factory.events import Event
-from factory.hashing import digest
-from factory.hints import WORK, wake
-from factory.recording import record
+from factory.kernel.context import Context
+from factory.kernel.events import Event
+from factory.kernel.hashing import digest
+from factory.kernel.hints import WORK, wake
+from factory.kernel.recording import record
 from runs.engine import Completed
 from runs.events import (
     RunCancelled,

@@ -13,10 +13,10 @@ from approvals.selectors import (
     policy_revision,
 )
 from approvals.states import Effect, SubjectType
-from factory.amounts import usd
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
+from factory.kernel.amounts import usd
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
 from runs.engine import node_of, nodes
 from runs.models import Attempt, Run, Step
 from runs.operations.ending import fail_run

@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from approvals.selectors import ApprovalView, approval, authorizations_of_attempt
-from factory.commanding import operation
-from factory.context import Context
-from factory.hints import WORK, wake
-from factory.recording import record
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.hints import WORK, wake
+from factory.kernel.recording import record
 from runs.models import Attempt, Lease
 from runs.operations.holding import Held
 

@@ -6,16 +6,16 @@ from typing import Any
 from uuid import UUID
 
 import usage.operations as usage
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput
-from factory.hashing import storable
-from factory.recording import audit, named, save
-from runs.answers import ReceiptAnswer, ReceiptsTaken
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.hashing import storable
+from factory.kernel.recording import audit, named, save
 from runs.models import Lease, Receipt, Run, Step
 from runs.operations.holding import Tried
 from runs.operations.refusing import CONFLICT, FAULTY, MOST_DETAIL, Refusal, keep_refused
+from runs.selectors.answers import ReceiptAnswer, ReceiptsTaken
 from runs.states import Attention
 
 MOST_RECEIPTS = 1000

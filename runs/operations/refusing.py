@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from factory.clock import now
-from factory.context import Context
-from factory.hashing import digest_bytes, storable
-from factory.recording import audit
+from factory.kernel.clock import now
+from factory.kernel.context import Context
+from factory.kernel.hashing import digest_bytes, storable
+from factory.kernel.recording import audit
 from runs.models import Lease, RefusedReceipt
 from runs.operations.holding import Tried
 

@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from approvals.selectors import authorizations_of_attempt
-from factory.commanding import operation
-from factory.context import Context
-from factory.hints import WORK, wake
-from factory.recording import record, save
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.hints import WORK, wake
+from factory.kernel.recording import record, save
 from runs.models import Attempt, Lease, Receipt, Run, Step
 from runs.models.lease import USED_UP
 from runs.operations.advancing import advance

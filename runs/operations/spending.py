@@ -3,10 +3,10 @@
 import usage.operations as usage
 from approvals.selectors import evaluate, policy_revision, spend_threshold
 from approvals.states import ActionClass, Effect
-from factory.amounts import usd
-from factory.commanding import operation
-from factory.context import Context
-from factory.recording import save
+from factory.kernel.amounts import usd
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.recording import save
 from runs.models import Run
 from runs.operations.advancing import advance
 from runs.operations.ending import fail_run

@@ -4,14 +4,14 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from factory.commanding import operation
-from factory.context import Context
-from factory.errors import FieldError
-from factory.locking import lock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.locking import lock
 from registry.operations import LATEST
 from runs.errors import TemplateFixesIt, TemplateRetired, TemplateUnknown
-from runs.inputs import Submission
 from runs.models import RunTemplate
+from runs.operations.inputs import Submission
 from runs.states import TemplateState
 
 

@@ -3,7 +3,7 @@
 import random
 from datetime import datetime, timedelta
 
-from factory import reloading
+from factory.kernel import reloading
 from runs.models import Lease, Step
 
 LONGEST_BACK_OFF = timedelta(minutes=5)

@@ -5,9 +5,9 @@ from datetime import datetime
 from uuid import UUID
 
 from approvals.selectors import AuthorizationView, authorizations_of_attempts
-from factory.commanding import operation
-from factory.context import Context
-from factory.recording import audit, record
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.recording import audit, record
 from runs.models import Attempt, Receipt, Run, Step
 from runs.states import Attention, FailureClass
 

@@ -5,9 +5,9 @@ from uuid import UUID
 import approvals.operations as approvals
 from approvals.selectors import ApprovalView, pending_of_run
 from approvals.states import SubjectType
-from factory.clock import now
-from factory.commanding import operation
-from factory.context import Context
+from factory.kernel.clock import now
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
 from runs.models import Run, Step
 from runs.operations.moving import stop_waiting
 from runs.operations.overspending import needs_more_money

@@ -6,9 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.rest.pages import page
-from factory.rest.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
-from factory.rest.views import HouseView
+from factory.api.pages import page
+from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
+from factory.api.views import HouseView
 from runs.selectors import may_see_payloads
 from runs.selectors.doubts import Doubt, doubtful_steps, doubts
 from runs.states import LeaseState, StepState

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from factory.rest.serializers import Choice, Identifier, Moment, QueryMoment, StrictSerializer, Text, Whole
+from factory.api.serializers import Choice, Identifier, Moment, QueryMoment, StrictSerializer, Text, Whole
 from runs.commands.cancel_run import MOST_REASON
 from runs.commands.resolve_step import MOST_EVIDENCE
 from runs.engine import AGENT, HUMAN

@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from factory.reasons import MOST_REASON
-from factory.rest.serializers import Choice, Identifier, JSONObject, Moment, StrictSerializer, Text, Whole
+from factory.api.serializers import Choice, Identifier, JSONObject, Moment, StrictSerializer, Text, Whole
+from factory.kernel.reasons import MOST_REASON
 from runs.rest.serializers import Limits
 from runs.states import TemplateState
 

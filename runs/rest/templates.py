@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.rest.pages import page
-from factory.rest.views import HouseView
+from factory.api.pages import page
+from factory.api.views import HouseView
 from runs.commands import create_run_template, request_waiver, retire_run_template
 from runs.rest.template_serializers import (
     AskedBody,

@@ -8,10 +8,10 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory.rest.etags import with_etag
-from factory.rest.idempotency import REPLAYED, key_of
-from factory.rest.pages import page
-from factory.rest.views import HouseView
+from factory.api.etags import with_etag
+from factory.api.idempotency import REPLAYED, key_of
+from factory.api.pages import page
+from factory.api.views import HouseView
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step, submit
 from runs.dispatch import revoke_from_outside
 from runs.rest.serializers import (

@@ -1,7 +1,7 @@
 """How many runs are not over, for the meters: counted where they are kept, in every tenant."""
 
-from factory.telemetry import meters
-from factory.tenancy import scanning
+from factory.kernel.telemetry import meters
+from factory.kernel.tenancy import scanning
 
 _ACTIVE = """
 SELECT tenant_id, state, count(*) FROM runs_run

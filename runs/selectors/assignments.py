@@ -10,12 +10,12 @@ from django.db.models.functions import Now
 
 from approvals.selectors import ApprovalView, approval
 from approvals.states import ApprovalState
-from factory.context import Context
-from factory.tenancy import scanning
-from runs.answers import Assignment, DecisionNote
+from factory.kernel.context import Context
+from factory.kernel.tenancy import scanning
 from runs.engine import Node, elements, node_of, nodes
 from runs.errors import AttemptNotFound
 from runs.models import Attempt, Lease, Run, Step
+from runs.selectors.answers import Assignment, DecisionNote
 from runs.states import StepState
 
 _SCOPE = """

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from approvals.selectors import runs_of_approvals
-from factory.ids import IN_WORDS
-from factory.models import AuditEntry, OutboxEvent
+from factory.kernel.ids import IN_WORDS
+from factory.kernel.models import AuditEntry, OutboxEvent
 from runs.models import Attempt, Lease, Run, Step
 
 _UUID = re.compile(IN_WORDS)

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from factory.concerns import concern
+from factory.kernel.impact import concern
 from registry.selectors import resting_on
 from runs.models import Lease, Run
 from runs.states import RUN_OPEN, LeaseState

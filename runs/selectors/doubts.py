@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Model, QuerySet
 
 from approvals.selectors import ApprovalView, AuthorizationView, approvals_by_id, authorizations_of_attempts
-from factory.context import Context
+from factory.kernel.context import Context
 from runs.models import Attempt, Lease, Receipt, Step
 from runs.states import AttemptState, Attention
 

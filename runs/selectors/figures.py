@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Now
 
-from factory.context import Context
+from factory.kernel.context import Context
 from runs.models import Lease, Run, Step, Worker
 from runs.selectors.waiting import ALIVE
 from runs.states import LEASE_CURRENT, RUN_ACTIVE, Attention, LeaseState

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from factory.context import Context
-from factory.newest import beginning, ids_among
+from factory.kernel.context import Context
+from factory.kernel.newest import beginning, ids_among
 from projects.selectors import people_like
 from registry.selectors import releases_of_commit
 from runs.models import Run

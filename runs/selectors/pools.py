@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.db.models import QuerySet
 
-from factory.context import PLATFORM, Context
+from factory.kernel.context import PLATFORM, Context
 from runs.models import TenantQuota, Worker
 
 

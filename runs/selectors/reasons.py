@@ -7,7 +7,7 @@ from functools import cached_property
 from uuid import UUID
 
 from approvals.selectors import pending_of_run
-from factory.clock import now
+from factory.kernel.clock import now
 from projects.selectors import project
 from projects.states import ProjectState
 from runs.models import Run, Step, TenantQuota, Worker

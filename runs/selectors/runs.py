@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from approvals.selectors import pending_of_run
-from factory import reloading
-from factory.clock import now
-from factory.context import Context
-from factory.models import ChainHead, JournalEntry
+from factory.kernel import reloading
+from factory.kernel.clock import now
+from factory.kernel.context import Context
+from factory.kernel.models import ChainHead, JournalEntry
 from registry.selectors import is_unloadable
 from runs.engine import Clock
 from runs.errors import RunNotFound

@@ -11,8 +11,8 @@ from django.urls import reverse
 from approvals.selectors import ApprovalView, approvals_of_run
 from approvals.states import ApprovalState
 from approvals.subjects import Bar, Moment, Story
-from factory.amounts import cost, number, usd
-from factory.clock import now
+from factory.kernel.amounts import cost, number, usd
+from factory.kernel.clock import now
 from registry.selectors import release
 from runs.models import Attempt, Run, Step
 from runs.selectors.clocks import clock_of, why_it_stands

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from factory.context import Context
+from factory.kernel.context import Context
 from runs.errors import TemplateNotFound
 from runs.models import Run, RunTemplate
 

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db.backends.utils import CursorWrapper
 
-from factory import reloading
-from factory.tenancy import scanning
+from factory.kernel import reloading
+from factory.kernel.tenancy import scanning
 
 ALIVE = timedelta(seconds=60)
 """A heartbeat older than this is none: a poll or a renewal makes one."""

@@ -3,9 +3,9 @@
 from typing import Any
 from uuid import UUID
 
-from factory.context import Context
-from factory.identity.permissions import authorize
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.permissions import authorize
+from factory.kernel.tenancy import reading
 from registry.selectors import file_content, load_release
 from runs.commands import (
     Park,

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from factory.rest.house import readiness, readiness_told
-from factory.telemetry import setup
+from factory.api.system import readiness, readiness_told
+from factory.kernel.telemetry import setup
 from runs.operations.timing import grace
 from runs.selectors.waiting import todo
 from runs.watch.background import Background

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import structlog
 from django.db import Error as DatabaseFault
 
-from factory.hints import WORK
+from factory.kernel.hints import WORK
 from runs.watch.threads import Threads
 from runs.watch.wakes import Wakes
 

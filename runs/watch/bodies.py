@@ -7,9 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from approvals.states import ActionClass
-from factory.errors import FieldError, InvalidInput
-from factory.events import camel, wire
-from factory.rest.serializers import Choice, Identifier, JSONObject, StrictSerializer, Text, Whole
+from factory.api.serializers import Choice, Identifier, JSONObject, StrictSerializer, Text, Whole
+from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.events import camel, wire
 from runs.states import FailureClass
 
 MAX_TOKEN = 2**63 - 1

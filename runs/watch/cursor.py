@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.core import signing
 
-from factory.errors import FieldError, InvalidInput
+from factory.kernel.errors import FieldError, InvalidInput
 
 SALT = "factory.watch"
 

@@ -12,8 +12,8 @@ from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from factory.models import OutboxEvent
-from factory.tenancy import TENANT_SETTING
+from factory.kernel.models import OutboxEvent
+from factory.kernel.tenancy import TENANT_SETTING
 from runs.watch.cursor import Cursor, Key, Snapshot
 
 TOPICS = "run-control."

@@ -13,13 +13,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from structlog.contextvars import bound_contextvars
 
-from factory.clients import client_address
-from factory.context import Channel, Context
-from factory.errors import NotFound, Unauthenticated
-from factory.identity.principals import context_of
-from factory.identity.tokens import Token, bearer, verifier
-from factory.rest.correlation import correlation_id, sane_traceparent
-from factory.rest.json import (
+from factory.api.correlation import correlation_id, sane_traceparent
+from factory.api.problems import CONTENT_TYPE, Problem, problem_of
+from factory.api.refusing import counting_refusals
+from factory.api.strict_json import (
     MAX_WORKER_BODY,
     MOST_UNREAD,
     UNREAD_SECONDS,
@@ -27,8 +24,11 @@ from factory.rest.json import (
     check_media_type,
     check_size,
 )
-from factory.rest.problems import CONTENT_TYPE, Problem, problem_of
-from factory.rest.refusing import counting_refusals
+from factory.identity.clients import client_address
+from factory.identity.principals import context_of
+from factory.identity.tokens import Token, bearer, verifier
+from factory.kernel.context import Channel, Context
+from factory.kernel.errors import NotFound, Unauthenticated
 
 log = structlog.get_logger("runs.watch")
 

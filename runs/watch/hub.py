@@ -10,9 +10,9 @@ import psycopg
 import structlog
 from psycopg_pool import PoolTimeout
 
-from factory.bulkhead import Bulkhead
-from factory.models import OutboxEvent
-from factory.relay.destinations import envelope
+from factory.kernel.bulkhead import Bulkhead
+from factory.kernel.models import OutboxEvent
+from factory.messaging.relay.destinations import envelope
 from runs.watch.cursor import Cursor, Key, Snapshot
 from runs.watch.feed import Feed, Ref, Scope
 from runs.watch.wakes import Wakes

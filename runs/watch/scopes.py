@@ -3,9 +3,9 @@
 from dataclasses import replace
 from uuid import UUID
 
-from factory.context import Context
-from factory.errors import NotFound
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound
+from factory.kernel.tenancy import reading
 from registry.selectors import tenant_of
 from runs.errors import PoolUnknown, RunNotFound
 from runs.models import Run, WorkerPool

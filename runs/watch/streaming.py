@@ -8,10 +8,10 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from factory.context import Context
-from factory.errors import Busy, DomainError, FieldError, InvalidInput
-from factory.identity.permissions import authorize
 from factory.identity.tokens import Token
+from factory.kernel.context import Context
+from factory.kernel.errors import Busy, DomainError, FieldError, InvalidInput
+from factory.kernel.permissions import authorize
 from runs.watch.cursor import Cursor
 from runs.watch.feed import Scope, key_of
 from runs.watch.http import caller

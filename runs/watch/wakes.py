@@ -11,7 +11,7 @@ import structlog
 from django.conf import settings
 from redis.exceptions import RedisError
 
-from factory.hints import OUTBOX, WORK, channel_name
+from factory.kernel.hints import OUTBOX, WORK, channel_name
 
 log = structlog.get_logger("runs.watch")
 

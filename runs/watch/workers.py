@@ -9,10 +9,10 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from factory.context import Context
-from factory.errors import FieldError, Forbidden, InvalidInput, NotFound
-from factory.rest.json import loads
-from factory.rest.serializers import StrictSerializer
+from factory.api.serializers import StrictSerializer
+from factory.api.strict_json import loads
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, Forbidden, InvalidInput, NotFound
 from runs.selectors import assignment_scope
 from runs.watch import acts, bodies
 from runs.watch.board import Board, Waiting

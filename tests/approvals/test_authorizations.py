@@ -16,8 +16,8 @@ from approvals.errors import (
     NotAuthorized,
 )
 from approvals.selectors import ApprovalView, PolicyView
-from factory import clock
-from factory.tenancy import reading
+from factory.kernel import clock
+from factory.kernel.tenancy import reading
 from tests.approvals.test_decisions import decide
 from tests.support.approvals import Asking
 from tests.support.clocks import watch

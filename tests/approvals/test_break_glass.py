@@ -137,7 +137,7 @@ def test_it_undoes_no_decision(asker):
 
 def test_a_reviewer_who_is_a_platform_admin_too_needs_no_glass(asker):
     from projects.commands import add_member
-    from projects.inputs import NewMember
+    from projects.commands.inputs import NewMember
 
     w = asker.world
     subject = w.platform_admin.actor.subject

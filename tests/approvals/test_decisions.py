@@ -19,8 +19,8 @@ from approvals.errors import (
     SeparationOfDuties,
 )
 from approvals.selectors import ApprovalView
-from factory.context import Context
-from factory.errors import Gone, InsufficientScope, InvalidInput
+from factory.kernel.context import Context
+from factory.kernel.errors import Gone, InsufficientScope, InvalidInput
 from projects.commands import change_member
 from tests.support.approvals import Asking, let_expire, supersede
 from tests.support.evidence import audits, counts, journal, outbox, violations

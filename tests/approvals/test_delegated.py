@@ -8,7 +8,7 @@ import pytest
 
 from approvals.errors import NotEligible, SeparationOfDuties
 from approvals.selectors import mine, refusal_for, who_may_decide
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from projects.commands import revoke_delegation
 from projects.selectors import delegations_in_force
 from tests.approvals.test_decisions import decide, give_role

@@ -10,8 +10,8 @@ from approvals.commands import expire_approval
 from approvals.errors import ApprovalExpired, ApprovalNotFound, NotDueYet
 from approvals.reconcilers import ApprovalExpiryReconciler
 from approvals.selectors import pending_of_run
-from factory.errors import Forbidden, Gone, TransitionRefused, VersionMismatch
-from factory.tenancy import reading
+from factory.kernel.errors import Forbidden, Gone, TransitionRefused, VersionMismatch
+from factory.kernel.tenancy import reading
 from tests.approvals.test_decisions import decide
 from tests.support.approvals import let_expire
 from tests.support.evidence import counts, journal, outbox, violations

@@ -8,7 +8,7 @@ from approvals.commands import publish_policy_revision
 from approvals.policy import document as documents
 from approvals.policy.loosening import loosened
 from approvals.selectors import policy_named
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from tests.support.approvals import asking
 
 DEFAULT = documents.platform_default()

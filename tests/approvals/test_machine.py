@@ -21,7 +21,7 @@ from approvals.errors import (
     ProposalMoved,
     SeparationOfDuties,
 )
-from factory.errors import DomainError, VersionMismatch
+from factory.kernel.errors import DomainError, VersionMismatch
 from tests.approvals.test_decisions import decide
 from tests.faults.rounds import rounds
 from tests.support.approvals import Asking, asking, staged, supersede

@@ -12,14 +12,14 @@ from django.db.migrations.loader import MigrationLoader
 
 from approvals.errors import MachineNeverDecides, NotEligible, SeparationOfDuties
 from approvals.selectors import eligible_people, mine, who_may_decide
-from factory.auditing import invariants
-from factory.context import system
 from factory.embedded.provision import connect, with_database
-from factory.schema.standing import compared
-from factory.tenancy import reading
+from factory.evidence.auditor import invariants
+from factory.evidence.schema.standing import compared
+from factory.kernel.context import system
+from factory.kernel.tenancy import reading
 from projects.commands import add_member, change_member, register_service_account
+from projects.commands.inputs import NewMember
 from projects.errors import DelegateNotMember, RoleOfPeople
-from projects.inputs import NewMember
 from projects.models import Membership
 from tests.approvals.test_decisions import decide, refused
 from tests.support.api import Api, problem

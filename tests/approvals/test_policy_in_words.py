@@ -19,7 +19,7 @@ from approvals.models import PolicyRevision
 from approvals.policy import document as documents
 from approvals.policy.comparing import Difference, compare
 from approvals.states import ActionClass
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from projects.models import Project
 from tests.console.test_pages import signed_in
 from tests.support.approvals import Asking, asking

@@ -11,12 +11,12 @@ from approvals.errors import PolicyInvalid, PolicyMissing, PolicyOutOfReach
 from approvals.models import PolicyRevision
 from approvals.policy.document import platform_default
 from approvals.selectors import PolicyView
-from factory.context import Context, system
-from factory.errors import Forbidden, InvalidInput, NotFound
-from factory.hashing import digest
-from factory.tenancy import reading
+from factory.kernel.context import Context, system
+from factory.kernel.errors import Forbidden, InvalidInput, NotFound
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from projects.commands import add_member, onboard_project
-from projects.inputs import NewEnvironment, NewMember
+from projects.commands.inputs import NewEnvironment, NewMember
 from tests.approvals.test_policy import rule, with_rules
 from tests.support.evidence import audits, counts, outbox, violations
 from tests.support.world import ctx, second_world, world

@@ -6,8 +6,8 @@ import pytest
 
 from approvals.errors import AlreadyVoted, NotEligible, ProposalMoved
 from approvals.selectors import mine, votes_judged
-from factory.errors import InvalidInput
-from factory.tenancy import reading
+from factory.kernel.errors import InvalidInput
+from factory.kernel.tenancy import reading
 from projects.commands import revoke_delegation
 from tests.approvals.test_decisions import decide, give_role
 from tests.support.approvals import Asking

@@ -9,9 +9,9 @@ import pytest
 from approvals import selectors
 from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch, ProposalNotReadable
 from approvals.models import MAX_PROPOSAL_BYTES
-from factory.errors import InvalidInput, TooLarge, TransitionRefused, Unprocessable
-from factory.hashing import digest
-from factory.tenancy import reading
+from factory.kernel.errors import InvalidInput, TooLarge, TransitionRefused, Unprocessable
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from tests.approvals.test_decisions import decide, give_role
 from tests.support.approvals import supersede
 from tests.support.evidence import audits, counts, journal, outbox, violations

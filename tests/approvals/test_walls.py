@@ -9,12 +9,12 @@ from approvals import selectors
 from approvals.commands import decide_approval
 from approvals.errors import ProposalCorrupted
 from approvals.models import ApprovalRequest
-from factory.context import Actor, Context
-from factory.errors import Forbidden
-from factory.identity.permissions import SCOPES
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.tenancy import TenantNotSet, bound, reading
+from factory.kernel.context import Actor, Context
+from factory.kernel.errors import Forbidden
+from factory.kernel.permissions import SCOPES
+from factory.kernel.tenancy import TenantNotSet, bound, reading
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from tests.approvals.test_decisions import decide
 from tests.approvals.test_publishing import revisions
 from tests.support.api import Api

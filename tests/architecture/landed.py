@@ -31,7 +31,7 @@ def hash_of(source: str) -> str:
 
 
 class _WithoutModules(ast.NodeTransformer):
-    """Turn `factory.models.base.TenantForeignKey` into `TenantForeignKey`."""
+    """Turn `factory.kernel.models.base.TenantForeignKey` into `TenantForeignKey`."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         return ast.Name(node.attr) if dotted(node) else self.generic_visit(node)

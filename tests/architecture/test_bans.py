@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator
 from tests.architecture.source import APPS, PACKAGES, ROOT, Source, called, calls, dotted, keywords, sources
 
 KERNEL_OF_TRANSACTIONS = (
-    "factory/tenancy.py", "factory/commanding.py", "factory/auditing.py", "factory/schema/standing.py",
-)  # fmt: skip
+    "factory/kernel/tenancy.py",
+    "factory/kernel/commanding.py",
+    "factory/evidence/auditor.py",
+    "factory/evidence/schema/standing.py",
+)
 CLOCKS = {
     "timezone.now", "datetime.now", "datetime.utcnow", "datetime.today", "date.today",
     "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.date.today",
@@ -55,16 +58,23 @@ def test_rows_are_locked_without_their_keys() -> None:
 
 
 IN_NO_JOB = (
-    "factory/management", "factory/recovery.py", "factory/relay/delivery.py", "factory/relay/destinations.py",
-    "factory/relay/loop.py", "factory/webhooks/sending.py", "runs/watch", "runs/worker", "config/launching",
-)  # fmt: skip
+    "factory/management",
+    "factory/evidence/recovery.py",
+    "factory/messaging/relay/delivery.py",
+    "factory/messaging/relay/destinations.py",
+    "factory/messaging/relay/loop.py",
+    "factory/messaging/webhooks/sending.py",
+    "runs/watch",
+    "runs/worker",
+    "config/launching",
+)
 """What runs in other processes than a job's: the relay, the stream, workers, a terminal."""
 
 
 def test_who_notes_every_fault_lets_the_end_of_a_job_s_time_through() -> None:
     """It is an `Exception` like others, raised anywhere: whoever went on would be killed in the next thing.
 
-    `robust` of Django's `on_commit` goes on, too: hints after a commit are run by `factory.hints` alone.
+    `robust` of Django's `on_commit` goes on, too: only `factory.kernel.hints` runs hints after a commit.
     """
 
     def goes_on(tried: ast.Try) -> bool:
@@ -85,7 +95,9 @@ def test_who_notes_every_fault_lets_the_end_of_a_job_s_time_through() -> None:
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Try) and goes_on(node)
     ]
-    hooks = [(s, c) for s in sources() if not s.is_in("factory/hints.py") for c in calls(s, "on_commit")]
+    hooks = [
+        (s, c) for s in sources() if not s.is_in("factory/kernel/hints.py") for c in calls(s, "on_commit")
+    ]
     assert found(places) + found(hooks) == []
 
 
@@ -99,7 +111,10 @@ def test_no_state_is_set_past_its_transition() -> None:
 def test_many_rows_are_written_at_once_by_the_recorder_alone() -> None:
     """`update_rows` journals nothing: `record_many` is what checks and journals what it writes."""
     places = (
-        (s, c) for s in sources() if not s.is_in("factory/recording.py") for c in calls(s, "update_rows")
+        (s, c)
+        for s in sources()
+        if not s.is_in("factory/kernel/recording.py")
+        for c in calls(s, "update_rows")
     )
     assert found(places) == []
 

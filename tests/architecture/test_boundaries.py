@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.identity.permissions import table
+from factory.kernel.permissions import table
 from tests.architecture.source import APPS, ROOT, Source, calls, sources
 
 OPEN_ROOMS = {"operations", "selectors", "events", "states", "subjects"}

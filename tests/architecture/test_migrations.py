@@ -6,8 +6,8 @@ import pytest
 from django.apps import apps
 from django.db.migrations.loader import MigrationLoader
 
-from factory.models.base import TenantModel
-from factory.schema.expected import expected
+from factory.evidence.schema.expected import expected
+from factory.kernel.models.base import TenantModel
 from tests.architecture.landed import hash_of, landed, main, migrations
 from tests.architecture.source import ROOT
 

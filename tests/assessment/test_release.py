@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from registry.closure import close, referred_files
-from registry.definitions import validated
-from registry.evaluation import run_suite
+from registry.manifest.closure import close, referred_files
+from registry.manifest.definitions import validated
+from registry.publication.evaluation import run_suite
 from runs.worker.release import LoadedRelease
 
 ROOT = Path(__file__).parents[2] / "assessment"

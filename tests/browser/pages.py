@@ -9,9 +9,9 @@ from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
 from approvals.states import ApprovalState
-from factory.admin.site import site
-from factory.context import Context
-from factory.tenancy import reading
+from factory.console.site import site
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from projects.states import MembershipState
 from runs.states import LEASE_CURRENT
 from tests.browser.visitor import Visitor

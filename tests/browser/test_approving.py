@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from approvals.selectors import approval
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from tests.browser.conftest import Visit
 from tests.browser.visitor import Visitor
 from tests.runs.test_spend import threshold

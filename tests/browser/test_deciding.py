@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import expect
 
-from runs.answers import ApprovalAnswer, Assignment
+from runs.selectors.answers import ApprovalAnswer, Assignment
 from tests.browser.conftest import Visit
 from tests.support.acts import revoke
 from tests.support.proposals import REPORT, change

@@ -4,20 +4,20 @@ import os
 from pathlib import Path
 from uuid import UUID
 
-from factory.auditing import Report, Violation
-from factory.verifying import record_findings
-from runs import keeping
+from factory.evidence.auditor import Report, Violation
+from factory.evidence.verification import record_findings
+from runs import restore
 from tests.browser.conftest import Visit
 from tests.support.running import House
 
 
 def test_a_frozen_run_says_why_and_a_platform_admin_lifts_it(house: House, visit: Visit) -> None:
-    from factory.clock import now
-    from factory.models import Verification
+    from factory.kernel.clock import now
+    from factory.kernel.models import Verification
 
     run_id: UUID = house.run()
     found = Violation("A1", house.tenant, f"run:{run_id}", "row says Running, journal says Accepted")
-    keeping.freeze_what_is_in_doubt(Report([found]))
+    restore.freeze_what_is_in_doubt(Report([found]))
     verification = Verification(started_at=now(), seconds=1.5, rules=60, violations=1)
     verification.save(force_insert=True)
     record_findings(house.system, verification=verification, found=[found])

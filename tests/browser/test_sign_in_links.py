@@ -7,9 +7,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.urls import reverse
 
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from projects.commands import add_member
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from projects.models import Membership
 from tests.browser.conftest import Visit
 from tests.browser.test_every_page import sound

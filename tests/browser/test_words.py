@@ -7,7 +7,7 @@ import pytest
 
 from approvals.commands import publish_policy_revision
 from approvals.selectors import current_policy
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from registry.commands import revoke_release
 from registry.models import Asset
 from runs.commands import cancel_run

@@ -6,8 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Response, expect
 
-from factory.context import Context
-from factory.models import User
+from factory.kernel.context import Context
+from factory.kernel.models import User
 
 PASSWORD = "a password for the tests only"
 PATIENCE_MS = 30_000

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from approvals.commands import expire_approval
-from factory.errors import DomainError
+from factory.kernel.errors import DomainError
 from projects.commands import resume_project, suspend_project
 from runs.commands import cancel_run, enforce_deadline, expire_lease, resolve_step
 from runs.operations import timing

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 
-from factory.errors import DomainError, IdempotencyConflict
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError, IdempotencyConflict
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run, expire_lease, start_run, submit
 from runs.errors import AttemptSettled, StaleFencingToken
 from runs.models import Run

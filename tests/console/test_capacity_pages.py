@@ -6,9 +6,9 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from factory import clock, reloading
-from factory.changing import change_setting
-from factory.context import platform
+from factory.kernel import clock, reloading
+from factory.kernel.changing import change_setting
+from factory.kernel.context import platform
 from runs.commands import expire_lease, serve_tenant
 from runs.models import Worker
 from tests.console.test_pages import signed_in

@@ -2,7 +2,7 @@
 
 import pytest
 
-from factory.admin.charts import (
+from factory.console.charts import (
     DOT,
     FLOOR,
     RING,

@@ -5,8 +5,8 @@ from pathlib import Path
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from factory.admin.confirming import Choice, Question, told_of
-from factory.errors import FieldError, InvalidInput
+from factory.console.confirming import Choice, Question, told_of
+from factory.kernel.errors import FieldError, InvalidInput
 
 FIELDS = (Choice("alias", "Alias"), Choice("month", "Month"), Choice("amount", "Amount"))
 

@@ -8,8 +8,8 @@ from django.urls import reverse
 from approvals import selectors
 from approvals.errors import ApprovalOver
 from approvals.selectors import ApprovalView
-from factory.context import Context
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from tests.console.test_pages import signed_in
 from tests.support.approvals import Asking, Stage, asking, let_expire, staged
 from tests.support.client import Client

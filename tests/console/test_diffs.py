@@ -5,12 +5,12 @@ import time
 from approvals.admin.proposals import shown
 from approvals.admin.since import compare
 from approvals.selectors import ProposalView
-from factory.admin import diffs
-from factory.admin.colours import LEXERS, Palette
-from factory.admin.diffs import Diff, File
-from factory.admin.folding import LONG
-from factory.admin.spans import hidden_in
-from factory.admin.worddiff import Words
+from factory.console import diffs
+from factory.console.colours import LEXERS, Palette
+from factory.console.diffs import Diff, File
+from factory.console.folding import LONG
+from factory.console.spans import hidden_in
+from factory.console.worddiff import Words
 from tests.support.proposals import HOSTILE
 
 CODE = (

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from approvals.models import ApprovalRequest, PolicyRevision, Waiver
-from factory.models import RevokedToken
+from factory.kernel.models import RevokedToken
 from projects.models import Delegation, Environment, Project, ServiceAccount
 from registry.models import Alias, Asset, EvaluationRecord, Release
 from tests.console.test_lists import sheet

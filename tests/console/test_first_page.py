@@ -7,8 +7,7 @@ from uuid import uuid4
 import pytest
 
 import config.urls  # noqa: F401 - it is what registers the pages
-from factory import clock
-from factory.admin.first import (
+from factory.console.dashboard import (
     Card,
     Figure,
     FirstPage,
@@ -20,9 +19,10 @@ from factory.admin.first import (
     well_of,
     window,
 )
-from factory.context import Context
-from factory.tenancy import reading
-from factory.verifying import verify_and_act
+from factory.evidence.verification import verify_and_act
+from factory.kernel import clock
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from runs.models import Run, Worker
 from tests.console.test_pages import signed_in
 from tests.support.queries import within_budget

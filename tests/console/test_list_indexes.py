@@ -8,8 +8,8 @@ from django.contrib.admin.options import ModelAdmin
 from django.contrib.admin.utils import get_fields_from_path
 from django.db.models import Model, Q, UniqueConstraint
 
-from factory.lifecycle import lifecycles
-from factory.models.ledger import OFTEN
+from factory.kernel.lifecycle import lifecycles
+from factory.kernel.models.journal import OFTEN
 from tests.console.test_pages import PAGES
 
 LARGE = [(model, page) for model, page in PAGES if page.large]  # type: ignore[attr-defined]

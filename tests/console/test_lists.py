@@ -17,10 +17,10 @@ from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
 from config.console import NAVIGATION
-from factory.admin.lists import files
-from factory.admin.site import site
-from factory.models import AuditEntry
-from factory.tenancy import reading
+from factory.console.lists import files
+from factory.console.site import site
+from factory.kernel.models import AuditEntry
+from factory.kernel.tenancy import reading
 from runs.admin.run import RunAdmin
 from runs.commands import cancel_run
 from runs.models import Run

@@ -13,11 +13,11 @@ from django.http import HttpRequest
 from approvals.admin.filters import WORDS
 from approvals.commands import decide_approval
 from approvals.models import ApprovalRequest
-from factory.admin.base import HouseAdmin
-from factory.admin.lists import files, looking, pages, searching
-from factory.admin.site import site
-from factory.models import AuditEntry
-from factory.tenancy import reading
+from factory.console.base import HouseAdmin
+from factory.console.lists import bounded_scan, files, pages, searching
+from factory.console.site import site
+from factory.kernel.models import AuditEntry
+from factory.kernel.tenancy import reading
 from tests.console.test_lists import AUDIT, keys, sheet, text, way
 from tests.console.test_pages import signed_in, url
 from tests.support import threads
@@ -58,16 +58,18 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
         return (found.extra(where=SLOWLY) if request.GET.get("action") else found), twice
 
     monkeypatch.setattr(HouseAdmin, "get_search_results", slow)
-    monkeypatch.setattr(looking, "AT_FIRST_MS", 10)
-    monkeypatch.setattr(looking, "STRETCH_MS", 20_000)  # the filter is as slow for rows that are read by key
-    monkeypatch.setattr(looking, "AT_ONCE", 3)
+    monkeypatch.setattr(bounded_scan, "AT_FIRST_MS", 10)
+    monkeypatch.setattr(
+        bounded_scan, "STRETCH_MS", 20_000
+    )  # the filter is as slow for rows that are read by key
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", 3)
     monkeypatch.setattr(pages, "PATIENCE", 0.0)
 
 
 @pytest.fixture
 def never_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if no question were ever answered at first."""
-    monkeypatch.setattr(looking.Look, "_at_first", lambda *_: None)
+    monkeypatch.setattr(bounded_scan.Look, "_at_first", lambda *_: None)
     monkeypatch.setattr(pages, "PATIENCE", 0.0)
 
 
@@ -97,8 +99,8 @@ def walk(client: Client, at: str) -> list[Any]:
     return found
 
 
-def look(rows: QuerySet[Any], narrowed: QuerySet[Any]) -> looking.Look:
-    return looking.Look(rows, narrowed, KEY, ascending=False)
+def look(rows: QuerySet[Any], narrowed: QuerySet[Any]) -> bounded_scan.Look:
+    return bounded_scan.Look(rows, narrowed, KEY, ascending=False)
 
 
 def newest_first() -> QuerySet[AuditEntry]:
@@ -144,7 +146,7 @@ def test_no_row_is_lost_or_doubled_however_long_a_stretch_and_a_page(
         (1, 2), (4, 1), (5, MADE - 1), (everything - 1, 4), (everything, MADE), (everything, 1),
         (everything + 1, MADE - 1),
     ):  # fmt: skip
-        monkeypatch.setattr(looking, "AT_ONCE", at_once)
+        monkeypatch.setattr(bounded_scan, "AT_ONCE", at_once)
         monkeypatch.setattr(site._registry[AuditEntry], "list_per_page", shown)
         found = [key for page in walk(auditor, f"{SOUGHT}{order}") for key in keys(page)]
         assert found == expected, (at_once, shown)
@@ -158,7 +160,7 @@ def test_no_row_is_lost_or_doubled_however_long_a_stretch_and_a_page(
 def test_a_page_that_is_full_leads_on_as_any_other_and_back(
     house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "AT_ONCE", 1000)
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", 1000)
     monkeypatch.setattr(site._registry[AuditEntry], "list_per_page", 4)
     first = auditor.get(SOUGHT)
     assert keys(first) == submissions(house)[:4]
@@ -173,7 +175,7 @@ def test_a_page_that_is_full_leads_on_as_any_other_and_back(
 def test_previous_is_offered_where_something_was_found_before(
     house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "AT_ONCE", 1)
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", 1)
     found_before = False
     for page in walk(auditor, f"{SOUGHT}&order=oldest"):
         if keys(page):
@@ -186,7 +188,7 @@ def test_previous_is_offered_where_something_was_found_before(
 def test_the_way_back_is_looked_through_backwards(
     house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "AT_ONCE", 1)
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", 1)
     at, found = way([page for page in walk(auditor, SOUGHT) if keys(page)][-1], "prev"), list[str]()
     while at:
         page = auditor.get(at)
@@ -244,7 +246,7 @@ def test_a_look_leaves_the_settings_of_the_transaction_as_they_were(house: House
         rows = newest_first()
         assert look(rows, rows.extra(where=["pg_sleep(1) IS NOT NULL"]))._at_first(None, 1) is None
         assert told() == before
-        assert looking.in_time(20, told) == ["20ms", before[1]]
+        assert bounded_scan.in_time(20, told) == ["20ms", before[1]]
         assert told() == before
 
 
@@ -252,8 +254,8 @@ def test_a_look_leaves_the_settings_of_the_transaction_as_they_were(house: House
 def test_what_was_found_before_a_stretch_took_too_long_is_the_answer(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "AT_ONCE", 2)
-    monkeypatch.setattr(looking, "STRETCH_MS", 60)
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", 2)
+    monkeypatch.setattr(bounded_scan, "STRETCH_MS", 60)
     with reading(house.system):
         rows = newest_first()
         third = rows[2]
@@ -276,7 +278,7 @@ def test_a_limit_that_passes_in_the_moment_of_the_answer_loses_neither_rows_nor_
     cancelled = []
 
     def late(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if sql == looking.END and not cancelled:
+        if sql == bounded_scan.END and not cancelled:
             cancelled.append(sql)
             sql = "SELECT pg_sleep(9)"
         return execute(sql, params, many, context)
@@ -328,8 +330,8 @@ def test_a_file_that_the_database_cuts_short_says_so_in_its_last_line(
         return rows.extra(where=[where], params=[str(third.pk)]), False
 
     monkeypatch.setattr(HouseAdmin, "get_search_results", slow_from_there)
-    monkeypatch.setattr(looking, "AT_ONCE", 2)
-    monkeypatch.setattr(looking, "STRETCH_MS", 100)
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", 2)
+    monkeypatch.setattr(bounded_scan, "STRETCH_MS", 100)
     _, *rows, last = sheet(auditor.get(f"{AUDIT}?format=csv"))
     assert (len(rows), last) == (2, [UNFINISHED])
 
@@ -337,13 +339,13 @@ def test_a_file_that_the_database_cuts_short_says_so_in_its_last_line(
 def test_a_file_looks_for_its_own_rows_and_for_no_page(
     house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, page = list[Any](), looking.Look.page
+    looks, page = list[Any](), bounded_scan.Look.page
 
-    def counted(look: looking.Look, place: Any, limit: int, **how: Any) -> looking.Found:
+    def counted(look: bounded_scan.Look, place: Any, limit: int, **how: Any) -> bounded_scan.Found:
         looks.append(limit)
         return page(look, place, limit, **how)
 
-    monkeypatch.setattr(looking.Look, "page", counted)
+    monkeypatch.setattr(bounded_scan.Look, "page", counted)
     assert len(sheet(auditor.get(f"{SOUGHT}&format=csv"))) == 1 + MADE
     assert looks == [files.ROWS_AT_FIRST]
 
@@ -368,7 +370,7 @@ def test_words_that_are_sought_in_the_whole_list_instead_are_told_to_be(
 def test_a_file_in_which_nothing_is_found_for_long_ends_with_a_line_that_says_so(
     house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "AT_ONCE", 1)
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", 1)
     monkeypatch.setattr(files, "PATIENCE", 0.0)
     monkeypatch.setattr(files, "MOST_SECONDS", 0.001)
     [_, last] = sheet(auditor.get(f"{AUDIT}?action=CancelRun&format=csv"))
@@ -413,7 +415,7 @@ def test_what_stops_matching_while_it_is_read_takes_no_other_row_with_it(
     asked = asking(tenant_id)
     with staged():
         views = [asked.again().ask(summary=f"question {number}") for number in range(6)]
-    monkeypatch.setattr(looking, "AT_ONCE", stretch)
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", stretch)
     monkeypatch.setattr(site._registry[ApprovalRequest], "list_per_page", 1)
     monkeypatch.setattr(files, "ROWS_AT_FIRST", 1)
     monkeypatch.setattr(files, "ROWS_AT_ONCE", 1)

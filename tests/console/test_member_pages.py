@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from django.urls import reverse
 
-from factory.context import Context, system
-from factory.tenancy import reading
+from factory.kernel.context import Context, system
+from factory.kernel.tenancy import reading
 from projects.commands import (
     add_member,
     change_member,
@@ -17,7 +17,7 @@ from projects.commands import (
     register_service_account,
     remove_member,
 )
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from projects.models import Delegation, Environment, Membership, Project, ServiceAccount
 from tests.console.test_pages import signed_in
 from tests.support import evidence

@@ -14,21 +14,21 @@ import pytest
 from django.db import transaction
 from django.urls import reverse
 
-from factory.admin.first import Figure, FirstPage
-from factory.context import Context, system
-from factory.tenancy import bound, reading
+from factory.console.dashboard import Figure, FirstPage
+from factory.kernel.context import Context, system
+from factory.kernel.tenancy import bound, reading
 from projects.commands import add_member, onboard_project
-from projects.inputs import NewEnvironment, NewMember
+from projects.commands.inputs import NewEnvironment, NewMember
 from tests.console.test_pages import signed_in
 from tests.support.proposals import HOSTILE
 from tests.support.queries import within_budget
 from tests.support.running import House, costing, price_models, receipt, thinking
 from tests.support.world import context_of, second_world, subject_of
-from usage import exploring
 from usage.admin import movements
 from usage.commands import change_budget_amount, create_budget
 from usage.models import Budget, LedgerEntry, PricingRevision, UsageSum
-from usage.periods import month_of, next_month
+from usage.pricing.periods import month_of, next_month
+from usage.selectors import exploring
 
 pytestmark = [pytest.mark.slow, pytest.mark.one_day]
 ODD = HOSTILE[0][:60]

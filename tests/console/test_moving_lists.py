@@ -10,10 +10,10 @@ import pytest
 from django.contrib.admin.options import ModelAdmin
 from django.db.models import Model
 
-from factory import clock
-from factory.admin.lists import files, looking
-from factory.admin.site import site
-from factory.tenancy import reading
+from factory.console.lists import bounded_scan, files
+from factory.console.site import site
+from factory.kernel import clock
+from factory.kernel.tenancy import reading
 from runs.models import Lease, Step, Worker
 from runs.states import Attention
 from tests.console.test_lists import sheet, text, way
@@ -99,8 +99,8 @@ def test_a_file_has_each_row_once_however_they_move_while_it_is_read(
     monkeypatch.setattr(type(page), "pk", lambda _, row: str(row.pk), raising=False)
     narrowed = "&q=w" if model is not Step else f"&attention={Attention.UNCERTAIN.value}"
     if slowly:
-        monkeypatch.setattr(looking.Look, "_at_first", lambda *_: None)
-        monkeypatch.setattr(looking, "AT_ONCE", 2)
+        monkeypatch.setattr(bounded_scan.Look, "_at_first", lambda *_: None)
+        monkeypatch.setattr(bounded_scan, "AT_ONCE", 2)
     answer: Any = operator.get(f"{url(model, 'changelist')}?format=csv{order}{narrowed if slowly else ''}")
     lines = []
     for line in answer.streaming_content:

@@ -10,13 +10,13 @@ from django.db.models import Model
 from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
-from factory.admin.base import HouseAdmin
-from factory.admin.evidence import EvidenceAdmin
-from factory.admin.site import site
-from factory.context import Context
-from factory.models import AuditEntry, OutboxEvent, User
-from factory.models.base import TenantModel
-from factory.tenancy import reading
+from factory.console.base import HouseAdmin
+from factory.console.evidence import EvidenceAdmin
+from factory.console.site import site
+from factory.kernel.context import Context
+from factory.kernel.models import AuditEntry, OutboxEvent, User
+from factory.kernel.models.base import TenantModel
+from factory.kernel.tenancy import reading
 from projects.commands import onboard_project
 from tests.support.approvals import Asking, asking
 from tests.support.client import Client

@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 import pytest
 from django.urls import reverse
 
-from factory import clock
-from factory.context import Context, system
-from factory.tenancy import reading
+from factory.kernel import clock
+from factory.kernel.context import Context, system
+from factory.kernel.tenancy import reading
 from projects.admin import delegations, standing
 from projects.commands import (
     add_member,
@@ -20,7 +20,7 @@ from projects.commands import (
     revoke_delegation,
     suspend_project,
 )
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from projects.models import Delegation
 from runs.commands import cancel_run
 from tests.console.test_pages import signed_in

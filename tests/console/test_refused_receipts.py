@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from runs.models import RefusedReceipt
 from tests.console.test_pages import signed_in
 from tests.support.running import House, costing, receipt

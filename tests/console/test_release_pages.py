@@ -12,11 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.selectors import approval
-from factory.admin import touching
-from factory.admin.touching import touched
-from factory.context import Context
-from factory.errors import FieldError
-from factory.tenancy import reading
+from factory.console import impact
+from factory.console.impact import touched
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError
+from factory.kernel.tenancy import reading
 from registry.admin import difference, naming, pointing, tree
 from registry.admin.page import sentence
 from registry.admin.tree import drawn, material_of
@@ -24,7 +24,7 @@ from registry.commands import deprecate_release, move_alias, record_resolution_f
 from registry.errors import AliasInUse
 from registry.models import Asset, Release
 from registry.selectors import find_release, release, resting_on
-from registry.stories import story_of_release
+from registry.selectors.timeline import story_of_release
 from runs.admin import touched as touched_runs
 from runs.models import Run
 from tests.console.test_pages import signed_in
@@ -342,7 +342,7 @@ def test_more_than_is_counted_hides_neither_held_work_nor_the_readers_own(
 ) -> None:
     w = house.world
     runs = [house.run() for _ in range(4)]
-    for module in (touching, touched_runs):
+    for module in (impact, touched_runs):
         monkeypatch.setattr(module, "MOST", 1)
     assert house.hand("w1", 1).take().run_id in runs
     text = read(w.operator, end_of("revoke", house.release))
@@ -352,7 +352,7 @@ def test_more_than_is_counted_hides_neither_held_work_nor_the_readers_own(
     mine = replace(w.operator, project_id=w.project)
     for ctx, own in ((mine, 2), (replace(mine, project_id=uuid4()), 0)):
         with reading(house.system):
-            here, elsewhere = touching.counted(ctx, Run.objects.filter(pk__in=runs))
+            here, elsewhere = impact.counted(ctx, Run.objects.filter(pk__in=runs))
         assert (len(here), elsewhere) == (own, 0 if own else 2)
     waiver(house, template(house))
     text = read(w.operator, end_of("deprecate", house.release))

@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 from django.urls import reverse
 
-from factory.admin.show import brief
-from factory.webhooks.commands import create_webhook
-from factory.webhooks.signing import new_secret
+from factory.console.show import brief
+from factory.messaging.webhooks.commands import create_webhook
+from factory.messaging.webhooks.signing import new_secret
 from runs.commands import cancel_run
 from tests.console.test_pages import signed_in
 from tests.support.evidence import audits

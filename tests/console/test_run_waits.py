@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from approvals.commands import decide_approval
 from approvals.selectors import ApprovalView, Right, right_to_decide
-from factory.admin.site import site
-from factory.context import Context
-from factory.tenancy import reading
+from factory.console.site import site
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from runs.admin import waits
 from runs.admin.facts import read
 from runs.admin.lists import with_short_ids

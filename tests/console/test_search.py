@@ -5,8 +5,8 @@ from uuid import UUID, uuid4
 import pytest
 
 import config.urls  # noqa: F401 - it is what registers the pages
-from factory.admin.searching import SHORTEST_ENDING, sought
-from factory.context import Context
+from factory.console.searching import SHORTEST_ENDING, sought
+from factory.kernel.context import Context
 from projects.commands import onboard_project
 from runs.commands import submit
 from tests.console.test_pages import signed_in

@@ -7,9 +7,9 @@ import pytest
 from django.db import InterfaceError, OperationalError
 from django.urls import reverse
 
-from factory.admin import scope
-from factory.webhooks.commands import change_webhook, create_webhook
-from factory.webhooks.signing import new_secret
+from factory.console import scope
+from factory.messaging.webhooks.commands import change_webhook, create_webhook
+from factory.messaging.webhooks.signing import new_secret
 from runs.admin import cancelling
 from runs.commands import cancel_run
 from tests.console.test_pages import signed_in

@@ -7,8 +7,8 @@ from approvals.models import ApprovalRequest
 from approvals.selectors import approval, mine, refusal_for
 from approvals.states import ApprovalState
 from approvals.subjects import stops_of
-from factory.context import Context
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from tests.console.test_pages import signed_in
 from tests.support.acts import needed, revoke
 from tests.support.approvals import let_expire

@@ -9,15 +9,15 @@ from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
 from approvals.models import PolicyRevision
-from factory.admin.events import EventAdmin
-from factory.admin.evidence import JournalAdmin
-from factory.admin.lists.files import plain
-from factory.admin.menu import where
-from factory.admin.show import parted, short, whole
-from factory.admin.site import site
-from factory.admin.things import named, names_of
-from factory.models import JournalEntry, OutboxEvent
-from factory.tenancy import reading
+from factory.console.events import EventAdmin
+from factory.console.evidence import JournalAdmin
+from factory.console.links import named, names_of
+from factory.console.lists.files import plain
+from factory.console.menu import where
+from factory.console.show import parted, short, whole
+from factory.console.site import site
+from factory.kernel.models import JournalEntry, OutboxEvent
+from factory.kernel.tenancy import reading
 from tests.console.test_pages import signed_in
 from tests.support.client import Client
 from tests.support.running import House

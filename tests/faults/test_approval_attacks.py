@@ -14,8 +14,8 @@ import pytest
 
 from approvals.models import Authorization
 from approvals.selectors import Right
-from factory.context import Context
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from runs.commands import start_run, submit
 from tests.faults.test_what_was_signed import Worker, approved, refused
 from tests.security.test_own_requests import PATHS, Case, everybody, machine

@@ -13,8 +13,8 @@ from django.db import InterfaceError, OperationalError, connections
 
 from approvals.errors import AlreadyDecided
 from approvals.models import Authorization
-from factory import commanding
-from factory.tenancy import reading
+from factory.kernel import commanding
+from factory.kernel.tenancy import reading
 from runs.commands import start_run, submit
 from runs.models import Attempt, Run
 from tests.faults.doubtful.base import Doubt, doubt

@@ -12,14 +12,14 @@ from uuid import UUID
 import pytest
 
 from approvals.events import ApprovalRequested
-from factory.context import Context
-from factory.errors import DomainError
-from factory.models import JournalEntry
-from factory.relay import Received
-from factory.relay.delivery import deliver_due
-from factory.relay.destinations import Handlers
-from factory.relay.handlers import Handler, _handlers
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
+from factory.kernel.models import JournalEntry
+from factory.kernel.tenancy import reading
+from factory.messaging.relay import Received
+from factory.messaging.relay.delivery import deliver_due
+from factory.messaging.relay.destinations import Handlers
+from factory.messaging.relay.handlers import Handler, _handlers
 from runs.commands import cancel_run
 from tests.faults.rounds import rounds
 from tests.security.test_tenant_matrix import browser

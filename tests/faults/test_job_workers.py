@@ -12,9 +12,9 @@ from uuid import UUID
 
 import pytest
 
-from factory.models import JournalEntry
-from factory.relay.jobs import hint
-from factory.tenancy import reading
+from factory.kernel.models import JournalEntry
+from factory.kernel.tenancy import reading
+from factory.messaging.relay.jobs import hint
 from runs.reconcilers import LeaseExpiryReconciler
 from tests.faults.rounds import rounds
 from tests.support.running import House

@@ -18,9 +18,9 @@ import pytest
 import time_machine
 
 from approvals.errors import ApprovalExpired, ApprovalOver
-from factory.errors import DomainError
-from factory.models import JournalEntry
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.models import JournalEntry
+from factory.kernel.tenancy import reading
 from runs.commands import report_outcome
 from runs.models import Lease
 from runs.reconcilers import LeaseExpiryReconciler

@@ -13,14 +13,14 @@ from structlog.testing import capture_logs
 
 from approvals.commands import Item, decide_each
 from approvals.reconcilers import ApprovalExpiryReconciler
-from factory.auditing import Report, Violation
-from factory.bulkhead import Bulkhead, Resting
-from factory.one_by_one import one_by_one
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.telemetry import meters
+from factory.evidence.auditor import Report, Violation
+from factory.kernel.bulk import one_by_one
+from factory.kernel.bulkhead import Bulkhead, Resting
+from factory.kernel.telemetry import meters
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from projects.commands import kill_project
-from runs import keeping
+from runs import restore
 from runs.commands import cancel_run, freeze_run
 from runs.dispatch import drain_worker, polling
 from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, ReleaseDecreeReconciler
@@ -159,7 +159,7 @@ def news(house: House) -> Pair:
 def freezes(house: House) -> Pair:
     broken, healthy = house.run(), house.run()
     found = [Violation("A1", house.tenant, f"run:{run_id}", "wrong") for run_id in (broken, healthy)]
-    act = partial(keeping.freeze_what_is_in_doubt, Report(found))
+    act = partial(restore.freeze_what_is_in_doubt, Report(found))
     return Pair(broken, healthy, act, lambda: house.row(healthy).frozen_at is not None)
 
 
@@ -177,7 +177,7 @@ def recovery_of_leases(house: House) -> Pair:
         [lease] = house.leases(broken)
         return any(str(lease.id) in each for each in left) and house.steps(healthy)["look"].attention != ""
 
-    return Pair(broken, healthy, lambda: keeping.settle_open_leases(left.append), came)
+    return Pair(broken, healthy, lambda: restore.settle_open_leases(left.append), came)
 
 
 def cancelling_many(house: House) -> Pair:
@@ -305,7 +305,7 @@ def test_a_database_that_is_away_is_no_items_fault(monkeypatch: pytest.MonkeyPat
 
 def test_rests_grow_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
     at = [0.0]
-    monkeypatch.setattr("factory.bulkhead.time.monotonic", lambda: at[0])
+    monkeypatch.setattr("factory.kernel.bulkhead.time.monotonic", lambda: at[0])
     resting, item = Resting(), uuid4()
     waits = []
     for _ in range(9):

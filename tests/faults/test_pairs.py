@@ -20,8 +20,8 @@ import pytest
 from django.db import connection, connections
 
 from approvals.models import ApprovalRequest, Authorization
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from projects.commands import resume_project, suspend_project
 from runs.commands import cancel_run, enforce_deadline, expire_lease, start_run
 from runs.models import Attempt, CancellationIntent, Lease, Receipt, Run, Step

@@ -21,9 +21,9 @@ from hypothesis.stateful import (
 )
 
 from approvals.models import ApprovalRequest
-from factory.auditing import audit_all
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.evidence.auditor import audit_all
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run, expire_lease, resolve_step
 from runs.models import Attempt, Lease, Run, Step
 from tests.faults.reference import RunModel

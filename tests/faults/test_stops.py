@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from projects.commands import kill_project, resume_project, suspend_project
 from projects.models import Suspension
 from registry.models import Release

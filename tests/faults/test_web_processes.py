@@ -18,7 +18,7 @@ import httpx
 import pytest
 from django.conf import settings
 
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from projects.commands import suspend_project
 from runs.commands import start_run
 from runs.models import Run
@@ -32,7 +32,7 @@ from tests.support.threads import at_once
 from tests.support.web import Caller, unlike, web
 from usage.commands import change_budget_amount, create_budget
 from usage.models import Budget, Reservation
-from usage.periods import month_of
+from usage.pricing.periods import month_of
 
 REPLAYED = "Idempotent-Replayed"
 STARTED = ("Accepted", "Failed")

@@ -7,7 +7,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from factory.hashing import digest
+from factory.kernel.hashing import digest
 from runs.operations import settling
 from tests.support.api import Api, worker_token
 from tests.support.evidence import audits, violations

@@ -4,11 +4,11 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from factory.errors import InsufficientRole, InvalidInput, NotFound
 from factory.identity.principals import admit
 from factory.identity.tokens import Refused, verifier
-from factory.models import RevokedToken
-from factory.tenancy import reading
+from factory.kernel.errors import InsufficientRole, InvalidInput, NotFound
+from factory.kernel.models import RevokedToken
+from factory.kernel.tenancy import reading
 from projects.commands import revoke_credential, revoke_service_account, revoke_token
 from projects.errors import RoleOutOfReach
 from projects.models import ServiceAccount

@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from factory.clock import now
-from factory.context import Context
 from factory.identity.config import IdentitySettings, TrustedIssuer, identity_settings
 from factory.identity.formats import MOST_SUBJECT
 from factory.identity.issuer import NotIssuable, issue_person_token, public_jwk
 from factory.identity.keys import parse_jwks
 from factory.identity.principals import admit, context_of
 from factory.identity.tokens import Refused, Token, Verifier, verifier
-from factory.models import RevokedToken
+from factory.kernel.clock import now
+from factory.kernel.context import Context
+from factory.kernel.models import RevokedToken
 from projects.commands import revoke_credential, revoke_token
 from runs.commands import revoke_worker
 from runs.models import Worker

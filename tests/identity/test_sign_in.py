@@ -16,10 +16,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from config import environment
-from factory import hints
-from factory.clients import client_address
-from factory.models import User
-from factory.signing_in import NO_ADDRESS, locked_until
+from factory.identity.clients import client_address
+from factory.identity.sign_in import NO_ADDRESS, locked_until
+from factory.kernel import hints
+from factory.kernel.models import User
 from tests.support.api import Api, token_of, worker_token
 from tests.support.client import Client
 from tests.support.running import House

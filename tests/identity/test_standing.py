@@ -4,13 +4,13 @@ from uuid import uuid4
 
 import pytest
 
-from factory.clock import now
-from factory.context import Context
-from factory.errors import Forbidden, InsufficientRole, InsufficientScope
-from factory.identity.permissions import authorize, permit, table
 from factory.identity.principals import context_of
 from factory.identity.tokens import Refused, verifier
-from factory.models import RevokedToken
+from factory.kernel.clock import now
+from factory.kernel.context import Context
+from factory.kernel.errors import Forbidden, InsufficientRole, InsufficientScope
+from factory.kernel.models import RevokedToken
+from factory.kernel.permissions import authorize, permit, table
 from tests.support.api import token_of, worker_token
 from tests.support.world import World, second_world, world
 

@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from factory.errors import Busy
 from factory.identity.config import IdentitySettings, TrustedIssuer
 from factory.identity.issuer import issue_person_token, issue_worker_token
 from factory.identity.keys import FileKeys, KeysUnavailable, RemoteKeys, parse_jwks
 from factory.identity.tokens import Refused, Verifier
+from factory.kernel.errors import Busy
 
 ISSUER = "https://idp.example"
 RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -2,8 +2,8 @@ from uuid import uuid4
 
 import pytest
 
-from factory.context import Actor, Context
-from factory.identity.permissions import SCOPES
+from factory.kernel.context import Actor, Context
+from factory.kernel.permissions import SCOPES
 
 
 @pytest.fixture

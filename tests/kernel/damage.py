@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 
-from factory.auditing import Violation, invariants
 from factory.embedded.provision import with_database
+from factory.evidence.auditor import Violation, invariants
 
 
 def admin_url() -> str:

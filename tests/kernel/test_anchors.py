@@ -14,12 +14,12 @@ from uuid import UUID
 import pytest
 from django.core.management import CommandError, call_command
 
-from factory.anchoring import files, place
-from factory.anchoring.taking import Contradicted, NotHandedOver, take
-from factory.auditing import audit_all
-from factory.chain import audit_stream
-from factory.clock import now
-from factory.context import Context
+from factory.evidence.anchors import files, place
+from factory.evidence.anchors.taking import Contradicted, NotHandedOver, take
+from factory.evidence.auditor import audit_all
+from factory.kernel.chain import audit_stream
+from factory.kernel.clock import now
+from factory.kernel.context import Context
 
 from .damage import corrupt
 from .doors.acts import build_door, paint_door, shut_and_open_door, shut_door

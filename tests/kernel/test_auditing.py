@@ -10,11 +10,11 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from factory import auditing
-from factory.auditing import CouldNotCheck, audit_all, invariants, verify
-from factory.context import Context
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
+from factory.evidence import auditor
+from factory.evidence.auditor import CouldNotCheck, audit_all, invariants, verify
+from factory.kernel.context import Context
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 
 from .conftest import operator
 from .damage import corrupt
@@ -199,7 +199,7 @@ def test_a_check_that_breaks_is_told_and_hides_nothing(history: Context, monkeyp
         cursor.execute("SELECT 1 / 0")
         yield from ()
 
-    monkeypatch.setattr(auditing, "_invariants", auditing._invariants | {"A4": replace(rule, check=broken)})
+    monkeypatch.setattr(auditor, "_invariants", auditor._invariants | {"A4": replace(rule, check=broken)})
     report = verify(["A3", "A4", "A5"])
     assert ([code for code, _ in report.unchecked], report.rules) == (["A4"], 3)
     with pytest.raises(CouldNotCheck, match="A4"):
@@ -212,13 +212,17 @@ def test_a_check_that_breaks_is_told_and_hides_nothing(history: Context, monkeyp
 
 
 def test_rows_are_read_in_batches(history: Context) -> None:
-    with auditing.snapshot() as cursor:
-        batches = list(auditing.streamed(cursor, "SELECT generate_series(1, 7)", size=3))
+    with auditor.snapshot() as cursor:
+        batches = list(auditor.streamed(cursor, "SELECT generate_series(1, 7)", size=3))
         assert [len(batch) for batch in batches] == [3, 3, 1]
 
 
 def test_every_invariant_of_the_kernel_has_a_corruption() -> None:
-    ours = {r.code for r in invariants() if r.module in ("factory.invariants", "factory.walls")} - {"A9"}
+    ours = {
+        r.code
+        for r in invariants()
+        if r.module in ("factory.evidence.invariants", "factory.evidence.schema_guards")
+    } - {"A9"}
     assert ours <= set(CORRUPTIONS) | set(OF_THE_WALLS)
 
 

@@ -8,10 +8,10 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from factory.auditing import invariants
-from factory.chain import JOURNAL_CONTENT, chained, content_of
-from factory.hashing import canonical
-from factory.ids import uuid7
+from factory.evidence.auditor import invariants
+from factory.kernel.chain import JOURNAL_CONTENT, chained, content_of
+from factory.kernel.hashing import canonical
+from factory.kernel.ids import uuid7
 from tests.faults.rounds import rounds
 
 from .damage import admin_url

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from factory.chain import JOURNAL_CONTENT
-from factory.chainchecks import check_chain, first_fault
-from factory.models import JournalEntry
-from factory.tenancy import reading
+from factory.evidence.chain_checks import check_chain, first_fault
+from factory.kernel.chain import JOURNAL_CONTENT
+from factory.kernel.models import JournalEntry
+from factory.kernel.tenancy import reading
 from tests.support.running import House
 
 Rows = list[dict[str, Any]]

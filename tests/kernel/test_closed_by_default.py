@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 
-from factory.context import Context
-from factory.rest.views import HouseView
+from factory.api.views import HouseView
+from factory.kernel.context import Context
 
 from .damage import admin_url
 from .doors.acts import build_door

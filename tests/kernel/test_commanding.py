@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from factory.commanding import AlreadyDone, Once
-from factory.context import Context
-from factory.errors import (
+from factory.kernel.commanding import AlreadyDone, Once
+from factory.kernel.context import Context
+from factory.kernel.errors import (
     Busy,
     Forbidden,
     IdempotencyConflict,
@@ -20,9 +20,9 @@ from factory.errors import (
     NotFound,
     TransitionRefused,
 )
-from factory.models import AuditEntry, IdempotencyRecord, JournalEntry, OutboxEvent
-from factory.recording import NoCommandOpen, UndeclaredTransition, record
-from factory.tenancy import TenantNotSet, bound, reading
+from factory.kernel.models import AuditEntry, IdempotencyRecord, JournalEntry, OutboxEvent
+from factory.kernel.recording import NoCommandOpen, UndeclaredTransition, record
+from factory.kernel.tenancy import TenantNotSet, bound, reading
 
 from .conftest import operator
 from .doors.acts import DoorIsStuck, build_door, hang, misbehave, paint_door, shut_and_open_door, shut_door

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, router, transaction
 
-from factory import chain
-from factory.commanding import AlreadyDone, Once, after_commit
-from factory.context import Context
-from factory.models import IdempotencyRecord, OutboxEvent
-from factory.recording import _open, open_work, record
-from factory.tenancy import active_or_none, reading
-from factory.timelimits import TimeIsUp
+from factory.kernel import chain
+from factory.kernel.commanding import AlreadyDone, Once, after_commit
+from factory.kernel.context import Context
+from factory.kernel.models import IdempotencyRecord, OutboxEvent
+from factory.kernel.recording import _open, open_work, record
+from factory.kernel.tenancy import active_or_none, reading
+from factory.kernel.time_limits import TimeIsUp
 from tests.kernel.doors.acts import build_door, misbehave, shut_door
 from tests.kernel.doors.models import Door, DoorBuilt
 from tests.support.evidence import counts, violations

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.expressions import DEEPEST, FUNCTIONS, ExpressionFault, NotJudged, parse
+from factory.kernel.expressions import DEEPEST, FUNCTIONS, ExpressionFault, NotJudged, parse
 
 DATA = {
     "input": {"depth": "full", "count": 0, "tags": ["a", "b"]},

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from factory.describing import diagrams, event_schemas
-from factory.errors import InvalidInput
-from factory.events import Event, camel, event, schema, wire
-from factory.hashing import canonical, digest
-from factory.lifecycle import Edge, Lifecycle
+from factory.evidence.descriptions import diagrams, event_schemas
+from factory.kernel.errors import InvalidInput
+from factory.kernel.events import Event, camel, event, schema, wire
+from factory.kernel.hashing import canonical, digest
+from factory.kernel.lifecycle import Edge, Lifecycle
 
 from .doors.models import DOOR, DoorBuilt
 

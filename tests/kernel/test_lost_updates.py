@@ -9,13 +9,13 @@ import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from factory import clock
-from factory.context import Context
-from factory.errors import Busy, InvalidInput
-from factory.hashing import canonical
-from factory.locking import lock_many
-from factory.recording import Move, NoCommandOpen, UndeclaredTransition, open_work, record, record_many
-from factory.tenancy import TenantNotSet, active, reading
+from factory.kernel import clock
+from factory.kernel.context import Context
+from factory.kernel.errors import Busy, InvalidInput
+from factory.kernel.hashing import canonical
+from factory.kernel.locking import lock_many
+from factory.kernel.recording import Move, NoCommandOpen, UndeclaredTransition, open_work, record, record_many
+from factory.kernel.tenancy import TenantNotSet, active, reading
 from tests.kernel.doors.acts import build_door, misbehave, paint_door
 from tests.kernel.doors.models import Door, DoorShut
 from tests.support.evidence import journal, outbox, violations

@@ -8,9 +8,9 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.errors import InvalidInput, ValueNotKept
-from factory.hashing import canonical, digest
-from factory.rest.json import loads, loads_kept
+from factory.api.strict_json import loads, loads_kept
+from factory.kernel.errors import InvalidInput, ValueNotKept
+from factory.kernel.hashing import canonical, digest
 
 MOST = 2**53 - 1
 numbers = (

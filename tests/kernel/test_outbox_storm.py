@@ -17,15 +17,15 @@ from uuid import UUID
 import pytest
 from django.db import connection, connections
 
-from factory import chain
-from factory.context import Context
-from factory.errors import Conflict
-from factory.models import OutboxEvent
-from factory.relay import Received, delivery
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.relay.handlers import Handler, _handlers
-from factory.tenancy import bound, reading
+from factory.kernel import chain
+from factory.kernel.context import Context
+from factory.kernel.errors import Conflict
+from factory.kernel.models import OutboxEvent
+from factory.kernel.tenancy import bound, reading
+from factory.messaging.relay import Received, delivery
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
+from factory.messaging.relay.handlers import Handler, _handlers
 from tests.faults.rounds import MORE
 from tests.support.evidence import audits, violations
 

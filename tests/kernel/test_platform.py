@@ -9,18 +9,18 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from factory import reloading
-from factory.anchoring.checking import compare
-from factory.anchoring.place import in_folder, known
-from factory.anchoring.taking import take
-from factory.auditing import audit_all, snapshot
-from factory.changing import change_setting
-from factory.context import PLATFORM, platform, system
+from factory.evidence.anchors.checking import compare
+from factory.evidence.anchors.place import in_folder, known
+from factory.evidence.anchors.taking import take
+from factory.evidence.auditor import audit_all, snapshot
+from factory.evidence.verification import verify_and_act
 from factory.identity.formats import TENANT
 from factory.identity.issuer import NotIssuable, issue_person_token
-from factory.models import AuditEntry, Setting, Verification
-from factory.tenancy import reading
-from factory.verifying import verify_and_act
+from factory.kernel import reloading
+from factory.kernel.changing import change_setting
+from factory.kernel.context import PLATFORM, platform, system
+from factory.kernel.models import AuditEntry, Setting, Verification
+from factory.kernel.tenancy import reading
 from projects.commands import onboard_tenant
 from projects.models import SLUG
 from tests.support.evidence import audits

@@ -13,13 +13,13 @@ from psycopg import errors
 from structlog.testing import capture_logs
 
 from config.celery import reconcile
-from factory.absence import put_off
-from factory.commanding import AlreadyDone
-from factory.context import Context
-from factory.locking import lock
-from factory.reconciling import Counts, Due, Reconciler, _reconcilers
-from factory.recording import record
-from factory.tenancy import reading
+from factory.kernel.absence import put_off
+from factory.kernel.commanding import AlreadyDone
+from factory.kernel.context import Context
+from factory.kernel.locking import lock
+from factory.kernel.reconciling import Counts, Due, Reconciler, _reconcilers
+from factory.kernel.recording import record
+from factory.kernel.tenancy import reading
 
 from .conftest import operator
 from .doors.acts import build_door, misbehave, shut_door
@@ -91,7 +91,7 @@ def test_no_item_is_begun_after_a_rounds_time_or_after_the_jobs(monkeypatch: pyt
     dues = [Due(datetime.now(UTC), uuid4(), "t") for _ in range(OpensDoors.batch)]
     monkeypatch.setattr(OpensDoors, "find", lambda *_: dues)
     monkeypatch.setattr(OpensDoors, "repair", repair)
-    monkeypatch.setattr("factory.reconciling.time.monotonic", lambda: at[0])
+    monkeypatch.setattr("factory.kernel.reconciling.time.monotonic", lambda: at[0])
     assert OpensDoors().run_once(seconds=15).repaired == len(begun) == 2
     with pytest.raises(SoftTimeLimitExceeded):
         OpensDoors().run_once()

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from factory.chain import audit_stream
-from factory.context import Context
-from factory.errors import Conflict, TooLarge
-from factory.recording import audit
-from factory.tenancy import bound
+from factory.kernel.chain import audit_stream
+from factory.kernel.context import Context
+from factory.kernel.errors import Conflict, TooLarge
+from factory.kernel.recording import audit
+from factory.kernel.tenancy import bound
 from tests.kernel.doors.acts import misbehave
 from tests.kernel.doors.models import Door
 from tests.support.evidence import audits, violations

@@ -10,18 +10,18 @@ import redis
 from django.conf import settings
 from django.db import connection
 
-from factory.chain import lane_of
-from factory.commanding import command
-from factory.context import Context
-from factory.hints import broker, connect
-from factory.identity.permissions import permit
-from factory.models import IdempotencyRecord, OutboxEvent
-from factory.recording import audit
-from factory.relay import Received, handlers
-from factory.relay.delivery import ATTEMPTS, DestinationAway, deliver_due, drain, lane
-from factory.relay.destinations import Handlers, Streams, envelope
-from factory.relay.handlers import Handler, _handlers
-from factory.tenancy import bound, reading
+from factory.kernel.chain import lane_of
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.hints import broker, connect
+from factory.kernel.models import IdempotencyRecord, OutboxEvent
+from factory.kernel.permissions import permit
+from factory.kernel.recording import audit
+from factory.kernel.tenancy import bound, reading
+from factory.messaging.relay import Received, handlers
+from factory.messaging.relay.delivery import ATTEMPTS, DestinationAway, deliver_due, drain, lane
+from factory.messaging.relay.destinations import Handlers, Streams, envelope
+from factory.messaging.relay.handlers import Handler, _handlers
 
 from .doors.acts import build_door, paint_door, shut_and_open_door, shut_door
 from .doors.models import DoorBuilt, DoorShut
@@ -196,8 +196,8 @@ def test_a_broker_that_is_away_holds_up_the_streams_and_nothing_else(
 ) -> None:
     monkeypatch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
     nowhere = connect(socket_timeout=0.25)
-    monkeypatch.setattr("factory.hints.broker", lambda: nowhere)
-    monkeypatch.setattr("factory.relay.destinations.broker", lambda: nowhere)
+    monkeypatch.setattr("factory.kernel.hints.broker", lambda: nowhere)
+    monkeypatch.setattr("factory.messaging.relay.destinations.broker", lambda: nowhere)
     door_id = UUID(build_door(ctx)["doorId"])
     paint_door(ctx, door_id=door_id, colour="blue")
     for _ in range(ATTEMPTS + 1):
@@ -206,7 +206,7 @@ def test_a_broker_that_is_away_holds_up_the_streams_and_nothing_else(
     assert drain(Handlers(), ctx.tenant_id) == 1
     with reading(ctx):
         assert OutboxEvent.objects.get().stream_attempts == 0, "no event is to blame for an outage"
-    monkeypatch.setattr("factory.relay.destinations.broker", broker)
+    monkeypatch.setattr("factory.messaging.relay.destinations.broker", broker)
     assert drain(Streams(), ctx.tenant_id) == 1
 
 
@@ -219,8 +219,8 @@ def test_a_lost_hint_costs_a_command_nothing(ctx: Context, monkeypatch: pytest.M
     monkeypatch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
     tried = []
     nowhere = connect(socket_timeout=0.25)
-    monkeypatch.setattr("factory.hints._silent_until", 0.0)
-    monkeypatch.setattr("factory.hints.broker", lambda: tried.append(1) or nowhere)
+    monkeypatch.setattr("factory.kernel.hints._silent_until", 0.0)
+    monkeypatch.setattr("factory.kernel.hints.broker", lambda: tried.append(1) or nowhere)
     for _ in range(20):
         build_door(ctx)
     assert len(tried) <= 2, "after one failure hints rest for a while"

@@ -16,15 +16,15 @@ import redis
 from django.db import InterfaceError, OperationalError, connection
 from psycopg import errors
 
-from factory.context import Context
-from factory.errors import Conflict
-from factory.models import OutboxEvent
-from factory.relay import Received, delivery
-from factory.relay.delivery import DestinationAway, _keeper, deliver_due, drain, due_streams, lane
-from factory.relay.destinations import Handlers, Streams
-from factory.relay.handlers import Handler, _handlers
-from factory.relay.loop import Relay
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.errors import Conflict
+from factory.kernel.models import OutboxEvent
+from factory.kernel.tenancy import reading
+from factory.messaging.relay import Received, delivery
+from factory.messaging.relay.delivery import DestinationAway, _keeper, deliver_due, drain, due_streams, lane
+from factory.messaging.relay.destinations import Handlers, Streams
+from factory.messaging.relay.handlers import Handler, _handlers
+from factory.messaging.relay.loop import Relay
 from tests.faults.rounds import rounds
 from tests.support.evidence import audits, violations
 from tests.support.threads import at_once
@@ -138,7 +138,7 @@ def test_a_broker_that_takes_nothing_is_blamed_on_no_event(
             raise redis.ResponseError(said)
 
     build_door(ctx)
-    monkeypatch.setattr("factory.relay.destinations.broker", Full)
+    monkeypatch.setattr("factory.messaging.relay.destinations.broker", Full)
     with pytest.raises(DestinationAway):
         deliver_due(Streams(), ctx.tenant_id)
     with reading(ctx):
@@ -209,7 +209,7 @@ def test_a_lane_whose_connection_is_lost_is_worked_no_further(
             admin.execute("SELECT pg_terminate_backend(%s)", [_keeper().info.backend_pid])
 
     handle(monkeypatch, hear)
-    monkeypatch.setattr("factory.chain.LANES", 1)
+    monkeypatch.setattr("factory.kernel.chain.LANES", 1)
     for _ in range(3):
         build_door(ctx)
     with pytest.raises(psycopg.OperationalError):
@@ -230,7 +230,7 @@ def test_a_relay_goes_on_after_any_fault(monkeypatch: pytest.MonkeyPatch, fault:
         relay.stop()
         return 0
 
-    monkeypatch.setattr("factory.relay.loop.deliver_due", round_)
+    monkeypatch.setattr("factory.messaging.relay.loop.deliver_due", round_)
     thread = threading.Thread(target=relay._rounds, args=(Handlers(), 0.01))
     thread.start()
     thread.join(10)

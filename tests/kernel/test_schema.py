@@ -15,12 +15,12 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connections, transaction
 
-from factory.auditing import verify
-from factory.schema import standing
-from factory.schema.catalogue import Catalogue
-from factory.schema.comparing import Comparison, Difference, compare
-from factory.schema.expected import expected, written
-from factory.walls import KINDS, rule_of
+from factory.evidence.auditor import verify
+from factory.evidence.schema import standing
+from factory.evidence.schema.catalogue import Catalogue
+from factory.evidence.schema.comparing import Comparison, Difference, compare
+from factory.evidence.schema.expected import expected, written
+from factory.evidence.schema_guards import KINDS, rule_of
 from tests.kernel.damage import admin_url
 from tests.support.client import Client
 
@@ -144,7 +144,7 @@ def test_the_search_path_is_afterwards_what_it_was() -> None:
 
 
 def test_what_was_restored_from_a_dump_says_the_same() -> None:
-    from factory.schema.comparing import _same
+    from factory.evidence.schema.comparing import _same
 
     made = "CHECK (((state)::text = ANY ((ARRAY['A'::character varying, 'B c'::character varying])::text[])))"
     each = "('A'::character varying)::text, ('B c'::character varying)::text"

@@ -7,10 +7,10 @@ from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
-from factory.context import Context
-from factory.invariants import tenant_models
-from factory.models import JournalEntry
-from factory.tenancy import TenantNotSet, bound, reading, scanning
+from factory.evidence.invariants import tenant_models
+from factory.kernel.context import Context
+from factory.kernel.models import JournalEntry
+from factory.kernel.tenancy import TenantNotSet, bound, reading, scanning
 
 from .conftest import operator
 from .doors.acts import build_door

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import runs.events  # noqa: F401  declares the events
-from factory.events import known_consumers, schema, topics
+from factory.kernel.events import known_consumers, schema, topics
 
 CARRIES: dict[str, tuple[int, dict[str, str], set[str]]] = {
     "run-control.runs.v1.run-accepted": (4, {

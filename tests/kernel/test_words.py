@@ -2,9 +2,9 @@
 
 import pytest
 
-from factory.errors import InvalidInput
-from factory.reasons import reasoned
-from factory.words import is_blank
+from factory.kernel.errors import InvalidInput
+from factory.kernel.reasons import reasoned
+from factory.kernel.text import is_blank
 
 BLANK = (
     "",

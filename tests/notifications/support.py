@@ -7,11 +7,11 @@ from uuid import UUID
 
 from django.db import connection, connections, transaction
 
-from factory.context import Context
-from factory.reconciling import Counts, reconcilers
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.tenancy import bound, reading
+from factory.kernel.context import Context
+from factory.kernel.reconciling import Counts, reconcilers
+from factory.kernel.tenancy import bound, reading
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from notifications.commands import add_channel
 from notifications.models import Notice, Notification
 from tests.webhooks.receiver import Receiver

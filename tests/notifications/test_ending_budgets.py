@@ -8,7 +8,7 @@ from tests.support.clocks import watch
 from tests.support.evidence import violations
 from tests.usage.money_world import money, this_month
 from usage.commands import see_to_next_month
-from usage.periods import NOTICE, begins_at, next_month
+from usage.pricing.periods import NOTICE, begins_at, next_month
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import pytest
 from django.db import ProgrammingError, connection
 
-from factory.tenancy import bound
+from factory.kernel.tenancy import bound
 from tests.approvals.test_decisions import decide
 from tests.notifications.support import gotify, handle, remind, time_passes
 from tests.support.corruption import found_by, walls_down

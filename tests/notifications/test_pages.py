@@ -6,9 +6,9 @@ import pytest
 from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
-from factory.context import system
+from factory.kernel.context import system
 from projects.commands import onboard_project
-from projects.inputs import NewEnvironment, NewMember
+from projects.commands.inputs import NewEnvironment, NewMember
 from tests.console.test_pages import signed_in
 from tests.notifications.support import gotify, handle, make_due, rows, send
 from tests.support.evidence import audits

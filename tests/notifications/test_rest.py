@@ -2,7 +2,7 @@
 
 import pytest
 
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from notifications.models import Notification
 from tests.notifications.support import EVERY, handle, make_due, rows, send
 from tests.support.api import Api, problem

@@ -3,8 +3,8 @@
 import pytest
 from django.db import connection
 
-from factory.retention import purge
-from factory.tenancy import bound
+from factory.evidence.retention import purge
+from factory.kernel.tenancy import bound
 from tests.notifications.support import handle, notices, older, rows, send
 from tests.support.approvals import asking
 from tests.support.evidence import violations

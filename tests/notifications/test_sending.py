@@ -13,14 +13,15 @@ from django.test.utils import CaptureQueriesContext
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from factory.context import system
-from factory.errors import Forbidden, InvalidInput, NotFound
-from factory.reconciling import reconcilers
-from factory.relay import jobs
-from factory.retries import DELAYS
-from factory.tenancy import reading
-from factory.webhooks.signing import opened
-from notifications import services, tasks
+from factory.kernel.context import system
+from factory.kernel.errors import Forbidden, InvalidInput, NotFound
+from factory.kernel.reconciling import reconcilers
+from factory.kernel.retries import DELAYS
+from factory.kernel.tenancy import reading
+from factory.messaging.relay import jobs
+from factory.messaging.webhooks.signing import opened
+from notifications import tasks
+from notifications.channels import services
 from notifications.commands import (
     add_channel,
     change_channel,
@@ -31,18 +32,13 @@ from notifications.commands import (
     send_test,
     settle,
 )
-from notifications.errors import (
-    AddressRefused,
-    ChannelNameTaken,
-    NotificationNotSetAside,
-    TooManyChannels,
-)
+from notifications.errors import AddressRefused, ChannelNameTaken, NotificationNotSetAside, TooManyChannels
 from notifications.models import Channel
+from notifications.reconcilers.sending import send_one
 from notifications.selectors import set_aside
-from notifications.sending import send_one
 from notifications.states import SEND
 from projects.commands import add_member
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from tests.faults.rounds import rounds
 from tests.notifications.post import post_office
 from tests.notifications.support import EVERY, gotify, handle, make_due, rows, send

@@ -9,15 +9,15 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from factory.context import Context
-from factory.errors import DomainError
 from factory.identity.accounts import account_of, sign_in_link
-from factory.models import User
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
+from factory.kernel.models import User
+from factory.kernel.tenancy import reading
 from notifications.models import Notification
 from projects.commands import add_member, remove_member, send_sign_in_link
+from projects.commands.inputs import NewMember
 from projects.errors import MailOff, MemberRemoved, NoSignInLink, RoleOutOfReach, SignInLinkSent
-from projects.inputs import NewMember
 from projects.models import Membership
 from tests.console.test_member_pages import at, words
 from tests.notifications.support import handle, send

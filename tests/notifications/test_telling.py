@@ -3,12 +3,12 @@
 import pytest
 from django.conf import settings
 
-from factory.errors import Forbidden, InvalidInput, VersionMismatch
-from factory.reconciling import reconcilers
-from notifications import words
+from factory.kernel.errors import Forbidden, InvalidInput, VersionMismatch
+from factory.kernel.reconciling import reconcilers
+from notifications.channels import messages
 from notifications.commands import change_preference, tell_of_approval
 from projects.commands import add_member, remove_member
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from tests.approvals.test_decisions import decide
 from tests.notifications.support import bring, handle, notices, remind, rows, send, time_passes, told
 from tests.support.approvals import Asking
@@ -213,4 +213,4 @@ def test_nobody_is_told_to_add_a_member_where_none_could_decide(asker, mails):
     ],
 )
 def test_a_name_is_reduced_to_what_a_name_is_made_of(given, kept):
-    assert words.name(given) == kept
+    assert messages.name(given) == kept

@@ -8,8 +8,8 @@ import pytest
 from django.urls import reverse
 
 from config.celery import app as celery
-from factory.errors import Forbidden, InvalidInput, NotFound
-from factory.tenancy import reading
+from factory.kernel.errors import Forbidden, InvalidInput, NotFound
+from factory.kernel.tenancy import reading
 from projects.commands import (
     add_member,
     change_member,
@@ -18,6 +18,7 @@ from projects.commands import (
     remove_member,
     revoke_delegation,
 )
+from projects.commands.inputs import NewMember
 from projects.errors import (
     DelegateNotMember,
     DelegationEnded,
@@ -26,7 +27,6 @@ from projects.errors import (
     RoleNotHeld,
     RoleOutOfReach,
 )
-from projects.inputs import NewMember
 from projects.models import Delegation
 from projects.reconcilers import DelegationExpiryReconciler
 from projects.selectors import delegations_in_force

@@ -4,10 +4,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from factory.commanding import AlreadyDone, Once
-from factory.context import system
-from factory.errors import InsufficientRole, InsufficientScope, InvalidInput, NotFound, VersionMismatch
-from factory.tenancy import reading
+from factory.kernel.commanding import AlreadyDone, Once
+from factory.kernel.context import system
+from factory.kernel.errors import InsufficientRole, InsufficientScope, InvalidInput, NotFound, VersionMismatch
+from factory.kernel.tenancy import reading
 from projects import selectors
 from projects.commands import (
     add_environment,
@@ -17,7 +17,7 @@ from projects.commands import (
     register_service_account,
     remove_member,
 )
-from projects.directory import Memberships
+from projects.commands.inputs import NewMember
 from projects.errors import (
     EnvironmentExists,
     LastAdministrator,
@@ -27,8 +27,8 @@ from projects.errors import (
     RoleOutOfReach,
     ServiceAccountExists,
 )
-from projects.inputs import NewMember
 from projects.models import Membership, ServiceAccount
+from projects.selectors.directory import Memberships
 from tests.support import evidence
 from tests.support.api import Api
 from tests.support.world import World, context_of, ctx, subject_of, world

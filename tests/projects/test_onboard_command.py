@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 from django.core.management import CommandError, call_command
 
-from factory.context import system
-from factory.models import User
-from factory.tenancy import reading
+from factory.kernel.context import system
+from factory.kernel.models import User
+from factory.kernel.tenancy import reading
 from projects import selectors
 from tests.support import evidence
 

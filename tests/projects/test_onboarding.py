@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from factory.commanding import AlreadyDone, Once
-from factory.context import system
-from factory.errors import (
+from factory.kernel.commanding import AlreadyDone, Once
+from factory.kernel.context import system
+from factory.kernel.errors import (
     Forbidden,
     IdempotencyConflict,
     InsufficientRole,
@@ -15,11 +15,11 @@ from factory.errors import (
     InvalidInput,
     NotFound,
 )
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from projects import selectors
 from projects.commands import onboard_project, onboard_tenant
+from projects.commands.inputs import NewEnvironment, NewMember
 from projects.errors import ProjectExists, RoleOutOfReach, TenantExists
-from projects.inputs import NewEnvironment, NewMember
 from projects.models import Membership, Project, Tenant
 from tests.support import evidence
 from tests.support.world import World, context_of, ctx, subject_of, world

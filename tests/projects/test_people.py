@@ -9,13 +9,13 @@ from django.core.management import CommandError, call_command
 
 from approvals.errors import SeparationOfDuties
 from approvals.selectors import mine
-from factory.addresses import NoAddress, normal_address, normal_subject
-from factory.context import Context
-from factory.errors import Forbidden, InvalidInput
 from factory.identity.principals import NO_STANDING, TWO_MEMBERS, context_of
 from factory.identity.tokens import Refused, verifier
-from factory.models import User
-from factory.tenancy import reading
+from factory.kernel.addresses import NoAddress, normal_address, normal_subject
+from factory.kernel.context import Context
+from factory.kernel.errors import Forbidden, InvalidInput
+from factory.kernel.models import User
+from factory.kernel.tenancy import reading
 from projects.commands import (
     add_member,
     end_identity,
@@ -25,6 +25,7 @@ from projects.commands import (
     remove_member,
     revoke_credential,
 )
+from projects.commands.inputs import NewMember
 from projects.errors import (
     AddressTaken,
     IdentityEnded,
@@ -33,7 +34,6 @@ from projects.errors import (
     PersonNotMember,
     RoleOutOfReach,
 )
-from projects.inputs import NewMember
 from projects.models import Membership
 from tests.approvals.test_decisions import decide
 from tests.support.api import Api, problem

@@ -3,7 +3,7 @@
 import pytest
 
 from projects.commands import add_environment, add_member, onboard_project
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from tests.support.api import Api
 from tests.support.queries import within_budget
 from tests.support.world import World, world

@@ -5,10 +5,11 @@ from uuid import UUID
 import pytest
 from django.db import DatabaseError, connection
 
-from factory.context import system
-from factory.errors import DomainError, VersionMismatch
-from factory.tenancy import bound, reading
+from factory.kernel.context import system
+from factory.kernel.errors import DomainError, VersionMismatch
+from factory.kernel.tenancy import bound, reading
 from projects.commands import add_member, change_member, onboard_project, onboard_tenant, remove_member
+from projects.commands.inputs import NewMember
 from projects.errors import (
     LastAdministrator,
     MemberExists,
@@ -18,7 +19,6 @@ from projects.errors import (
     RoleOutOfReach,
     TenantExists,
 )
-from projects.inputs import NewMember
 from projects.models import Membership
 from tests.support.evidence import violations
 from tests.support.threads import at_once

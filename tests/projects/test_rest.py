@@ -7,7 +7,7 @@ import pytest
 from drf_spectacular.generators import SchemaGenerator
 
 from projects.commands import add_member
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from tests.support import evidence
 from tests.support.api import Api, problem
 from tests.support.world import World, context_of, subject_of, world

@@ -7,12 +7,18 @@ from uuid import uuid4
 import pytest
 from django.db import connections
 
-from factory.commanding import AlreadyDone, Once, command
-from factory.context import system
-from factory.errors import InsufficientRole, InsufficientScope, InvalidInput, NotFound, TransitionRefused
-from factory.identity.permissions import permit
-from factory.recording import NoCommandOpen
-from factory.tenancy import reading
+from factory.kernel.commanding import AlreadyDone, Once, command
+from factory.kernel.context import system
+from factory.kernel.errors import (
+    InsufficientRole,
+    InsufficientScope,
+    InvalidInput,
+    NotFound,
+    TransitionRefused,
+)
+from factory.kernel.permissions import permit
+from factory.kernel.recording import NoCommandOpen
+from factory.kernel.tenancy import reading
 from projects.commands import resume_project, suspend_project
 from projects.errors import ProjectNotActive
 from projects.models import Project

@@ -13,11 +13,11 @@ import yaml
 from approvals.commands.decide import decide_approval
 from approvals.commands.policy import adopt_platform_policy
 from approvals.selectors import approval
-from factory.context import Context
-from factory.hashing import digest
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from registry.commands import record_evaluation, request_review, submit_release
-from registry.resolving import resolve
+from registry.publication.resolving import resolve
 from registry.selectors import release
 from tests.support.world import World, world
 

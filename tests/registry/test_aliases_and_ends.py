@@ -8,9 +8,9 @@ from django.db import connections
 from approvals.commands.decide import decide_approval
 from approvals.errors import ApprovalOver
 from approvals.selectors import approvals_of_subject
-from factory.clock import now
-from factory.errors import DomainError, InsufficientRole, NotFound, VersionMismatch
-from factory.tenancy import reading
+from factory.kernel.clock import now
+from factory.kernel.errors import DomainError, InsufficientRole, NotFound, VersionMismatch
+from factory.kernel.tenancy import reading
 from registry import selectors
 from registry.commands import deprecate_release, move_alias, revoke_release
 from registry.errors import (

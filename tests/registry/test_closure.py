@@ -6,16 +6,17 @@ from itertools import pairwise
 import pytest
 from django.db import connection
 
-from factory.database import role
-from factory.errors import FieldError
-from factory.tenancy import bound, reading
-from registry import resolving, selectors
-from registry.closure import Entry, release_hash
+from factory.kernel.errors import FieldError
+from factory.kernel.migration_operations import role
+from factory.kernel.tenancy import bound, reading
+from registry import selectors
 from registry.commands import record_resolution_failure, resolve_closure, submit_release
 from registry.errors import ReleaseAlreadySubmitted, ReleaseNotInState, SourceRefused, VersionTaken
+from registry.manifest.closure import Entry, release_hash
 from registry.models import Closure, Release
+from registry.publication import resolving
+from registry.publication.resolving import closure_of, due_candidate, resolve
 from registry.reconcilers import ClosureResolver
-from registry.resolving import closure_of, due_candidate, resolve
 from tests.registry.support import Registry, manifest
 from tests.support.evidence import counts, journal, violations
 

@@ -7,14 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from factory.commanding import AlreadyDone, Once, commands
-from factory.context import Context
-from factory.errors import DomainError, Forbidden, IdempotencyConflict, NotFound
-from factory.hashing import digest
-from factory.tenancy import reading
+from factory.kernel.commanding import AlreadyDone, Once, commands
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError, Forbidden, IdempotencyConflict, NotFound
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from registry.commands import deprecate_release, revoke_release
 from registry.models import Alias
-from registry.resolving import closure_of, due_candidate
+from registry.publication.resolving import closure_of, due_candidate
 from tests.registry.support import Registry, manifest
 from tests.support.evidence import audits, counts, journal, outbox, violations
 from tests.support.world import ctx as with_scopes

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry.contradictions import contradiction, contradictions
-from registry.input_schemas import input_faults
+from registry.manifest.contradictions import contradiction, contradictions
+from registry.manifest.input_schemas import input_faults
 
 A = {
     "type": "object",

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from registry.definitions import check, parse, validated
 from registry.errors import ManifestRefused
-from registry.input_schemas import input_faults
-from registry.workflows import find_circle
+from registry.manifest.definitions import check, parse, validated
+from registry.manifest.input_schemas import input_faults
+from registry.manifest.workflows import find_circle
 from tests.registry.support import NODE, manifest
 
 

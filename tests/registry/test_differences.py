@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 import registry
-from factory.admin.diffs import Diff, for_page
-from factory.admin.textdiff import Work, between
+from factory.console.diffs import Diff, for_page
+from factory.console.textdiff import Work, between
 from registry.admin.changes import changes, same
 from tests.registry.support import manifest
 from tests.support.proposals import ALL_OF_IT, HOSTILE

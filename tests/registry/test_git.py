@@ -6,11 +6,11 @@ import zipfile
 
 import pytest
 
-from factory.egress import is_public
-from registry import git as fetching
+from factory.kernel.egress import is_public
 from registry.errors import FetchFailed, ManifestRefused, SourceRefused
-from registry.git import Limits, fetched
-from registry.sources import (
+from registry.source import git as fetching
+from registry.source.git import Limits, fetched
+from registry.source.locations import (
     Source,
     check_commit,
     check_manifest_path,

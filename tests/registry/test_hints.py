@@ -7,10 +7,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from factory.hints import broker
-from factory.relay import jobs
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
+from factory.kernel.hints import broker
+from factory.messaging.relay import jobs
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from registry.reconcilers import ClosureResolver
 from registry.tasks import RESOLVE, resolve_closure
 

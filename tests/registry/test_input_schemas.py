@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from registry.definitions import validated
 from registry.errors import ManifestRefused
-from registry.input_schemas import DEEPEST, input_faults
+from registry.manifest.definitions import validated
+from registry.manifest.input_schemas import DEEPEST, input_faults
 from tests.registry.support import manifest
 
 

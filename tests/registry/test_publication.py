@@ -3,7 +3,7 @@
 import pytest
 
 from approvals.errors import NotEligible, SeparationOfDuties
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from registry import selectors
 from registry.commands import record_evaluation, request_review
 from registry.errors import (

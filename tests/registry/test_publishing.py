@@ -8,12 +8,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from approvals.selectors import approvals_of_subject
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from projects.commands import add_member
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from registry import selectors
-from registry.evaluation import run_suite
 from registry.management.commands.publish_release import Command
+from registry.publication.evaluation import run_suite
 from tests.registry.support import FILES, manifest
 from tests.support.evidence import audits, journal, violations
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from factory.hashing import digest, digest_bytes
-from registry.closure import Entry, release_hash
-from registry.resolving import resolve
+from factory.kernel.hashing import digest, digest_bytes
+from registry.manifest.closure import Entry, release_hash
+from registry.publication.resolving import resolve
 from tests.registry.support import Registry
 from tests.support.api import Api, problem
 from tests.support.queries import within_budget

@@ -6,10 +6,10 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 
+from factory.api import system
+from factory.api.problems import catalogue
 from factory.identity.issuer import jwks
-from factory.identity.permissions import SCOPES
-from factory.rest import house
-from factory.rest.problems import catalogue
+from factory.kernel.permissions import SCOPES
 from tests.support.client import Client
 from tests.support.world import world
 
@@ -45,7 +45,7 @@ def test_says_what_it_lacks(browser, monkeypatch):
     def away() -> str:
         raise OSError("no route to 10.0.0.7")
 
-    monkeypatch.setitem(house.CHECKS, "migrations", away)
+    monkeypatch.setitem(system.CHECKS, "migrations", away)
     response = browser.get("/readyz")
     assert response.status_code == 503
     assert response.json()["checks"]["migrations"] == "unreachable"
@@ -57,10 +57,10 @@ def test_is_ready_without_what_stops_no_run(browser, monkeypatch, settings):
         raise OSError("no route to 10.0.0.7")
 
     settings.FACTORY_EMAIL_ON = True
-    monkeypatch.setitem(house.CHECKS, "broker", away)
+    monkeypatch.setitem(system.CHECKS, "broker", away)
     response = browser.get("/readyz")
     assert (response.status_code, response.json()["checks"]["broker"]) == (200, "unreachable")
-    assert response.json()["notes"] == {"broker": house.NO_BROKER}
+    assert response.json()["notes"] == {"broker": system.NO_BROKER}
 
 
 def test_shows_its_public_keys_and_no_private_one(browser):
@@ -70,7 +70,7 @@ def test_shows_its_public_keys_and_no_private_one(browser):
 
 
 def test_measures_in_openmetrics(browser):
-    from factory.telemetry import meters
+    from factory.kernel.telemetry import meters
 
     meters.run_accepted("t", "p", "repository-assessment")
     response = browser.get("/metrics")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from factory.commanding import command
-from factory.identity.permissions import permit
-from factory.models import AuditEntry
-from factory.recording import audit
-from factory.tenancy import reading
+from factory.kernel.commanding import command
+from factory.kernel.models import AuditEntry
+from factory.kernel.permissions import permit
+from factory.kernel.recording import audit
+from factory.kernel.tenancy import reading
 from tests.support.api import Api, problem
 from tests.support.world import World, second_world, world
 

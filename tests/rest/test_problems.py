@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from tests.support.api import Api, problem
 from tests.support.world import World, second_world, world
 
@@ -177,7 +177,7 @@ def test_another_tenants_thing_looks_like_no_thing_at_all(requester, home, tenan
 
 
 def _a_journal_entry(of: World):
-    from factory.models import JournalEntry
+    from factory.kernel.models import JournalEntry
 
     with reading(of.requester):
         return JournalEntry.objects.values_list("id", flat=True)[0]

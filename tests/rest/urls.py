@@ -10,13 +10,13 @@ from rest_framework.response import Response
 
 from config.urls import handler400, handler404, handler500
 from config.urls import urlpatterns as product
-from factory.errors import FieldError, NotFound, Unprocessable
-from factory.identity.permissions import permit
-from factory.models import AuditEntry, JournalEntry
-from factory.rest.idempotency import key_of
-from factory.rest.pages import page
-from factory.rest.serializers import Amount, Choice, Flag, Identifier, Moment, StrictSerializer, Text, Whole
-from factory.rest.views import HouseView
+from factory.api.idempotency import key_of
+from factory.api.pages import page
+from factory.api.serializers import Amount, Choice, Flag, Identifier, Moment, StrictSerializer, Text, Whole
+from factory.api.views import HouseView
+from factory.kernel.errors import FieldError, NotFound, Unprocessable
+from factory.kernel.models import AuditEntry, JournalEntry
+from factory.kernel.permissions import permit
 
 permit("TestRead", scope="runs.read", roles={"Observer", "Requester"})
 permit("TestWrite", scope="runs.write", roles={"Requester"})

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from factory.auditing import audit_all
+from factory.evidence.auditor import audit_all
 from tests.support.running import House
 
 

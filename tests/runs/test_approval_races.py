@@ -13,8 +13,8 @@ import pytest
 
 from approvals.commands import expire_approval, publish_policy_revision
 from approvals.selectors import approval, authorizations_of_attempt, current_policy
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run
 from tests.faults.rounds import rounds
 from tests.support.evidence import journal, violations

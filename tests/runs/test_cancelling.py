@@ -2,9 +2,9 @@
 
 import pytest
 
-from factory import hints
-from factory.errors import InsufficientRole, InvalidInput
-from factory.tenancy import reading
+from factory.kernel import hints
+from factory.kernel.errors import InsufficientRole, InvalidInput
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run, enforce_deadline
 from runs.errors import RunEnded
 from runs.models import CancellationIntent

@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 from django.core.management import call_command
 
-from factory.context import platform
-from factory.errors import DomainError, InvalidInput
-from factory.models import RevokedToken
-from factory.tenancy import reading
+from factory.kernel.context import platform
+from factory.kernel.errors import DomainError, InvalidInput
+from factory.kernel.models import RevokedToken
+from factory.kernel.tenancy import reading
 from projects.commands import suspend_project
 from runs.commands import change_quota, expire_lease, leave_tenant, serve_tenant, undrain
 from runs.dispatch import drain_from_outside, polling

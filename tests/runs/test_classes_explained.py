@@ -12,8 +12,8 @@ from approvals.commands import publish_policy_revision
 from approvals.operations import PolicyDenied
 from approvals.policy.document import platform_default
 from approvals.selectors import current_policy, explain
-from factory.errors import InvalidInput
-from factory.tenancy import reading
+from factory.kernel.errors import InvalidInput
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run, submit
 from tests.support.running import House
 

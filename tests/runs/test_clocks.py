@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.clock import now
-from factory.tenancy import reading
+from factory.kernel.clock import now
+from factory.kernel.tenancy import reading
 from projects.commands import resume_project, suspend_project
 from runs.commands import enforce_deadline, freeze_run, lift_freeze, resolve_step
 from runs.engine import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock

@@ -15,9 +15,9 @@ from approvals.selectors import approvals_of_run
 from factory.identity.config import identity_settings
 from factory.identity.keys import RemoteKeys
 from factory.identity.tokens import verifier
-from factory.models import AuditEntry, JournalEntry, OutboxEvent
-from factory.relay.handlers import Received, handlers
-from factory.tenancy import reading
+from factory.kernel.models import AuditEntry, JournalEntry, OutboxEvent
+from factory.kernel.tenancy import reading
+from factory.messaging.relay.handlers import Received, handlers
 from projects.models import Membership
 from projects.states import Role
 from runs import states

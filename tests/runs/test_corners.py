@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from projects.commands import suspend_project
 from runs.commands import expire_lease, resolve_step
 from runs.selectors import run_view

@@ -2,7 +2,7 @@
 
 import pytest
 
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from registry.errors import ReleaseNotPublished
 from registry.selectors import decree_over, load_release
 from runs.commands import follow_decree

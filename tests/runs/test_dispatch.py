@@ -2,8 +2,8 @@
 
 import pytest
 
-from factory.errors import DomainError, Forbidden, InvalidInput
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError, Forbidden, InvalidInput
+from factory.kernel.tenancy import reading
 from projects.commands import resume_project, suspend_project
 from runs.commands import fail_run_on_expired_reservation, register_worker, serve_tenant, start_run
 from runs.dispatch import drain_worker

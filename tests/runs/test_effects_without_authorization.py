@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from factory.reconciling import reconcilers
+from factory.kernel.reconciling import reconcilers
 from projects.commands import kill_project
 from runs.commands import cancel_run, enforce_deadline, expire_lease, recover_lease
 from runs.dispatch import drain_worker
-from runs.gate import MOST_ROUNDS
+from runs.subjects.action import MOST_ROUNDS
 from tests.support.acts import revoke
 from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House, effect, said

@@ -8,17 +8,17 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
-from factory.auditing import Report, Violation
-from factory.clock import now
-from factory.commanding import commands
-from factory.errors import DomainError, InsufficientRole
-from factory.hashing import digest
-from factory.models import Finding, OutboxEvent, Verification
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.tenancy import reading
+from factory.evidence.auditor import Report, Violation
+from factory.kernel.clock import now
+from factory.kernel.commanding import commands
+from factory.kernel.errors import DomainError, InsufficientRole
+from factory.kernel.hashing import digest
+from factory.kernel.models import Finding, OutboxEvent, Verification
+from factory.kernel.tenancy import reading
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from projects.commands import kill_project
-from runs import keeping
+from runs import restore
 from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, report, resolve_step
 from runs.errors import NotFrozen, RunFrozen
 from runs.operations.holding import WHILE_FROZEN
@@ -165,7 +165,7 @@ def test_violations_of_every_kind_find_their_run(house: House, monkeypatch: pyte
         f"attempt:{works[runs[4]].attempt_id}",
     ]
     found = [Violation("A1", house.tenant, subject, "wrong") for subject in subjects]
-    keeping.freeze_what_is_in_doubt(Report([*found, Violation("A1", house.tenant, "release:x", "wrong")]))
+    restore.freeze_what_is_in_doubt(Report([*found, Violation("A1", house.tenant, "release:x", "wrong")]))
     assert all(house.row(run_id).frozen_at for run_id in runs)
 
 
@@ -175,23 +175,23 @@ def test_what_is_broken_all_over_and_what_is_held_locked_keep_no_run_from_being_
     found += [Violation("A6", house.tenant, f"{broken}#{n}", "forged") for n in range(5000)]
     with psycopg.connect(admin_url()) as db:
         db.execute("SELECT 1 FROM runs_run WHERE id = %s FOR UPDATE", [held])
-        keeping.freeze_what_is_in_doubt(Report(found))
+        restore.freeze_what_is_in_doubt(Report(found))
     assert [bool(house.row(run_id).frozen_at) for run_id in (held, broken, other)] == [False, True, True]
     lift_freeze(house.world.platform_admin, run_id=broken, reason="looked at all of it")
-    keeping.freeze_what_is_in_doubt(Report(found))
+    restore.freeze_what_is_in_doubt(Report(found))
     assert not house.row(broken).frozen_at, "what was looked at freezes it no more"
-    keeping.freeze_what_is_in_doubt(Report([*found, Violation("A6", house.tenant, f"{broken}#9999", "more")]))
+    restore.freeze_what_is_in_doubt(Report([*found, Violation("A6", house.tenant, f"{broken}#9999", "more")]))
     assert house.row(broken).frozen_at
 
 
 def test_a_verification_is_recorded_and_freezes_what_it_finds(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from factory import verifying
+    from factory.evidence import verification
 
     run_id = house.run()
     bad = Report([Violation("A1", house.tenant, f"run:{run_id}", "wrong")], [("A4", "broke")], rules=2)
-    monkeypatch.setattr(verifying, "verify", lambda codes, told: bad)
+    monkeypatch.setattr(verification, "verify", lambda codes, told: bad)
     with pytest.raises(SystemExit):
         call_command("verify", stdout=StringIO())
     with reading(house.system):

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 
 from approvals.commands import expire_approval, publish_policy_revision
-from factory.errors import DomainError, TooLarge
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError, TooLarge
+from factory.kernel.tenancy import reading
 from runs.commands import Park
 from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
 from tests.support.evidence import counts, journal

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from django.db import IntegrityError, connection
 
-from factory import retention
-from factory.commanding import Command, commands
-from factory.errors import AlreadyThere, IdempotencyConflict
-from factory.rest.problems import problem_of
+from factory.api.problems import problem_of
+from factory.evidence import retention
+from factory.kernel.commanding import Command, commands
+from factory.kernel.errors import AlreadyThere, IdempotencyConflict
 from registry.commands import revoke_release
 from runs.commands import start_run, submit
 from tests.kernel.damage import admin_url

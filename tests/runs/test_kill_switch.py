@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from factory.errors import InsufficientRole, InvalidInput
-from factory.tenancy import reading
+from factory.kernel.errors import InsufficientRole, InvalidInput
+from factory.kernel.tenancy import reading
 from projects.commands import kill_project, resume_project, suspend_project
 from projects.errors import KillSwitchInProgress, ProjectNotActive
 from projects.models import Project

@@ -14,11 +14,11 @@ from django.core.management import call_command
 from approvals.commands import decide_approval, revoke_waiver
 from approvals.models import ApprovalRequest
 from approvals.reconcilers import ApprovalExpiryReconciler
-from factory.invariants import journaled_models
-from factory.lagging import STAGES, repairs_of
-from factory.tenancy import reading
-from factory.webhooks.commands import create_webhook, disable_webhook
-from factory.webhooks.signing import new_secret
+from factory.evidence.invariants import journaled_models
+from factory.evidence.journal_replay import STAGES, repairs_of
+from factory.kernel.tenancy import reading
+from factory.messaging.webhooks.commands import create_webhook, disable_webhook
+from factory.messaging.webhooks.signing import new_secret
 from projects.commands import (
     change_member,
     kill_project,

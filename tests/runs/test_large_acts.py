@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from factory import chain, writing
-from factory.auditing import audit_all
+from factory.evidence.auditor import audit_all
+from factory.kernel import chain, writing
 from runs.commands import cancel_run
 from runs.reconcilers import LeaseExpiryReconciler
 from tests.support.api import Api

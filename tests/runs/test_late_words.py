@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from factory.errors import DomainError
-from factory.hashing import digest
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from projects.commands import suspend_project
 from runs.commands import cancel_run, close_attention, expire_lease, report
 from runs.errors import AttemptSettled, StaleFencingToken

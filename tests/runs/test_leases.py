@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from factory.errors import Conflict
+from factory.kernel.errors import Conflict
 from runs.commands import expire_lease
 from runs.errors import AttemptNotFound, LeaseOver, StaleFencingToken, WorkerSuperseded
 from runs.reconcilers import LeaseExpiryReconciler

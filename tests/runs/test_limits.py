@@ -12,7 +12,7 @@ from approvals.commands import publish_policy_revision
 from approvals.errors import AnswerNotPossible, ApprovalOver, NotEligible
 from approvals.reconcilers import ApprovalExpiryReconciler
 from approvals.selectors import current_policy
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run
 from tests.support.api import Api
 from tests.support.evidence import journal, violations

@@ -3,7 +3,7 @@
 import pytest
 from django_fsm import TransitionNotAllowed
 
-from factory.models.base import Journaled
+from factory.kernel.models.base import Journaled
 from runs.models import Attempt, Lease, Run, Step
 from runs.states import AttemptState, LeaseState, RunState, StepState
 

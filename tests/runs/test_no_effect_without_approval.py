@@ -14,10 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from approvals.commands import decide_approval, expire_approval, revoke_waiver
 from approvals.selectors import approval
-from factory.context import Context
-from factory.errors import DomainError
-from factory.hashing import digest
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from projects.commands import revoke_delegation
 from runs.commands import cancel_run
 from tests.faults.rounds import rounds

@@ -7,18 +7,12 @@ from uuid import UUID
 import pytest
 from structlog.testing import capture_logs
 
-from factory import reloading
-from factory.auditing import Report, Violation
-from factory.tenancy import reading
+from factory.evidence.auditor import Report, Violation
+from factory.kernel import reloading
+from factory.kernel.tenancy import reading
 from projects.commands import suspend_project
-from runs import keeping
-from runs.commands import (
-    cancel_run,
-    change_quota,
-    expire_lease,
-    freeze_run,
-    lift_freeze,
-)
+from runs import restore
+from runs.commands import cancel_run, change_quota, expire_lease, freeze_run, lift_freeze
 from runs.dispatch import drain_from_outside, drain_worker, revoke_from_outside
 from runs.models import Worker
 from runs.reconcilers import LeaseExpiryReconciler
@@ -39,7 +33,7 @@ def freeze(house: House, run_id: UUID) -> None:
 
 def freeze_as_the_auditor(house: House, run_id: UUID) -> None:
     found = Violation("A1", house.tenant, f"run:{run_id}", "wrong")
-    keeping.freeze_what_is_in_doubt(Report([found]))
+    restore.freeze_what_is_in_doubt(Report([found]))
 
 
 def lift(house: House, run_id: UUID) -> None:

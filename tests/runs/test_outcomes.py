@@ -2,7 +2,7 @@
 
 import pytest
 
-from factory.hashing import digest
+from factory.kernel.hashing import digest
 from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHashMismatch, StaleFencingToken
 from tests.support.evidence import audits, counts, journal
 from tests.support.running import DIFF, House, effect, receipt

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from factory.errors import DomainError
+from factory.kernel.errors import DomainError
 from runs.dispatch import polling
 from tests.support.evidence import audits
 from tests.support.running import Hand, House

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from factory import reloading
+from factory.kernel import reloading
 from runs.commands import cancel_run, start_run, submit
 from tests.support.api import Api
 from tests.support.evidence import outbox, violations

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from factory.errors import DomainError
-from factory.hashing import digest
-from factory.tenancy import reading
-from runs.answers import Assignment
+from factory.kernel.errors import DomainError
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from runs.commands import expire_lease, report
 from runs.errors import LeaseOver, StaleFencingToken
 from runs.models import Artifact, Receipt, RefusedReceipt
+from runs.selectors.answers import Assignment
 from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House, costing, effect, receipt
 from usage.models import UsageRecord

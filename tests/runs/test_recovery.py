@@ -13,13 +13,13 @@ from django.core.management import CommandError, call_command
 from approvals.commands import revoke_waiver
 from approvals.models import Waiver
 from approvals.reconcilers import WaiverExpiryReconciler
-from factory import recovery
-from factory.auditing import audit_all
-from factory.clock import now
-from factory.errors import DomainError
-from factory.lagging import STAGES, lagging
-from factory.recovery import Recovery, StageOutOfOrder
-from runs import keeping
+from factory.evidence import recovery
+from factory.evidence.auditor import audit_all
+from factory.evidence.journal_replay import STAGES, lagging
+from factory.evidence.recovery import Recovery, StageOutOfOrder
+from factory.kernel.clock import now
+from factory.kernel.errors import DomainError
+from runs import restore
 from runs.models import Run
 from tests.kernel.damage import admin_url
 from tests.support.evidence import audits, journal, violations
@@ -89,7 +89,7 @@ def test_killed_half_way_it_goes_on_and_twice_is_once(house: House, monkeypatch:
     hand = house.hand()
     for work in hand.poll():
         hand.acquire(work)
-    real, calls = keeping.recover_lease, []
+    real, calls = restore.recover_lease, []
 
     def dies(*args: Any, **options: Any) -> bool:
         calls.append(1)
@@ -97,7 +97,7 @@ def test_killed_half_way_it_goes_on_and_twice_is_once(house: House, monkeypatch:
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(keeping, "recover_lease", dies)
+    monkeypatch.setattr(restore, "recover_lease", dies)
     with pytest.raises(KeyboardInterrupt):
         recover()
     monkeypatch.undo()
@@ -259,6 +259,6 @@ def test_refuses_to_build_on_a_broken_journal(house: House, monkeypatch: Any) ->
 
 
 def _broken() -> list[Any]:
-    from factory.auditing import Violation
+    from factory.evidence.auditor import Violation
 
     return [Violation("A6", "t", "s", "the hash does not follow from its content")]

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.conf import settings
 
-from factory import reloading
-from factory.changing import change_setting
-from factory.context import platform
-from factory.errors import Forbidden, InvalidInput
+from factory.kernel import reloading
+from factory.kernel.changing import change_setting
+from factory.kernel.context import platform
+from factory.kernel.errors import Forbidden, InvalidInput
 from runs.commands import expire_lease
 from tests.support.evidence import audits
 from tests.support.running import House

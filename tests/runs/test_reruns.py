@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.urls import reverse
 
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from registry.errors import UnknownWorkflow
 from runs.commands import cancel_run, submit
 from runs.errors import ModelProfileNotApproved, PreviousRunOpen, PreviousRunUnknown

@@ -2,8 +2,8 @@
 
 import pytest
 
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run, resolve_step
 from runs.models import Resolution
 from tests.support.api import Api, problem

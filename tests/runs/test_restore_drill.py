@@ -15,9 +15,9 @@ import pytest
 from django.core.management import call_command
 from django.db import connections
 
-from factory.auditing import audit_all
 from factory.embedded.provision import with_database
-from factory.errors import DomainError
+from factory.evidence.auditor import audit_all
+from factory.kernel.errors import DomainError
 from tests.kernel.damage import admin_url
 from tests.support.own_database import fresh, leading_to
 from tests.support.running import Hand, House

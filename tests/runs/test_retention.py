@@ -11,11 +11,11 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, connections, transaction
 
-from factory import retention
-from factory.anchoring.taking import take
-from factory.chain import audit_stream
-from factory.models import Purge
-from factory.tenancy import bound, reading
+from factory.evidence import retention
+from factory.evidence.anchors.taking import take
+from factory.kernel.chain import audit_stream
+from factory.kernel.models import Purge
+from factory.kernel.tenancy import bound, reading
 from tests.kernel.damage import corrupt
 from tests.support.aging import age
 from tests.support.evidence import violations

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from factory.auditing import invariants
+from factory.evidence.auditor import invariants
 from tests.support.corruption import walls_down
 from tests.support.running import House
 from tests.support.waivers import template

@@ -6,13 +6,13 @@ from uuid import uuid4
 import pytest
 
 import usage.states as usage
-from factory.errors import InvalidInput
-from factory.hashing import digest
-from factory.models import IdempotencyRecord, JournalEntry, OutboxEvent
-from factory.relay import handlers
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.tenancy import reading
+from factory.kernel.errors import InvalidInput
+from factory.kernel.hashing import digest
+from factory.kernel.models import IdempotencyRecord, JournalEntry, OutboxEvent
+from factory.kernel.tenancy import reading
+from factory.messaging.relay import handlers
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from runs import handlers as names
 from runs import states
 from runs.commands import (

@@ -10,17 +10,17 @@ from django.urls import reverse
 
 from approvals.commands import publish_policy_revision
 from approvals.selectors import current_policy
-from factory.clock import now
-from factory.tenancy import reading
+from factory.kernel.clock import now
+from factory.kernel.tenancy import reading
 from projects.commands import resume_project, suspend_project
 from runs.admin.settling import LABELS, cards
-from runs.answers import Assignment
 from runs.commands import cancel_run, freeze_run, resolve_step
 from runs.engine import Outcome, outcome_of_settling
 from runs.errors import RunFrozen
 from runs.models import Attempt, Step
 from runs.operations.resolving import Situations
 from runs.reconcilers import LeaseExpiryReconciler
+from runs.selectors.answers import Assignment
 from runs.selectors.doubts import doubts
 from tests.console.test_pages import signed_in
 from tests.runs.test_clocks import pass_time

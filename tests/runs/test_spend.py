@@ -10,7 +10,7 @@ from approvals.commands import publish_policy_revision
 from approvals.errors import AnswerNotPossible, ApprovalOver, SeparationOfDuties
 from approvals.reconcilers import ApprovalExpiryReconciler
 from approvals.selectors import current_policy, proposal
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run, start_run
 from runs.selectors import run_view
 from tests.support.evidence import journal, violations

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from approvals.commands import publish_policy_revision
 from approvals.policy.document import platform_default
 from approvals.selectors import current_policy, explain
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from tests.support.evidence import violations
 from tests.support.running import House, costing
 from usage.selectors import reservation_of

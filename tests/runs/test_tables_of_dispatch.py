@@ -5,9 +5,9 @@ from django.db import connection
 
 import usage.states as usage
 from config.celery import app
-from factory.reconciling import reconcilers
-from factory.relay.handlers import handlers
-from factory.tenancy import scanning
+from factory.kernel.reconciling import reconcilers
+from factory.kernel.tenancy import scanning
+from factory.messaging.relay.handlers import handlers
 from runs.models import Attempt, Lease
 from runs.reconcilers import LeaseExpiryReconciler
 from runs.states import ATTEMPT_OUTCOME_RECORDED, LEASE_EXPIRED
@@ -57,8 +57,8 @@ def test_tries_are_numbered_timed_and_leased_anew_by_the_dispatcher(house: House
     one, two = house.leases(run_id)
     assert (one.state, two.state, one.id != two.id) == ("Settled", "Settled", True)
     assert two.fencing_token > one.fencing_token
-    from factory.models import JournalEntry
-    from factory.tenancy import reading
+    from factory.kernel.models import JournalEntry
+    from factory.kernel.tenancy import reading
 
     with reading(house.system):
         [began] = JournalEntry.objects.filter(stream_id=run_id, cause="FirstAttemptDispatched")

@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from factory.context import system
-from factory.errors import DomainError, InvalidInput
-from factory.tenancy import reading
+from factory.kernel.context import system
+from factory.kernel.errors import DomainError, InvalidInput
+from factory.kernel.tenancy import reading
 from registry.errors import UnknownWorkflow
 from runs.commands import create_run_template, retire_run_template, submit
 from runs.errors import (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from runs.answers import Assignment
 from runs.commands import cancel_run
 from runs.reconcilers import LeaseExpiryReconciler
+from runs.selectors.answers import Assignment
 from tests.support.evidence import journal, violations
 from tests.support.running import Hand, House, effect
 

@@ -13,7 +13,7 @@ from approvals.errors import ApprovalOver
 from approvals.reconcilers import ApprovalExpiryReconciler
 from approvals.selectors import current_policy, explain, proposal
 from approvals.selectors.explaining import about_money
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run
 from tests.support.evidence import journal, violations
 from tests.support.races import race, refusals

@@ -15,11 +15,11 @@ from django.urls import reverse
 from approvals.errors import PolicyInvalid
 from approvals.policy.document import platform_default, written
 from approvals.policy.document import read as parse
-from factory.auditing import verify
-from factory.errors import InvalidInput, ValueNotKept
-from registry.definitions import parse as parse_manifest
+from factory.evidence.auditor import verify
+from factory.kernel.errors import InvalidInput, ValueNotKept
+from registry.commands.inputs import score_faults
 from registry.errors import ManifestRefused
-from registry.inputs import score_faults
+from registry.manifest.definitions import parse as parse_manifest
 from runs.commands import Park, create_run_template, request_approval
 from runs.worker.attempt import _succeeded
 from runs.worker.context import _check_kept

@@ -10,7 +10,7 @@ from django.db import connection
 
 from approvals.commands import expire_waiver, revoke_waiver
 from approvals.errors import ApprovalLapsed, WaiverOver
-from factory.errors import DomainError
+from factory.kernel.errors import DomainError
 from runs.commands import retire_run_template
 from tests.faults.rounds import rounds
 from tests.runs.test_waivers import asked

@@ -21,11 +21,11 @@ from approvals.errors import (
 from approvals.models import Waiver
 from approvals.reconcilers import WaiverExpiryReconciler
 from approvals.selectors import approval, current_policy, waivers, with_uses
-from factory.context import Context
-from factory.errors import InsufficientRole, InvalidInput
-from factory.tenancy import bound, reading
+from factory.kernel.context import Context
+from factory.kernel.errors import InsufficientRole, InvalidInput
+from factory.kernel.tenancy import bound, reading
 from projects.commands import add_member, change_member, register_service_account
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from registry.errors import ReleaseNotPublished
 from runs.commands import retire_run_template
 from runs.errors import NothingToWaive, TemplateNotFound, TemplateRetired

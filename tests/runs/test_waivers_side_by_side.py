@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from approvals.errors import WaiverPending
 from approvals.selectors import approval
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
 from projects.models import Project
 from registry.commands import revoke_release
 from tests.console.test_pages import signed_in

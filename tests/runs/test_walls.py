@@ -3,7 +3,7 @@
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from factory.tenancy import TenantNotSet
+from factory.kernel.tenancy import TenantNotSet
 from runs.models import Run
 from tests.support.running import House, receipt
 from tests.support.world import second_world

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from factory.hashing import digest
-from factory.tenancy import reading
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from tests.support.evidence import journal, outbox
 from tests.support.running import House, receipt
 from usage.selectors import reservation_of, usage_of_run

@@ -9,9 +9,9 @@ from approvals.commands import expire_approval
 from approvals.states import DECIDED
 from projects.commands import kill_project
 from registry.commands import revoke_release
-from runs.answers import Assignment
 from runs.commands import cancel_killed_run, cancel_run, follow_decree, resolve_step
 from runs.reconcilers import LeaseExpiryReconciler
+from runs.selectors.answers import Assignment
 from tests.runs.test_limits import asking
 from tests.support.evidence import journal, outbox, violations
 from tests.support.running import MANIFEST, Hand, House, costing, effect, human, node, thinking, workflow

@@ -12,8 +12,8 @@ from approvals.reconcilers import ApprovalExpiryReconciler
 from approvals.selectors import current_policy
 from approvals.states import ApprovalState
 from approvals.subjects import subject_of
-from factory.commanding import Command
-from factory.tenancy import reading
+from factory.kernel.commanding import Command
+from factory.kernel.tenancy import reading
 from runs.commands import cancel_run, start_run
 from tests.support.approvals import let_expire
 from tests.support.evidence import journal, violations

@@ -17,14 +17,14 @@ from django.urls import URLPattern, get_resolver
 import config.urls  # noqa: F401 - it registers every path
 from approvals.commands import publish_policy_revision
 from approvals.selectors import current_policy
-from factory.context import Context, system
-from factory.identity.permissions import table
-from factory.models import OutboxEvent
-from factory.tenancy import reading
-from factory.webhooks.commands import create_webhook
-from factory.webhooks.signing import new_secret
+from factory.kernel.context import Context, system
+from factory.kernel.models import OutboxEvent
+from factory.kernel.permissions import table
+from factory.kernel.tenancy import reading
+from factory.messaging.webhooks.commands import create_webhook
+from factory.messaging.webhooks.signing import new_secret
 from projects.commands import add_member, join_identity, lend_role, onboard_project, register_service_account
-from projects.inputs import NewEnvironment, NewMember
+from projects.commands.inputs import NewEnvironment, NewMember
 from registry.commands import move_alias
 from registry.selectors import load_release
 from runs.commands import start_run, submit
@@ -34,7 +34,7 @@ from tests.support.running import DIFF, House
 from tests.support.waivers import ask_waiver, template
 from tests.support.world import context_of, subject_of
 from usage.commands import create_budget
-from usage.periods import label, month_of, next_month
+from usage.pricing.periods import label, month_of, next_month
 
 ROLES = ("Requester", "Reviewer", "Operator", "WorkspaceAdmin")
 GRANTS = ("finance", "audit", "payloads")
@@ -289,7 +289,7 @@ def document(place: Place) -> dict[str, Any]:
 
 
 def a_hash(place: Place) -> str:
-    from factory.hashing import digest
+    from factory.kernel.hashing import digest
 
     return digest(DIFF)
 

@@ -10,19 +10,19 @@ import pytest
 from django.urls import reverse
 
 from approvals.models import Authorization
-from factory.admin.belonging import kinds_of_projects
-from factory.admin.evidence import JournalAdmin
-from factory.admin.lists import looking, pages
-from factory.auditing import Violation
-from factory.chain import audit_stream, scope_stream
-from factory.clock import now
-from factory.context import Context
-from factory.ids import uuid7
-from factory.invariants import journaled_models
-from factory.lifecycle import lifecycles
-from factory.models import Finding, JournalEntry, Verification
-from factory.tenancy import reading
-from factory.verifying import record_findings
+from factory.console.evidence import JournalAdmin
+from factory.console.lists import bounded_scan, pages
+from factory.console.project_of import kinds_of_projects
+from factory.evidence.auditor import Violation
+from factory.evidence.invariants import journaled_models
+from factory.evidence.verification import record_findings
+from factory.kernel.chain import audit_stream, scope_stream
+from factory.kernel.clock import now
+from factory.kernel.context import Context
+from factory.kernel.ids import uuid7
+from factory.kernel.lifecycle import lifecycles
+from factory.kernel.models import Finding, JournalEntry, Verification
+from factory.kernel.tenancy import reading
 from notifications.models import Notice
 from projects.admin.words import grant_lets, role_lets
 from runs.commands import start_run, submit
@@ -123,8 +123,8 @@ def test_who_stands_in_a_project_reads_its_journal_alone(here: Place, there: Pla
 def test_a_look_through_the_journal_of_a_project_loses_nothing_and_says_where_it_ends(
     here: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking.Look, "_at_first", lambda *_: None)
-    monkeypatch.setattr(looking, "AT_ONCE", 23)
+    monkeypatch.setattr(bounded_scan.Look, "_at_first", lambda *_: None)
+    monkeypatch.setattr(bounded_scan, "AT_ONCE", 23)
     monkeypatch.setattr(pages, "PATIENCE", 0.0)
     client = signed_in(here.everybody)
     walked = walk(client, JOURNAL)

@@ -11,9 +11,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from factory.relay.delivery import deliver_due
-from factory.relay.destinations import Handlers
-from factory.tenancy import reading
+from factory.kernel.tenancy import reading
+from factory.messaging.relay.delivery import deliver_due
+from factory.messaging.relay.destinations import Handlers
 from runs.models import Run, Step
 from tests.support.evidence import violations
 from tests.support.running import House

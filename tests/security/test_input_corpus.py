@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 import config.urls  # noqa: F401 - it is what registers the pages
-from factory.admin.site import site
+from factory.console.site import site
 from tests.security.scene import BODIES, Place, Route, Scene, allowed_to, routes
 from tests.support.api import Api, problem
 from tests.support.evidence import counts

@@ -5,8 +5,8 @@ from django.apps import apps
 from django.db import connection
 
 from approvals.selectors import approval
-from factory.models.base import TenantModel
-from factory.tenancy import reading
+from factory.kernel.models.base import TenantModel
+from factory.kernel.tenancy import reading
 from tests.security.scene import Place, Scene, routes
 from tests.security.test_tenant_matrix import browser
 from tests.support.api import Api

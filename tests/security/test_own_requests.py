@@ -15,10 +15,10 @@ from django.core.management import CommandError, call_command
 
 from approvals.selectors import ApprovalView
 from approvals.selectors import approval as approval_now
-from factory.context import Context
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from projects.commands import add_member, register_service_account
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from runs.commands import start_run, submit
 from tests.security.test_tenant_matrix import browser
 from tests.support.api import Api, problem, token_of

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.contrib.messages import get_messages
 
-from factory.context import Context
-from factory.models import User
+from factory.kernel.context import Context
+from factory.kernel.models import User
 from tests.security.scene import (
     BODIES,
     BODILESS,
@@ -192,7 +192,7 @@ def test_a_cursor_is_good_in_its_own_scope_only(scene: Scene) -> None:
 def test_a_cursor_of_usage_is_good_in_its_own_scope_only(scene: Scene) -> None:
     from django.core import signing
 
-    from factory.hashing import digest
+    from factory.kernel.hashing import digest
 
     api = Api.as_(scene.home.everybody)
     query = "from=2026-01-01&to=2030-01-01&groupBy=run"
@@ -212,8 +212,8 @@ def browser(ctx: Context) -> Client:
 
 def test_no_page_of_the_console_opens_for_strangers(scene: Scene) -> None:
     """Every admin path with every row of the other tenant and of the sister."""
-    from factory.admin.site import site
-    from factory.tenancy import reading
+    from factory.console.site import site
+    from factory.kernel.tenancy import reading
 
     client = browser(scene.home.everybody)
     tried, leaks = 0, []

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from factory.commanding import commands
-from factory.context import Context
 from factory.identity.issuer import issue, issue_person_token
-from factory.identity.permissions import table
+from factory.kernel.commanding import commands
+from factory.kernel.context import Context
+from factory.kernel.permissions import table
 from tests.security.scene import BODIES, Place, Route, Scene, routes
 from tests.support.api import Api, problem, token_of, worker_token
 from tests.support.evidence import counts
@@ -156,8 +156,8 @@ def test_the_permission_table_knows_every_command_and_every_route() -> None:
 
 
 def test_one_without_an_entry_is_closed(scene: Scene) -> None:
-    from factory.errors import Forbidden
-    from factory.identity.permissions import authorize
+    from factory.kernel.errors import Forbidden
+    from factory.kernel.permissions import authorize
 
     with pytest.raises(Forbidden, match="no permission table"):
         authorize(replace(scene.home.everybody), "SomethingNew")

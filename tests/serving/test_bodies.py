@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from factory.rest.json import MAX_BODY, MAX_WORKER_BODY
+from factory.api.strict_json import MAX_BODY, MAX_WORKER_BODY
 from tests.support.api import token_of, worker_token
 from tests.support.running import House
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from approvals.commands import publish_policy_revision
 from approvals.policy.document import platform_default
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from registry.commands import deprecate_release, revoke_release
 from tests.support.running import MANIFEST, House, node, workflow
 

@@ -7,8 +7,16 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import dict_row
 
-from factory.chain import AUDIT_CONTENT, ENVELOPE, JOURNAL_CONTENT, audit_stream, chained, content_of, seal
-from factory.hashing import canonical
+from factory.kernel.chain import (
+    AUDIT_CONTENT,
+    ENVELOPE,
+    JOURNAL_CONTENT,
+    audit_stream,
+    chained,
+    content_of,
+    seal,
+)
+from factory.kernel.hashing import canonical
 from tests.kernel.damage import admin_url
 from tests.support.running import House
 

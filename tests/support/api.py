@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from factory.context import Context
 from factory.identity.issuer import issue_person_token, issue_worker_token
+from factory.kernel.context import Context
 from tests.support.client import Client
 
 

@@ -11,11 +11,11 @@ from django.db import connection, connections, transaction
 from approvals import operations, selectors, subjects
 from approvals.commands import adopt_platform_policy
 from approvals.selectors import ApprovalView, AuthorizationView, PolicyView
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import DomainError
-from factory.identity.permissions import permit
-from factory.tenancy import reading
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
+from factory.kernel.permissions import permit
+from factory.kernel.tenancy import reading
 from tests.support.running import DIFF
 from tests.support.world import World, world
 

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from factory.invariants import journaled_models
+from factory.evidence.invariants import journaled_models
 from tests.kernel.damage import admin_url
 
 TABLES = [model._meta.db_table for model in journaled_models() if model.__module__.split(".")[0] != "tests"]

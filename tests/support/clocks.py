@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-NAMES = ("factory.clock", "projects.commands.suspension")
+NAMES = ("factory.kernel.clock", "projects.commands.suspension")
 """Where the time of approvals, reservations and suspensions is read."""
 INSTANT = timedelta(microseconds=1)
 

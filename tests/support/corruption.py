@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connections, transaction
 
-from factory.auditing import invariants
+from factory.evidence.auditor import invariants
 
 _CONSTRAINTS = """
 SELECT quote_ident(conname) FROM pg_constraint c

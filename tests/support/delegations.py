@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import connections, transaction
 
-from factory.context import Context
+from factory.kernel.context import Context
 from projects.commands import lend_role
 
 

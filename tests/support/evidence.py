@@ -5,10 +5,10 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from factory.auditing import Violation, invariants
-from factory.context import Context
-from factory.models import AuditEntry, JournalEntry, OutboxEvent
-from factory.tenancy import reading
+from factory.evidence.auditor import Violation, invariants
+from factory.kernel.context import Context
+from factory.kernel.models import AuditEntry, JournalEntry, OutboxEvent
+from factory.kernel.tenancy import reading
 
 
 def journal(ctx: Context, entity_id: UUID) -> list[tuple[str, str, str]]:

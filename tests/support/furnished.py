@@ -6,10 +6,10 @@ from decimal import Decimal
 from uuid import UUID
 
 from projects.commands import add_member, change_member, remove_member, revoke_token
-from projects.inputs import NewMember
+from projects.commands.inputs import NewMember
 from registry.commands import submit_release
-from runs.answers import Assignment
 from runs.commands import cancel_run, start_run
+from runs.selectors.answers import Assignment
 from tests.support.acts import deliver
 from tests.support.delegations import lend
 from tests.support.proposals import change
@@ -17,7 +17,7 @@ from tests.support.released import released, revised
 from tests.support.running import DIFF, Hand, House, costing, effect, price_models, receipt, said, thinking
 from tests.support.waivers import ask_waiver, run_from, template, waiver
 from usage.commands import change_budget_amount, create_budget
-from usage.periods import month_of, next_month
+from usage.pricing.periods import month_of, next_month
 
 
 def furnished(tenant_id: str) -> House:

@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from factory.context import Context
+from factory.kernel.context import Context
 from usage.commands import create_budget
-from usage.periods import month_of
+from usage.pricing.periods import month_of
 
 BEFORE_A_MONTH, BEFORE_A_DAY = timedelta(seconds=45), timedelta(seconds=5)
 """Longer than a test takes that looks at money, or at the day."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from factory import reloading
+from factory.kernel import reloading
 
 COUNTS = Path(__file__).parent.parent / "query_counts.json"
 

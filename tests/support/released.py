@@ -5,8 +5,8 @@ from typing import Any
 
 from approvals.commands import publish_policy_revision
 from approvals.selectors import current_policy
-from factory.context import Context
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from registry.commands import move_alias
 from tests.support.acts import deprecate, needed, revoke
 from tests.support.running import MANIFEST, WORKFLOWS, House, node, workflow

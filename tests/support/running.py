@@ -12,15 +12,14 @@ from django.db import connections, transaction
 
 from approvals.commands import adopt_platform_policy, decide_approval
 from approvals.selectors import approval, approvals_of_run, pending_of_run
-from factory.context import Actor, Context
-from factory.hashing import canonical, digest
-from factory.tenancy import reading
-from registry.closure import close
+from factory.kernel.context import Actor, Context
+from factory.kernel.hashing import canonical, digest
+from factory.kernel.tenancy import reading
 from registry.commands import record_evaluation, request_review, resolve_closure, submit_release
-from registry.definitions import check
-from registry.resolving import dependency_hashes
+from registry.manifest.closure import close
+from registry.manifest.definitions import check
+from registry.publication.resolving import dependency_hashes
 from registry.selectors import release as release_view
-from runs.answers import ApprovalAnswer, Assignment
 from runs.commands import (
     Park,
     acquire_lease,
@@ -36,10 +35,11 @@ from runs.commands import (
 from runs.dispatch import poll_worker
 from runs.models import Attempt, Lease, Run, Step
 from runs.selectors import assignment_scope
+from runs.selectors.answers import ApprovalAnswer, Assignment
 from tests.support.months import Funded
 from tests.support.world import World, world
 from usage.commands import establish_pricing, publish_pricing_revision
-from usage.pricing import default_document
+from usage.pricing.quotes import default_document
 
 PROFILE = "code-agent"
 PATCH = """\

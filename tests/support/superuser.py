@@ -8,9 +8,9 @@ from uuid import UUID
 import psycopg
 from django.db import connections
 
-from factory.auditing import Violation, invariants
 from factory.embedded.provision import with_database
-from factory.hashing import digest_bytes
+from factory.evidence.auditor import Violation, invariants
+from factory.kernel.hashing import digest_bytes
 from tests import plugin
 
 

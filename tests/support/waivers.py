@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 from django.db import connections, transaction
 
 from approvals.selectors import WaiverView, waiver_view
-from factory.context import Context
-from factory.tenancy import reading
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from runs.commands import create_run_template, request_waiver, start_run, submit
 from tests.support.running import PROFILE, House
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import psutil
 
-from factory.context import Context
+from factory.kernel.context import Context
 from tests.support.api import token_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from factory.context import Actor, Channel, Context, system
-from factory.identity.permissions import SCOPES
-from factory.tenancy import reading
+from factory.kernel.context import Actor, Channel, Context, system
+from factory.kernel.permissions import SCOPES
+from factory.kernel.tenancy import reading
 from projects.commands import add_member, onboard_project, onboard_tenant, register_service_account
-from projects.directory import Memberships
-from projects.inputs import NewEnvironment, NewMember
+from projects.commands.inputs import NewEnvironment, NewMember
+from projects.selectors.directory import Memberships
 from tests.support.api import token_of
 
 ALL = SCOPES - {"factory.worker"}

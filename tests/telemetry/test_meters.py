@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import CollectorRegistry
 
-from factory.errors import Conflict
-from factory.relay.loop import Relay
-from factory.telemetry import hooks, meters, setup
+from factory.kernel.errors import Conflict
+from factory.kernel.telemetry import hooks, meters, setup
+from factory.messaging.relay.loop import Relay
 from runs.selectors.active import active_runs
 from tests.support.running import House
 from tests.support.web import free_port

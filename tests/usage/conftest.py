@@ -3,7 +3,7 @@ from uuid import uuid4
 
 import pytest
 
-from factory.auditing import audit_all
+from factory.evidence.auditor import audit_all
 from tests.usage.money_world import Money, money
 
 MONEY_CODES = [

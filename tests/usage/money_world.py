@@ -7,15 +7,15 @@ from decimal import Decimal
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
-from factory.commanding import Command
-from factory.context import Context
-from factory.ids import uuid7
-from factory.tenancy import reading
+from factory.kernel.commanding import Command
+from factory.kernel.context import Context
+from factory.kernel.ids import uuid7
+from factory.kernel.tenancy import reading
 from tests.support.world import World, world
 from usage import operations, selectors
 from usage.commands import create_budget, establish_pricing
 from usage.models import Budget, LedgerEntry
-from usage.periods import month_of
+from usage.pricing.periods import month_of
 from usage.selectors import ReservationView
 
 P = ParamSpec("P")

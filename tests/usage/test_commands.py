@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from factory.clock import now
-from factory.commanding import AlreadyDone, Once, commands
-from factory.context import Context
-from factory.errors import (
+from factory.kernel.clock import now
+from factory.kernel.commanding import AlreadyDone, Once, commands
+from factory.kernel.context import Context
+from factory.kernel.errors import (
     Conflict,
     DomainError,
     Forbidden,
@@ -24,11 +24,11 @@ from factory.errors import (
     NotFound,
     VersionMismatch,
 )
-from factory.ids import uuid7
-from factory.relay import handlers
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.tenancy import reading
+from factory.kernel.ids import uuid7
+from factory.kernel.tenancy import reading
+from factory.messaging.relay import handlers
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from projects.states import STATE_CHANGED
 from tests.support import evidence
 from tests.support.world import second_world, world
@@ -47,7 +47,7 @@ from usage.commands import (
     settle_hold,
 )
 from usage.errors import BudgetBelowCommitments, BudgetExists, NotOverMoney, PriceInThePast
-from usage.pricing import checked, default_document
+from usage.pricing.quotes import checked, default_document
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,10 @@ from threading import Barrier
 import pytest
 from django.db import connections
 
-from factory.errors import DomainError
-from factory.ids import uuid7
-from factory.reconciling import reconcilers
-from factory.tenancy import scanning
+from factory.kernel.errors import DomainError
+from factory.kernel.ids import uuid7
+from factory.kernel.reconciling import reconcilers
+from factory.kernel.tenancy import scanning
 from projects.commands import resume_project, suspend_project
 from tests.support.clocks import INSTANT, watch
 from tests.usage.money_world import Money, confirm_live
@@ -64,7 +64,7 @@ def test_a_run_that_has_dispatched_keeps_its_money(m: Money, monkeypatch: pytest
     reservation = m.reserve("4")
     confirm_live(m.ctx, run_id=reservation.run_id)
     assert reservation.expires_at is not None
-    monkeypatch.setattr("factory.clock.now", lambda: reservation.expires_at + timedelta(days=1))
+    monkeypatch.setattr("factory.kernel.clock.now", lambda: reservation.expires_at + timedelta(days=1))
     assert expire(m, reservation) is False
     assert confirm_live(m.ctx, run_id=reservation.run_id).state == "Reserved"
     assert m.figures(own) == ("6", "4", "0", "0")

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from tests.support.evidence import violations
 from tests.support.races import race
 from tests.usage.money_world import Money, costing

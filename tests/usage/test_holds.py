@@ -16,10 +16,10 @@ from django.urls import reverse
 
 from approvals.commands import adopt_platform_policy, publish_policy_revision
 from approvals.selectors import current_policy
-from factory.errors import InvalidInput, NotFound
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.tenancy import reading
+from factory.kernel.errors import InvalidInput, NotFound
+from factory.kernel.tenancy import reading
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from tests.console.test_pages import signed_in
 from tests.kernel.damage import admin_url
 from tests.support.api import Api

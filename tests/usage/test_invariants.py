@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, IntegrityError, connection
 
-from factory.auditing import invariants
-from factory.tenancy import bound
+from factory.evidence.auditor import invariants
+from factory.kernel.tenancy import bound
 from tests.support.corruption import found_by, walls_down
 from tests.usage.money_world import Money, costing, receipt
 from usage.commands import settle_hold

@@ -7,8 +7,8 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.errors import InvalidInput
-from usage import money
+from factory.kernel.errors import InvalidInput
+from usage.pricing import money
 
 QUANTITIES = st.decimals(min_value=0, max_value=10**9, allow_nan=False, allow_infinity=False, places=9)
 PRICES = st.decimals(min_value=0, max_value=1000, allow_nan=False, allow_infinity=False, places=9)

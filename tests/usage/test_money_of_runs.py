@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from factory.reconciling import reconcilers
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.tenancy import reading
+from factory.kernel.reconciling import reconcilers
+from factory.kernel.tenancy import reading
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
 from runs.commands import cancel_run, start_run
 from tests.support.corruption import found_by, walls_down
 from tests.support.evidence import violations
@@ -19,7 +19,7 @@ from tests.support.threads import at_once
 from usage import selectors
 from usage.commands import create_budget
 from usage.operations import reserving
-from usage.periods import month_of
+from usage.pricing.periods import month_of
 from usage.selectors import ReservationView
 
 pytestmark = pytest.mark.slow

@@ -2,11 +2,11 @@
 
 import pytest
 
-from factory.ids import uuid7
+from factory.kernel.ids import uuid7
 from tests.support.api import Api
 from tests.support.queries import within_budget
 from tests.usage.money_world import Money, confirm_live, receipt, this_month
-from usage.periods import next_month
+from usage.pricing.periods import next_month
 
 pytestmark = pytest.mark.slow
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from factory import clock
-from factory.errors import InvalidInput
-from factory.ids import uuid7
-from factory.models import JournalEntry, OutboxEvent
-from factory.tenancy import reading
+from factory.kernel import clock
+from factory.kernel.errors import InvalidInput
+from factory.kernel.ids import uuid7
+from factory.kernel.models import JournalEntry, OutboxEvent
+from factory.kernel.tenancy import reading
 from tests.usage.money_world import Money, costing, receipt
 from usage import selectors
 from usage.commands import publish_pricing_revision
 from usage.models import UsageRecord
-from usage.receipts import read
+from usage.pricing.receipts import read
 
 pytestmark = pytest.mark.slow
 

@@ -11,23 +11,18 @@ from uuid import UUID
 import pytest
 from django.urls import reverse
 
-from factory.errors import NotFound, VersionMismatch
-from factory.tenancy import reading
+from factory.kernel.errors import NotFound, VersionMismatch
+from factory.kernel.tenancy import reading
 from tests.console.test_pages import signed_in
 from tests.support.api import Api
 from tests.support.clocks import watch
 from tests.support.evidence import journal, outbox, violations
 from tests.support.races import race
 from tests.usage.money_world import Money, this_month
-from usage.commands import (
-    change_budget_amount,
-    change_recurrence,
-    create_budget,
-    see_to_next_month,
-)
+from usage.commands import change_budget_amount, change_recurrence, create_budget, see_to_next_month
 from usage.errors import BudgetExists, NextMonthOpen
 from usage.models import Budget
-from usage.periods import NOTICE, begins_at, next_month
+from usage.pricing.periods import NOTICE, begins_at, next_month
 from usage.reconcilers import NextMonthWorker
 from usage.states import BUDGET_ENDING
 

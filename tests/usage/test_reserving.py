@@ -9,14 +9,14 @@ from uuid import UUID
 import pytest
 from django.db import connection, connections
 
-from factory.errors import InvalidInput
-from factory.ids import uuid7
-from factory.models import JournalEntry, OutboxEvent
-from factory.tenancy import reading
+from factory.kernel.errors import InvalidInput
+from factory.kernel.ids import uuid7
+from factory.kernel.models import JournalEntry, OutboxEvent
+from factory.kernel.tenancy import reading
 from tests.support.queries import deadlocks
 from tests.usage.money_world import Money, this_month
 from usage.models import Reservation
-from usage.periods import next_month
+from usage.pricing.periods import next_month
 
 pytestmark = pytest.mark.slow
 
@@ -178,7 +178,7 @@ def test_each_instant_falls_in_exactly_one_period(
     months = [date(2027, 12, 1), date(2028, 1, 1), date(2028, 2, 1), date(2028, 3, 1)]
     budgets = {one: m.budget("10", month=one) for one in months}
     moment = datetime.fromisoformat(at)
-    monkeypatch.setattr("factory.clock.now", lambda: moment)
+    monkeypatch.setattr("factory.kernel.clock.now", lambda: moment)
     assert m.reserve("1").state == "Reserved"
     drawn = [one for one in months if m.figures(budgets[one]) == ("9", "1", "0", "0")]
     assert drawn == [month]
@@ -193,7 +193,7 @@ def test_a_wait_that_crosses_the_end_of_the_month_draws_on_the_new_one(
 ) -> None:
     old, new = m.budget("10", month=date(2027, 12, 1)), m.budget("10", month=date(2028, 1, 1))
     moments = iter([datetime(2027, 12, 31, 23, 59, 59, tzinfo=UTC), *[datetime(2028, 1, 1, tzinfo=UTC)] * 9])
-    monkeypatch.setattr("factory.clock.now", lambda: next(moments))
+    monkeypatch.setattr("factory.kernel.clock.now", lambda: next(moments))
     assert m.reserve("1").created_at == datetime(2028, 1, 1, tzinfo=UTC)
     assert m.figures(old) == ("10", "0", "0", "0")
     assert m.figures(new) == ("9", "1", "0", "0")

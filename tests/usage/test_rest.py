@@ -9,7 +9,7 @@ from tests.support.api import Api, problem
 from tests.support.evidence import audits, violations
 from tests.support.world import World, context_of, second_world, subject_of
 from tests.usage.money_world import Money, costing, receipt, this_month
-from usage.periods import label
+from usage.pricing.periods import label
 
 pytestmark = pytest.mark.slow
 

@@ -9,15 +9,15 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from factory.errors import DomainError
-from factory.ids import uuid7
-from factory.models import JournalEntry, OutboxEvent
-from factory.recording import NoCommandOpen
-from factory.tenancy import reading
+from factory.kernel.errors import DomainError
+from factory.kernel.ids import uuid7
+from factory.kernel.models import JournalEntry, OutboxEvent
+from factory.kernel.recording import NoCommandOpen
+from factory.kernel.tenancy import reading
 from tests.usage.money_world import Money, confirm_live, costing, receipt, release, this_month
 from usage import operations
 from usage.commands import expire_reservation
-from usage.periods import next_month
+from usage.pricing.periods import next_month
 from usage.selectors import ReservationView
 
 SETTLED = "cost-usage.reservations.v1.reservation-settled"
@@ -97,7 +97,7 @@ def test_a_late_receipt_is_booked_in_the_period_of_its_reservation(
     own, later = m.budget("10"), m.budget("10", month=next_month(this_month()))
     run_id = m.dispatched("4")
     following = datetime(next_month(this_month()).year, next_month(this_month()).month, 2, tzinfo=UTC)
-    monkeypatch.setattr("factory.clock.now", lambda: following)
+    monkeypatch.setattr("factory.kernel.clock.now", lambda: following)
     m.settle(run_id)
     m.receive(run_id, [costing("2")])
     assert m.figures(own) == ("8", "0", "2", "0")

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import psycopg
 from django.db import connection
 
-from factory.ids import uuid7
-from factory.tenancy import TENANT_SETTING
+from factory.kernel.ids import uuid7
+from factory.kernel.tenancy import TENANT_SETTING
 
 TOPIC = "run-control.runs.v1.run-state-changed"
 _INSERT = """

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from factory.errors import InvalidInput
+from factory.kernel.errors import InvalidInput
 from runs.watch.cursor import Cursor, Key, Snapshot
 from runs.watch.feed import Feed, Scope
 from runs.watch.hub import QUEUE, Hub, Watcher
@@ -270,7 +270,7 @@ def test_a_snapshot_answers_as_the_database_does():
 
 
 def test_a_cursor_comes_back_as_it_was():
-    from factory.clock import now
+    from factory.kernel.clock import now
 
     cursor = Cursor(_snapshot("5:9:6"), _snapshot("6:12:"), Key(now(), uuid4(), 3, 0))
     assert Cursor.open(cursor.seal()) == cursor

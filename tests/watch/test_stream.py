@@ -10,10 +10,10 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from factory.clock import now
-from factory.hints import publish
 from factory.identity.tokens import verifier
-from factory.models import RevokedToken
+from factory.kernel.clock import now
+from factory.kernel.hints import publish
+from factory.kernel.models import RevokedToken
 from runs.models import WorkerPool
 from runs.watch import streaming
 from tests.support.api import token_of, worker_token

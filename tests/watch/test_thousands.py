@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from factory.embedded.system import free_port
-from factory.hints import publish
+from factory.kernel.hints import publish
 from tests.faults.rounds import rounds
 from tests.support.api import token_of, worker_token
 from tests.support.running import Hand, House

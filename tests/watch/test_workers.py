@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from factory.hashing import digest
-from factory.hints import publish
+from factory.kernel.hashing import digest
+from factory.kernel.hints import publish
 from runs.commands import cancel_run
 from runs.worker.client import WorkerClient
 from runs.worker.errors import Conflict

@@ -4,10 +4,10 @@ from uuid import UUID, uuid4
 import pytest
 from django.conf import settings
 
-from factory.context import Actor, Context
-from factory.identity.permissions import SCOPES
-from factory.webhooks.commands import create_webhook
-from factory.webhooks.signing import new_secret
+from factory.kernel.context import Actor, Context
+from factory.kernel.permissions import SCOPES
+from factory.messaging.webhooks.commands import create_webhook
+from factory.messaging.webhooks.signing import new_secret
 from tests.webhooks.receiver import Receiver, receiving
 
 Subscribe = Callable[..., tuple[UUID, str]]

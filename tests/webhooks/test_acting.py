@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from factory.context import Context
-from factory.models import (
+from factory.kernel.context import Context
+from factory.kernel.models import (
     AuditEntry,
     IdempotencyRecord,
     JournalEntry,
@@ -19,12 +19,12 @@ from factory.models import (
     WebhookDelivery,
     WebhookSubscription,
 )
-from factory.relay.delivery import drain
-from factory.relay.destinations import Handlers
-from factory.relay.webhooks import deliver_all
-from factory.tenancy import bound, reading
-from factory.webhooks.commands import create_webhook
-from factory.webhooks.signing import SecretUnreadable, new_secret, opened, sealed
+from factory.kernel.tenancy import bound, reading
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Handlers
+from factory.messaging.relay.webhooks import deliver_all
+from factory.messaging.webhooks.commands import create_webhook
+from factory.messaging.webhooks.signing import SecretUnreadable, new_secret, opened, sealed
 from projects.commands import suspend_project
 from tests.kernel.damage import corrupt
 from tests.support.api import Api, problem

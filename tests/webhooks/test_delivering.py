@@ -9,16 +9,16 @@ import pytest
 from django.db import connection
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from factory.context import Context
-from factory.models import OutboxEvent, WebhookDelivery, WebhookSubscription
-from factory.relay import webhooks as relay
-from factory.relay.destinations import envelope
-from factory.relay.webhooks import Courier, deliver_all
-from factory.retries import DELAYS
-from factory.tenancy import bound, reading
-from factory.webhooks import sending
-from factory.webhooks.commands import disable_webhook, enable_webhook, ping_webhook, rotate_secret
-from factory.webhooks.signing import new_secret
+from factory.kernel.context import Context
+from factory.kernel.models import OutboxEvent, WebhookDelivery, WebhookSubscription
+from factory.kernel.retries import DELAYS
+from factory.kernel.tenancy import bound, reading
+from factory.messaging.relay import webhooks as relay
+from factory.messaging.relay.destinations import envelope
+from factory.messaging.relay.webhooks import Courier, deliver_all
+from factory.messaging.webhooks import sending
+from factory.messaging.webhooks.commands import disable_webhook, enable_webhook, ping_webhook, rotate_secret
+from factory.messaging.webhooks.signing import new_secret
 from tests.kernel.doors.acts import build_door, shut_and_open_door
 from tests.kernel.doors.models import DoorShut
 from tests.support.evidence import audits, violations

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from factory import egress
-from factory.context import Context
-from factory.errors import InvalidInput
-from factory.webhooks import sending
-from factory.webhooks.commands import create_webhook
-from factory.webhooks.sending import Answer, Parcel, Sender
-from factory.webhooks.signing import new_secret
+from factory.kernel import egress
+from factory.kernel.context import Context
+from factory.kernel.errors import InvalidInput
+from factory.messaging.webhooks import sending
+from factory.messaging.webhooks.commands import create_webhook
+from factory.messaging.webhooks.sending import Answer, Parcel, Sender
+from factory.messaging.webhooks.signing import new_secret
 from tests.webhooks.receiver import Receiver
 
 

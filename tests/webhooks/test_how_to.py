@@ -11,10 +11,10 @@ from uuid import uuid4
 import redis
 from django.conf import settings
 
-from factory.context import Context
-from factory.relay.delivery import drain
-from factory.relay.destinations import Streams
-from factory.relay.webhooks import deliver_all
+from factory.kernel.context import Context
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import Streams
+from factory.messaging.relay.webhooks import deliver_all
 from tests.kernel.doors.acts import build_door
 from tests.kernel.doors.models import DoorBuilt
 from tests.webhooks.conftest import Subscribe

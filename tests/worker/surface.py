@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from registry.closure import close
+from registry.manifest.closure import close
 from runs.worker.wire import utc_text
 
 Answer = tuple[int, Any]

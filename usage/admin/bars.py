@@ -7,11 +7,11 @@ from decimal import Decimal
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from factory.admin.first import Tone
-from factory.admin.show import span
-from factory.amounts import usd
+from factory.console.dashboard import Tone
+from factory.console.show import span
+from factory.kernel.amounts import usd
 from usage.models import Budget
-from usage.money import ZERO
+from usage.pricing.money import ZERO
 
 TIGHT, LOW = 95, 75
 """Per cent in use: from the first on a budget is nearly used up, from the second on it is to be watched."""

@@ -7,10 +7,10 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.base import HouseAdmin
-from factory.admin.lists.pages import HouseList
-from factory.admin.show import filed, seen, short
-from factory.admin.things import names_of
+from factory.console.base import HouseAdmin
+from factory.console.links import names_of
+from factory.console.lists.pages import HouseList
+from factory.console.show import filed, seen, short
 from usage.permissions import sees_money
 
 M = TypeVar("M", bound=models.Model)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from factory.admin.belonging import belongs, project_of
+from factory.console.project_of import belongs, project_of
 from usage.models import Budget, LedgerEntry, Reservation, UsageRecord
 
 belongs(Budget, "budget")

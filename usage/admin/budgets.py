@@ -26,17 +26,17 @@ from approvals.selectors import (
     spend_threshold,
 )
 from approvals.states import ActionClass, Effect
-from factory import clock
-from factory.admin.asking import not_understood
-from factory.admin.base import OwnPageAdmin
-from factory.admin.confirming import Act
-from factory.admin.scope import context_of
-from factory.admin.show import seen
-from factory.admin.site import site
-from factory.admin.things import names_of
-from factory.amounts import usd
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.asking import not_understood
+from factory.console.base import OwnPageAdmin
+from factory.console.confirming import Act
+from factory.console.links import names_of
+from factory.console.scope import context_of
+from factory.console.show import seen
+from factory.console.site import site
+from factory.kernel import clock
+from factory.kernel.amounts import usd
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from projects.selectors import environments, project
 from usage.admin.bars import bar, bar_in_words, ends_at, in_words, shares, time_in_words, tone_of
 from usage.admin.base import MoneyAdmin

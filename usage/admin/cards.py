@@ -8,17 +8,17 @@ from typing import Any
 from django.db.models import Subquery
 from django.urls import reverse
 
-from factory import clock
-from factory.admin.charts import Plot, pace
-from factory.admin.first import Card, Chart, Figure, Item, Look, Table, card, chart, figure
-from factory.admin.show import seen
-from factory.amounts import number, usd
-from factory.context import Context
-from factory.identity.permissions import may
+from factory.console.charts import Plot, pace
+from factory.console.dashboard import Card, Chart, Figure, Item, Look, Table, card, chart, figure
+from factory.console.show import seen
+from factory.kernel import clock
+from factory.kernel.amounts import number, usd
+from factory.kernel.context import Context
+from factory.kernel.permissions import may
 from usage.admin.bars import tone_of
 from usage.models import Budget
-from usage.money import ZERO
 from usage.permissions import sees_money
+from usage.pricing.money import ZERO
 from usage.selectors import budgets_now, reservations, spent_so_far
 from usage.states import ReservationState
 

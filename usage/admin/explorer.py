@@ -11,17 +11,17 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 
-from factory import clock
-from factory.admin.asking import FORMAT, not_understood
-from factory.admin.charts import Amount, amounts
-from factory.admin.first import Chart, Table
-from factory.admin.lists.files import sheet
-from factory.admin.show import seen
-from factory.admin.things import names_of
-from factory.amounts import number, usd
-from factory.context import Context
+from factory.console.asking import FORMAT, not_understood
+from factory.console.charts import Amount, amounts
+from factory.console.dashboard import Chart, Table
+from factory.console.links import names_of
+from factory.console.lists.files import sheet
+from factory.console.show import seen
+from factory.kernel import clock
+from factory.kernel.amounts import number, usd
+from factory.kernel.context import Context
 from usage.admin.bars import share_of
-from usage.exploring import LONGEST, MOST_GROUPS, NOTHING, Explored, Used, explore
+from usage.selectors.exploring import LONGEST, MOST_GROUPS, NOTHING, Explored, Used, explore
 
 PERIODS = (
     ("month", "This month"),

@@ -7,14 +7,14 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
-from factory.admin.confirming import Choice, Question, act_on
-from factory.admin.scope import context_of
-from factory.admin.show import seen
-from factory.amounts import usd
-from factory.context import Context
-from factory.errors import Forbidden
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.confirming import Choice, Question, act_on
+from factory.console.scope import context_of
+from factory.console.show import seen
+from factory.kernel.amounts import usd
+from factory.kernel.context import Context
+from factory.kernel.errors import Forbidden
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from usage.admin.setting import amount_sent
 from usage.commands import settle_hold
 from usage.models import Reservation

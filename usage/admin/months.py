@@ -4,11 +4,11 @@ from datetime import date, datetime
 
 from django.urls import reverse
 
-from factory.admin.first import MOST, Look, Need, Needs, needs
-from factory.admin.show import seen
+from factory.console.dashboard import MOST, Look, Need, Needs, needs
+from factory.console.show import seen
 from usage.admin.cards import reads_budgets
 from usage.admin.setting import may_set
-from usage.periods import NOTICE, begins_at, month_of, next_month
+from usage.pricing.periods import NOTICE, begins_at, month_of, next_month
 from usage.selectors import projects_without_budget
 
 OPEN = "Open one"

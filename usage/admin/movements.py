@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from factory.amounts import number, usd
+from factory.kernel.amounts import number, usd
 from usage.models import Budget, LedgerEntry
-from usage.money import ZERO
 from usage.permissions import told_of
+from usage.pricing.money import ZERO
 from usage.states import ACCOUNT_WORDS, Account, Movement
 
 ENTRIES = 60

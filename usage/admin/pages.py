@@ -13,17 +13,17 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString
 
-from factory.admin.asking import CSV, FORMAT
-from factory.admin.confirming import Act
-from factory.admin.lists.filters import one_of
-from factory.admin.lists.pages import HouseList
-from factory.admin.scope import context_of, places_of
-from factory.admin.show import amount, filed, measured, seen, short, signed, when
-from factory.admin.site import site
-from factory.admin.things import names_of
-from factory.amounts import usd
-from factory.context import Context
-from factory.tenancy import reading
+from factory.console.asking import CSV, FORMAT
+from factory.console.confirming import Act
+from factory.console.links import names_of
+from factory.console.lists.filters import one_of
+from factory.console.lists.pages import HouseList
+from factory.console.scope import context_of, places_of
+from factory.console.show import amount, filed, measured, seen, short, signed, when
+from factory.console.site import site
+from factory.kernel.amounts import usd
+from factory.kernel.context import Context
+from factory.kernel.tenancy import reading
 from usage.admin.base import MoneyAdmin, OfRuns, run_link
 from usage.admin.explorer import explorer, file_of
 from usage.admin.holds import hold_view, label_of, may_end, sentence

@@ -9,11 +9,11 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.admin.show import measured, seen, short, when
-from factory.admin.site import site
+from factory.console.show import measured, seen, short, when
+from factory.console.site import site
 from usage.admin.base import MoneyAdmin
 from usage.models import PricingRevision
-from usage.pricing import ANY_NAME
+from usage.pricing.quotes import ANY_NAME
 
 
 @dataclass(frozen=True, slots=True)

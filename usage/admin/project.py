@@ -7,15 +7,15 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from factory.admin.first import Figure, Share
-from factory.admin.parts import Missing, Part, able, part_of
-from factory.amounts import usd
-from factory.context import Context
+from factory.console.dashboard import Figure, Share
+from factory.console.page_extensions import Missing, Part, able, part_of
+from factory.kernel.amounts import usd
+from factory.kernel.context import Context
 from usage.admin.bars import in_words, shares, time_in_words, tone_of
 from usage.admin.cards import reads_budgets
 from usage.admin.setting import may_set
 from usage.models import Budget
-from usage.periods import month_of
+from usage.pricing.periods import month_of
 from usage.selectors import budgets_now, uncovered
 
 _OVER_MONEY: dict[str, Any] = {"roles": ("WorkspaceAdmin", "PlatformAdmin"), "grants": ("finance",)}

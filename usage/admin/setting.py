@@ -8,20 +8,20 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
-from factory import clock
-from factory.admin.confirming import Choice, Question, act_on
-from factory.admin.scope import context_of
-from factory.admin.settings import whole
-from factory.amounts import usd
-from factory.context import Context
-from factory.errors import FieldError, Forbidden, InvalidInput, VersionMismatch
-from factory.identity.permissions import may
-from factory.tenancy import reading
+from factory.console.confirming import Choice, Question, act_on
+from factory.console.scope import context_of
+from factory.console.settings import whole
+from factory.kernel import clock
+from factory.kernel.amounts import usd
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, Forbidden, InvalidInput, VersionMismatch
+from factory.kernel.permissions import may
+from factory.kernel.tenancy import reading
 from usage.commands import change_budget_amount, change_recurrence, create_budget
 from usage.models import Budget
-from usage.money import amount_of
-from usage.periods import label, month_of, next_month, parse_month
 from usage.permissions import require_over_money
+from usage.pricing.money import amount_of
+from usage.pricing.periods import label, month_of, next_month, parse_month
 
 AMOUNT = Choice("amount", "Amount in USD", help="Such as 1500 or 99.50; exact, with at most six places.")
 HEADING = "Budgets"

@@ -1,18 +1,18 @@
 from decimal import Decimal
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import NotFound, VersionMismatch
-from factory.ids import uuid7
-from factory.locking import lock
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound, VersionMismatch
+from factory.kernel.ids import uuid7
+from factory.kernel.locking import lock
+from factory.kernel.recording import record
 from usage.errors import BudgetBelowCommitments
 from usage.models import Budget
-from usage.money import text_of
 from usage.operations.ledger import Posting, post
 from usage.permissions import require_over_money
+from usage.pricing.money import text_of
 from usage.states import Account, Movement
 
 

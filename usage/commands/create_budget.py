@@ -2,15 +2,15 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import NotFound
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound
 from projects.selectors import project
 from usage.errors import BudgetExists
 from usage.models import Budget
 from usage.operations.opening import continued, one_budget_at_a_time, open_budget, waiting_before
-from usage.periods import label
 from usage.permissions import require_over_money
+from usage.pricing.periods import label
 
 
 @command("CreateBudget")

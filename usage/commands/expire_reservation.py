@@ -1,11 +1,11 @@
 from datetime import datetime
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import NotFound
-from factory.locking import lock
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound
+from factory.kernel.locking import lock
 from projects.selectors import project
 from projects.states import ProjectState
 from usage.models import Reservation

@@ -3,18 +3,18 @@
 from datetime import date, datetime
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import NotFound, VersionMismatch
-from factory.locking import lock
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import NotFound, VersionMismatch
+from factory.kernel.locking import lock
+from factory.kernel.recording import record
 from usage.errors import NextMonthOpen
 from usage.events import BudgetEnding
 from usage.models import Budget, ReservationHold
 from usage.operations.opening import continued, one_budget_at_a_time, open_budget
-from usage.periods import NOTICE, begins_at, label, month_of
 from usage.permissions import require_over_money
+from usage.pricing.periods import NOTICE, begins_at, label, month_of
 from usage.selectors import in_scope, uncovered
 
 

@@ -4,16 +4,16 @@ from typing import Any
 
 from django.db.models import Max
 
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.hashing import digest
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.hashing import digest
+from factory.kernel.recording import record
 from usage.errors import PriceInThePast
 from usage.models import PricingRevision
 from usage.operations.serial import one_at_a_time
 from usage.permissions import require_over_money
-from usage.pricing import checked, default_document
+from usage.pricing.quotes import checked, default_document
 
 
 @command("PublishPricingRevision")

@@ -8,20 +8,20 @@ from uuid import UUID
 from django.db.models import F
 
 from approvals.selectors import unknown_hold
-from factory import clock
-from factory.commanding import command
-from factory.context import Context
-from factory.errors import FieldError, InvalidInput, NotFound
-from factory.locking import lock, lock_many
-from factory.recording import Move, record_many
+from factory.kernel import clock
+from factory.kernel.commanding import command
+from factory.kernel.context import Context
+from factory.kernel.errors import FieldError, InvalidInput, NotFound
+from factory.kernel.locking import lock, lock_many
+from factory.kernel.recording import Move, record_many
 from usage.errors import HoldOver, RunNotEnded, UsageOfSeveralModels
 from usage.events import UsageReconciled
 from usage.models import Reservation, UsageRecord
-from usage.money import CALL_LIMIT, QUANTUM, text_of
 from usage.operations.adding_up import settle_sums
 from usage.operations.closing import adjust, end_hold, hold_due
 from usage.operations.serial import one_at_a_time
 from usage.permissions import require_finance
+from usage.pricing.money import CALL_LIMIT, QUANTUM, text_of
 from usage.states import ReservationState, UsageState
 
 MOST_WORDS = 2000

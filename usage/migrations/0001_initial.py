@@ -3,8 +3,8 @@
 import django.db.models.deletion
 import django.db.models.expressions
 import django_fsm
-import factory.ids
-import factory.models.base
+import factory.kernel.ids
+import factory.kernel.models.base
 import usage.states
 from decimal import Decimal
 from django.db import migrations, models
@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
             name='Budget',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('state', django_fsm.FSMField(default='Open', editable=False, max_length=50, protected=True)),
                 ('period_start', models.DateField()),
                 ('period_end', models.DateField()),
@@ -38,14 +38,14 @@ class Migration(migrations.Migration):
                 ('created_by', models.CharField(max_length=255)),
                 ('created_at', models.DateTimeField()),
                 ('updated_at', models.DateTimeField()),
-                ('project', factory.models.base.TenantForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
             ],
         ),
         migrations.CreateModel(
             name='PricingRevision',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('state', django_fsm.FSMField(default='Published', editable=False, max_length=50, protected=True)),
                 ('number', models.PositiveIntegerField()),
                 ('document', models.JSONField()),
@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
             name='Reservation',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('state', django_fsm.FSMField(editable=False, max_length=50, protected=True)),
                 ('run_id', models.UUIDField()),
                 ('amount', models.DecimalField(blank=True, decimal_places=6, max_digits=18, null=True)),
@@ -76,14 +76,14 @@ class Migration(migrations.Migration):
                 ('due_at', models.DateTimeField(blank=True, null=True)),
                 ('dispatched_at', models.DateTimeField(blank=True, null=True)),
                 ('closed_at', models.DateTimeField(blank=True, null=True)),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
             ],
         ),
         migrations.CreateModel(
             name='LedgerEntry',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('transaction_id', models.UUIDField()),
                 ('sequence', models.BigIntegerField()),
                 ('account', models.CharField(max_length=16)),
@@ -91,8 +91,8 @@ class Migration(migrations.Migration):
                 ('balance', models.DecimalField(decimal_places=6, max_digits=18)),
                 ('movement', models.CharField(max_length=16)),
                 ('posted_at', models.DateTimeField()),
-                ('budget', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='usage.budget')),
-                ('reservation', factory.models.base.TenantForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='usage.reservation')),
+                ('budget', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='usage.budget')),
+                ('reservation', factory.kernel.models.base.TenantForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='usage.reservation')),
             ],
             options={
                 'verbose_name_plural': 'ledger entries',
@@ -102,16 +102,16 @@ class Migration(migrations.Migration):
             name='ReservationHold',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('budget', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='usage.budget')),
-                ('reservation', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='usage.reservation')),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('budget', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='usage.budget')),
+                ('reservation', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='usage.reservation')),
             ],
         ),
         migrations.CreateModel(
             name='UsageRecord',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('state', django_fsm.FSMField(editable=False, max_length=50, protected=True)),
                 ('receipt_id', models.CharField(max_length=255)),
                 ('run_id', models.UUIDField()),
@@ -128,15 +128,15 @@ class Migration(migrations.Migration):
                 ('occurred_at', models.DateTimeField()),
                 ('priced_at', models.DateTimeField()),
                 ('recorded_at', models.DateTimeField()),
-                ('pricing_revision', factory.models.base.TenantForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='usage.pricingrevision')),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
+                ('pricing_revision', factory.kernel.models.base.TenantForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='usage.pricingrevision')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
             ],
         ),
         migrations.CreateModel(
             name='UsageSum',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('run_id', models.UUIDField()),
                 ('workflow_id', models.CharField(max_length=63)),
                 ('release_id', models.UUIDField()),
@@ -150,7 +150,7 @@ class Migration(migrations.Migration):
                 ('estimated', models.DecimalField(decimal_places=6, default=Decimal('0.000000'), max_digits=38)),
                 ('input_tokens', models.DecimalField(decimal_places=6, default=Decimal('0.000000'), max_digits=38)),
                 ('output_tokens', models.DecimalField(decimal_places=6, default=Decimal('0.000000'), max_digits=38)),
-                ('project', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
+                ('project', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='projects.project')),
             ],
         ),
         migrations.AddConstraint(

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from factory.database import AppendOnly, JournalRequired, MutableColumns, TenantWalls
+from factory.kernel.migration_operations import AppendOnly, JournalRequired, MutableColumns, TenantWalls
 
 WHOLE_MONTH = """
 ALTER TABLE usage_budget ADD CONSTRAINT usage_budget_whole_month

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from factory.database import Amendable, ScanColumns, WiderColumns
+from factory.kernel.migration_operations import Amendable, ScanColumns, WiderColumns
 
 
 class Migration(migrations.Migration):

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from factory.database import ScanColumns, WiderColumns
+from factory.kernel.migration_operations import ScanColumns, WiderColumns
 
 # The owner has no way past the wall of its own table but to open it for the moment of the migration.
 DATE_OPEN_MONTHS = """

@@ -7,9 +7,9 @@ from django.db import models
 from django.db.models import F, Q
 from django_fsm import FSMField, transition
 
-from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 from usage.models.fields import money_field
-from usage.money import CURRENCY, ZERO
+from usage.pricing.money import CURRENCY, ZERO
 from usage.states import BUDGET, Account, BudgetState, Movement
 
 

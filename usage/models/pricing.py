@@ -5,8 +5,8 @@ from typing import ClassVar
 from django.db import models
 from django_fsm import FSMField
 
-from factory.models.base import Journaled, in_check
-from usage.pricing import PriceList
+from factory.kernel.models.base import Journaled, in_check
+from usage.pricing.quotes import PriceList
 from usage.states import PRICING, PricingState
 
 

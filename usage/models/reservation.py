@@ -9,10 +9,10 @@ from django.db import models
 from django.db.models import F, Q
 from django_fsm import FSMField, transition
 
-from factory.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
+from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 from usage.models.budget import Budget
 from usage.models.fields import money_field
-from usage.money import ZERO
+from usage.pricing.money import ZERO
 from usage.states import RESERVATION, ReservationState
 
 _RESERVED = ReservationState.RESERVED

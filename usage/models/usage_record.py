@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django_fsm import FSMField, transition
 
-from factory.models.base import Journaled, TenantForeignKey, in_check
+from factory.kernel.models.base import Journaled, TenantForeignKey, in_check
 from usage.models.fields import money_field
 from usage.models.pricing import PricingRevision
 from usage.states import USAGE, ReceiptKind, UsageState

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from django.db import models
 from django.db.models import Q
 
-from factory.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
-from usage.money import ZERO
+from factory.kernel.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
+from usage.pricing.money import ZERO
 from usage.states import ReceiptKind
 
 

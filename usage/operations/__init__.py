@@ -9,8 +9,8 @@ from usage.operations.dispatching import confirm_live
 from usage.operations.extending import extend
 from usage.operations.receiving import record_receipts
 from usage.operations.reserving import reserve
-from usage.receipts import Receipt
-from usage.receipts import read as read_receipt
+from usage.pricing.receipts import Receipt
+from usage.pricing.receipts import read as read_receipt
 
 __all__ = [
     "Receipt",

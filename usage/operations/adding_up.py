@@ -10,10 +10,10 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F
 
-from factory.ids import uuid7
+from factory.kernel.ids import uuid7
 from usage.models import UsageRecord, UsageSum
-from usage.money import ZERO, rounded, total
 from usage.operations.closing import locked_reservation
+from usage.pricing.money import ZERO, rounded, total
 from usage.states import UsageState
 
 KEY = ("tenant_id", "run_id", "day", "kind", "provider", "name")

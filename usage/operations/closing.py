@@ -7,17 +7,17 @@ from decimal import Decimal
 from uuid import UUID
 
 from approvals.selectors import unknown_hold
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.ids import uuid7
-from factory.locking import lock_many
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.ids import uuid7
+from factory.kernel.locking import lock_many
+from factory.kernel.recording import record
 from usage.events import ReservationSettled
 from usage.models import Budget, Reservation, UsageRecord
-from usage.money import ZERO
 from usage.operations.ledger import Posting, post
 from usage.operations.serial import one_at_a_time
+from usage.pricing.money import ZERO
 from usage.selectors import ReservationView, UsageView, reservation_view, usage_of_run
 from usage.states import Account, Movement, ReservationState, UsageState
 

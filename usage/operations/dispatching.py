@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.recording import save
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.recording import save
 from usage.errors import ReservationNotLive
 from usage.operations.closing import locked_reservation
 from usage.selectors import ReservationView, due_at, reservation_view

@@ -4,18 +4,18 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.ids import uuid7
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.ids import uuid7
+from factory.kernel.recording import record
 from usage.errors import ReservationNotLive
 from usage.events import BudgetReserved
 from usage.models import Reservation
-from usage.money import amount_of
 from usage.operations.closing import lock_held, locked_reservation
 from usage.operations.ledger import Posting, post
 from usage.operations.reserving import not_enough
+from usage.pricing.money import amount_of
 from usage.states import Account, Movement, ReservationState
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import F
 
 from usage.models import Budget, LedgerEntry
-from usage.money import ZERO, total
+from usage.pricing.money import ZERO, total
 from usage.states import Account, Movement
 
 Deltas = Mapping[Account, Decimal]

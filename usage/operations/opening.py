@@ -4,16 +4,16 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.ids import uuid7
-from factory.locking import lock_many
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.ids import uuid7
+from factory.kernel.locking import lock_many
+from factory.kernel.recording import record
 from usage.models import Budget
 from usage.operations.ledger import Posting, post
 from usage.operations.serial import one_at_a_time
-from usage.periods import NOTICE, begins_at, next_month
+from usage.pricing.periods import NOTICE, begins_at, next_month
 from usage.states import Account, Movement
 
 

@@ -5,17 +5,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.recording import record
-from usage import money
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.recording import record
 from usage.events import UsageRecorded
 from usage.models import PricingRevision, UsageRecord
 from usage.operations.adding_up import add_up
 from usage.operations.closing import adjust, locked_reservation
-from usage.pricing import quote
-from usage.receipts import Receipt
+from usage.pricing import money
+from usage.pricing.quotes import quote
+from usage.pricing.receipts import Receipt
 from usage.selectors import revisions_between
 from usage.states import FUNDED, ReservationState
 

@@ -6,18 +6,18 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import operation
-from factory.context import Context
-from factory.ids import uuid7
-from factory.locking import lock_many
-from factory.recording import record
+from factory.kernel import clock
+from factory.kernel.commanding import operation
+from factory.kernel.context import Context
+from factory.kernel.ids import uuid7
+from factory.kernel.locking import lock_many
+from factory.kernel.recording import record
 from usage.events import BudgetReservationDenied, BudgetReserved
 from usage.models import Budget, Reservation, ReservationHold
-from usage.money import amount_of, text_of
 from usage.operations.ledger import Posting, post
 from usage.operations.serial import one_at_a_time
-from usage.periods import label, month_of
+from usage.pricing.money import amount_of, text_of
+from usage.pricing.periods import label, month_of
 from usage.selectors import ReservationView, in_scope, reservation_view, uncovered
 from usage.states import Account, Movement, ReservationState
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from django.db import connection
 
-from factory.recording import open_work
+from factory.kernel.recording import open_work
 
 
 def one_at_a_time(kind: str, keys: Iterable[object], *, shared: bool = False) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from factory.errors import InvalidInput
-from factory.rest.serializers import (
+from factory.api.serializers import (
     Choice,
     Identifier,
     JSONObject,
@@ -18,8 +17,9 @@ from factory.rest.serializers import (
     Text,
     Whole,
 )
-from usage import money
-from usage.periods import label, parse_month
+from factory.kernel.errors import InvalidInput
+from usage.pricing import money
+from usage.pricing.periods import label, parse_month
 from usage.selectors import GROUPS
 from usage.states import Account, Movement, ReservationState
 

@@ -10,12 +10,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from factory import clock
-from factory.errors import FieldError, InvalidInput, NotFound, Unprocessable
-from factory.hashing import digest
-from factory.rest.etags import with_etag
-from factory.rest.pages import limit_of, page
-from factory.rest.views import HouseView
+from factory.api.etags import with_etag
+from factory.api.pages import limit_of, page
+from factory.api.views import HouseView
+from factory.kernel import clock
+from factory.kernel.errors import FieldError, InvalidInput, NotFound, Unprocessable
+from factory.kernel.hashing import digest
 from usage import selectors
 from usage.commands import (
     change_budget_amount,
@@ -25,8 +25,8 @@ from usage.commands import (
     settle_hold,
 )
 from usage.models import Budget, PricingRevision
-from usage.periods import month_of, next_month
 from usage.permissions import require_sight
+from usage.pricing.periods import month_of, next_month
 from usage.rest.serializers import (
     BudgetAmountBody,
     BudgetBody,

@@ -12,11 +12,11 @@ from approvals.commands import decide_approval
 from approvals.policy.telling import in_words
 from approvals.selectors import ApprovalView
 from approvals.states import Decision
-from factory.admin.show import pretty, seen
-from factory.context import Context
-from factory.errors import DomainError
+from factory.console.show import pretty, seen
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from factory.management.acting import acting_as
-from factory.tenancy import reading
 
 SCOPES = frozenset({"factory.approvals.read", "factory.approvals.decide"})
 

@@ -16,12 +16,12 @@ from approvals.policy.loosening import loosened
 from approvals.policy.telling import THEN, duration, in_words
 from approvals.selectors.explaining import about_money
 from approvals.states import ActionClass, Effect
-from factory.admin.show import seen
-from factory.context import Context
-from factory.errors import DomainError
-from factory.identity.permissions import authorize
+from factory.console.show import seen
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError
+from factory.kernel.permissions import authorize
+from factory.kernel.tenancy import reading
 from factory.management.acting import acting_as
-from factory.tenancy import reading
 
 SCOPES = frozenset({"factory.projects.read", "factory.projects.write"})
 

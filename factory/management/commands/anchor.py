@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from factory.anchoring.place import in_folder
-from factory.anchoring.taking import Contradicted, NotHandedOver, take
+from factory.evidence.anchors.place import in_folder
+from factory.evidence.anchors.taking import Contradicted, NotHandedOver, take
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from factory.describing import diagrams, event_schemas
+from factory.evidence.descriptions import diagrams, event_schemas
 
 
 class Command(BaseCommand):

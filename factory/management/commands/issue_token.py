@@ -9,10 +9,10 @@ from django.core.management.base import BaseCommand, CommandError
 from factory.identity.config import leeway_in_words
 from factory.identity.directory import directory
 from factory.identity.issuer import IssuerOff, NotIssuable, issue_person_token, issue_worker_token
-from factory.identity.permissions import SCOPES
 from factory.identity.pools import known_pools
 from factory.identity.principals import admit
 from factory.identity.tokens import Refused, verifier
+from factory.kernel.permissions import SCOPES
 
 MAX_TTL = 365 * 86400
 REVOKED = (

@@ -6,9 +6,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands.migrate import Command as MigrateCommand
 from django.db import IntegrityError, connections
 
-from factory.database import unchecked_constraints
-from factory.schema.comparing import Comparison
-from factory.schema.standing import compared, named
+from factory.evidence.schema.comparing import Comparison
+from factory.evidence.schema.standing import compared, named
+from factory.kernel.migration_operations import unchecked_constraints
 
 
 class Command(MigrateCommand):

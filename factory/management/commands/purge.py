@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.retention import purge
+from factory.evidence.retention import purge
 
 
 class Command(BaseCommand):

@@ -8,12 +8,12 @@ import structlog
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from factory.absence import in_a_line, is_away
-from factory.reconciling import Reconciler, reconcilers
-from factory.schema.standing import require_schema
-from factory.telemetry import setup
+from factory.evidence.schema.standing import require_schema
+from factory.kernel.absence import in_a_line, is_away
+from factory.kernel.reconciling import Reconciler, reconcilers
+from factory.kernel.telemetry import setup
 
-log = structlog.get_logger("factory.reconciling")
+log = structlog.get_logger("factory.kernel.reconciling")
 
 
 class Command(BaseCommand):

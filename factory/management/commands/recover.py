@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from factory.recovery import Recovery, RecoveryRefused
+from factory.evidence.recovery import Recovery, RecoveryRefused
 
 
 def moment(text: str) -> datetime:

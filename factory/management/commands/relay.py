@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from factory.relay.loop import Relay
-from factory.schema.standing import require_schema
+from factory.evidence.schema.standing import require_schema
+from factory.messaging.relay.loop import Relay
 
 
 class Command(BaseCommand):

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from factory.schema.expected import expected, written
-from factory.schema.standing import compared, facts
+from factory.evidence.schema.expected import expected, written
+from factory.evidence.schema.standing import compared, facts
 
 
 class Command(BaseCommand):

@@ -5,13 +5,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from factory import reloading
-from factory.changing import change_setting
-from factory.context import PLATFORM, platform
-from factory.errors import DomainError
-from factory.models import AuditEntry
-from factory.reloading import Reloadable
-from factory.tenancy import reading
+from factory.kernel import reloading
+from factory.kernel.changing import change_setting
+from factory.kernel.context import PLATFORM, platform
+from factory.kernel.errors import DomainError
+from factory.kernel.models import AuditEntry
+from factory.kernel.reloading import Reloadable
+from factory.kernel.tenancy import reading
 
 
 class Command(BaseCommand):

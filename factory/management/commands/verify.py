@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from factory.anchoring.place import in_folder
-from factory.auditing import Invariant, Report, invariants, verify
-from factory.verifying import verify_and_act
+from factory.evidence.anchors.place import in_folder
+from factory.evidence.auditor import Invariant, Report, invariants, verify
+from factory.evidence.verification import verify_and_act
 
 
 class Command(BaseCommand):

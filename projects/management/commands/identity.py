@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.context import Context, system
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.context import Context, system
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from projects.commands import end_identity, join_identity
 from projects.models import Identity
 from projects.states import IdentityState

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.concerns import concerns
-from factory.errors import DomainError
+from factory.kernel.errors import DomainError
+from factory.kernel.impact import concerns
+from factory.kernel.tenancy import reading
 from factory.management.acting import acting_as
-from factory.tenancy import reading
 from projects.commands import kill_project
 
 

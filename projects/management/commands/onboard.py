@@ -9,15 +9,15 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.addresses import addresses_in
-from factory.context import Context, system
-from factory.errors import DomainError
-from factory.models import User
-from factory.tenancy import reading
+from factory.kernel.addresses import addresses_in
+from factory.kernel.context import Context, system
+from factory.kernel.errors import DomainError
+from factory.kernel.models import User
+from factory.kernel.tenancy import reading
 from projects import selectors
 from projects.commands import add_member, onboard_project, onboard_tenant, register_service_account
+from projects.commands.inputs import NewEnvironment, NewMember
 from projects.errors import MemberExists, ServiceAccountExists
-from projects.inputs import NewEnvironment, NewMember
 from projects.states import GRANTS
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.context import Context, system
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.context import Context, system
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from projects import selectors
 from projects.commands import register_service_account
 from projects.states import GRANTS, OF_MACHINES

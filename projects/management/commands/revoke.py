@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.context import system
-from factory.errors import DomainError
+from factory.kernel.context import system
+from factory.kernel.errors import DomainError
 from projects.commands import revoke_credential, revoke_token
 
 

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.context import system
-from factory.errors import DomainError
 from factory.identity.accounts import account_of, link_hours, sign_in_link
+from factory.kernel.context import system
+from factory.kernel.errors import DomainError
 from projects.commands import print_sign_in_link
 from projects.selectors import memberships_of_address
 

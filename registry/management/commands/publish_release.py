@@ -6,13 +6,13 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from factory.context import Actor, Context, system
-from factory.errors import DomainError, Forbidden
 from factory.identity.principals import standing_of
-from factory.tenancy import reading
+from factory.kernel.context import Actor, Context, system
+from factory.kernel.errors import DomainError, Forbidden
+from factory.kernel.tenancy import reading
 from projects.selectors import project_by_slug
 from registry.commands.submitting import DEFAULT_MANIFEST
-from registry.publishing import PublicationStopped, Way, publish
+from registry.publication.publishing import PublicationStopped, Way, publish
 
 SCOPES = frozenset(
     {"factory.registry.read", "factory.registry.write", "factory.approvals.read", "factory.approvals.decide"}

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.context import Actor, Context, system
-from factory.errors import DomainError
 from factory.identity.directory import directory
-from factory.tenancy import reading
+from factory.kernel.context import Actor, Context, system
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from runs.commands import lift_freeze
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.context import system
-from factory.errors import DomainError
-from factory.tenancy import reading
+from factory.kernel.context import system
+from factory.kernel.errors import DomainError
+from factory.kernel.tenancy import reading
 from projects import selectors as projects
 from runs.commands import leave_tenant, serve_tenant
 from runs.models import WorkerPool

@@ -9,12 +9,12 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.context import Context
-from factory.errors import DomainError, ValueNotKept
-from factory.hashing import digest
+from factory.api.strict_json import Malformed, loads_kept
+from factory.kernel.context import Context
+from factory.kernel.errors import DomainError, ValueNotKept
+from factory.kernel.hashing import digest
+from factory.kernel.tenancy import reading
 from factory.management.acting import acting_as
-from factory.rest.json import Malformed, loads_kept
-from factory.tenancy import reading
 from runs.commands import submit
 from runs.selectors import find_run
 from runs.selectors.reruns import again

@@ -1,12 +1,12 @@
 from typing import Any
 from uuid import UUID
 
-from factory import clock
-from factory.commanding import command, operation
-from factory.context import Context
-from factory.errors import Conflict
-from factory.locking import lock
-from factory.recording import record, save
+from factory.kernel import clock
+from factory.kernel.commanding import command, operation
+from factory.kernel.context import Context
+from factory.kernel.errors import Conflict
+from factory.kernel.locking import lock
+from factory.kernel.recording import record, save
 
 from .models import Door, DoorBuilt, DoorShut, Handle
 

@@ -4,9 +4,9 @@ from typing import ClassVar
 from django.db import models
 from django_fsm import FSMField, transition
 
-from factory.events import Event, event
-from factory.lifecycle import Edge, Lifecycle
-from factory.models.base import Journaled, TenantForeignKey, TenantModel, uuid_key
+from factory.kernel.events import Event, event
+from factory.kernel.lifecycle import Edge, Lifecycle
+from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, uuid_key
 
 
 @event("doors.doors.v1.door-built")

@@ -1,4 +1,4 @@
-from factory.identity.permissions import permit
+from factory.kernel.permissions import permit
 
 for operation in ("BuildDoor", "ShutDoor", "ShutAndOpenDoor", "PaintDoor", "BuildAndShutDoor", "Misbehave"):
     permit(operation, scope="projects.write", roles=["Operator"])

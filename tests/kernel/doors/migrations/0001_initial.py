@@ -2,8 +2,8 @@
 
 import django.db.models.deletion
 import django_fsm
-import factory.ids
-import factory.models.base
+import factory.kernel.ids
+import factory.kernel.models.base
 from django.db import migrations, models
 
 
@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
             name='Door',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('state', django_fsm.FSMField(default='Open', max_length=50, protected=True)),
                 ('version', models.BigIntegerField(default=0)),
                 ('colour', models.CharField(max_length=20)),
@@ -33,8 +33,8 @@ class Migration(migrations.Migration):
             name='Handle',
             fields=[
                 ('tenant_id', models.CharField(editable=False, max_length=64)),
-                ('id', models.UUIDField(default=factory.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('door', factory.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, to='doors.door')),
+                ('id', models.UUIDField(default=factory.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('door', factory.kernel.models.base.TenantForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, to='doors.door')),
             ],
             options={
                 'abstract': False,

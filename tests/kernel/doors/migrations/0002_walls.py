@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from factory.database import JournalRequired, TenantWalls
+from factory.kernel.migration_operations import JournalRequired, TenantWalls
 
 
 class Migration(migrations.Migration):

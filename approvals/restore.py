@@ -1,0 +1,77 @@
+"""How approvals come back after a restore: brought up to what the journal says was decided."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from approvals.models import ApprovalRequest, PolicyRevision, Vote, Waiver
+from approvals.selectors import approval_view, deciders_of, requests
+from approvals.states import ApprovalState, WaiverState
+from factory.evidence.journal_replay import Recorded, repairs
+
+
+def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
+    """Who answered, when and how stands in the entry that closed it; who voted, in the votes."""
+    closed, started = said.entered, said.last("ValidityStarted")
+    data, decision = closed.data, closed.data.get("decision", "")
+    by = (data.get("decidedBy") or closed.actor) if decision else ""
+    at = (data.get("decidedAt") or closed.at) if decision else None
+    return {
+        "votes": Vote.objects.filter(approval_id=row.id).count(),
+        "decision": decision,
+        "decided_by": by,
+        "decided_person": (data.get("decidedPerson") or by) if decision else "",
+        "decided_for": data.get("onBehalfOf") or "",
+        "delegation_id": data.get("delegationId"),
+        "break_glass": bool(data.get("breakGlass")),
+        "passed_over": data.get("passedOver", []),
+        "decided_at": at,
+        "closed_at": None if said.state == ApprovalState.PENDING else at or closed.at,
+        "reason": data.get("reason") or row.reason,
+        "valid_until": row.valid_until or (started.at + row.valid_for if started else None),
+    }
+
+
+repairs(
+    "approvals",
+    ApprovalRequest,
+    _request,
+    behind="e.votes <> (SELECT count(*) FROM approvals_vote v WHERE v.approval_id = e.id)",
+    unversioned=("VoteCast",),
+)
+
+
+def _waiver(row: Waiver, said: Recorded) -> Mapping[str, Any]:
+    """Who ended it stands in the last event, who gave it may stand further back; else a CHECK refuses."""
+    data, ended = said.data, said.state in ("Refused", "Revoked", "Expired")
+    approval_id = data.get("approvalId") or row.approval_id
+    return {
+        "approval_id": approval_id,
+        **(_given(row, said, approval_id) if row.decided_at is None else {}),
+        "ended_at": said.at if ended else None,
+        "ended_by": data.get("changedBy", "") if ended else "",
+        "end_reason": _end_reason(row, said) if ended else "",
+    }
+
+
+def _end_reason(row: Waiver, said: Recorded) -> str:
+    """The event of an end that has no reason of its own tells why the waiver was asked for."""
+    told = said.data.get("reason") or ""
+    return told if said.state == WaiverState.REVOKED or told != row.reason else ""
+
+
+def _given(row: Waiver, said: Recorded, approval_id: Any) -> Mapping[str, Any]:
+    """Who gave it, where the journal says that it was given: as its request says, or as was told then."""
+    entry = said.last("ApprovalGranted")
+    if entry is None:
+        return {}
+    signed = requests().filter(pk=approval_id, subject_id=row.id, state=ApprovalState.APPROVED).first()
+    if signed is not None:
+        view = approval_view(signed)
+        names = {name: getattr(view, name) for name in ("decided_at", "decided_by", "decided_person")}
+        return {**names, "deciders": sorted(deciders_of(view))}
+    by, deciders = entry.data.get("changedBy", ""), entry.data.get("deciders", [])
+    return {"decided_at": entry.at, "decided_by": by, "decided_person": by, "deciders": deciders}
+
+
+repairs("approvals", PolicyRevision)
+repairs("approvals", Waiver, _waiver)

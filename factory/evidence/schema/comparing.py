@@ -1,0 +1,121 @@
+"""Compare the schema that stands with the one that this release's migrations make."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from django.apps import apps
+from django.db.migrations.loader import MigrationLoader
+
+from factory.evidence.schema.catalogue import Catalogue
+from factory.evidence.schema.expected import expected
+
+MOST_OF_A_VALUE = 200
+UNKNOWN = "no migration of this release makes it"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as the migrations make it: `wanted` and `found` are None where there is none."""
+
+    key: str
+    wanted: str | None
+    found: str | None
+
+    @property
+    def is_extra(self) -> bool:
+        """Tell whether it is only more than there should be: nothing that runs needs it to be away."""
+        return self.wanted is None
+
+    @property
+    def is_of_old_rows(self) -> bool:
+        """Tell whether it is a CHECK that new rows obey, while some from before it may not: these are for a
+        person to mend, and nothing that runs needs them to be mended."""
+        check = self.wanted is not None and self.wanted.startswith("CHECK ")
+        return check and self.found == f"{self.wanted} NOT VALID"
+
+    @property
+    def fault(self) -> str:
+        """Say what is wrong with it, for behind its name."""
+        if self.is_of_old_rows:
+            return "was never checked for the rows that are older: mend what breaks it, then migrate again"
+        if self.found is None:
+            return "is missing"
+        if self.wanted is None:
+            return f"is there, and {UNKNOWN}"
+        return f"is “{_short(self.found)}” and should be “{_short(self.wanted)}”"
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.fault}"
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= MOST_OF_A_VALUE else value[: MOST_OF_A_VALUE - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How the schema stands: what differs, and which migrations of a newer release have been applied."""
+
+    differences: list[Difference] = field(default_factory=list)
+    newer: list[str] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[Difference]:
+        """Return what keeps this release from its work: what is missing or is otherwise than it must be.
+
+        What there is besides is named and does no harm, and so are rows from before a CHECK. Where a newer
+        release has migrated the database already (it expands first, so that this one can go on), what differs
+        is for that release to judge.
+        """
+        harmful = (each for each in self.differences if not (each.is_extra or each.is_of_old_rows))
+        return [] if self.newer else list(harmful)
+
+
+def compare(cursor: Any) -> Comparison:
+    """Compare the database of a cursor, inside a transaction, with what this release's migrations make."""
+    wanted, found = expected(), {fact.key: fact.value for fact in Catalogue(cursor).facts()}
+    differences = [
+        Difference(key, wanted.get(key), found.get(key))
+        for key in sorted(wanted.keys() | found.keys())
+        if not _same(wanted.get(key), found.get(key))
+    ]
+    return Comparison(differences, list(_newer(cursor)))
+
+
+_CASTS = re.compile(r"::(?:character varying(?:\(\d+\))?|text)(?:\[\])?")
+_ALONE = re.compile(r"(?<!\w)\(('(?:[^']|'')*'|\"?\w+\"?|ARRAY\[[^\[\]]*\])\)")
+
+
+def _same(wanted: str | None, found: str | None) -> bool:
+    """Tell whether two definitions say the same: after a dump and a restore casts are written elsewhere."""
+    return wanted == found or (wanted is not None and found is not None and _bare(wanted) == _bare(found))
+
+
+def _bare(value: str) -> str:
+    """Return a definition without casts between texts, and without parentheses around a single word."""
+    bare, before = _CASTS.sub("", value), ""
+    while bare != before:
+        bare, before = _ALONE.sub(r"\1", bare), bare
+    return bare
+
+
+def _newer(cursor: Any) -> Iterator[str]:
+    """Find the migrations that have been applied to apps of this release, and that it does not know."""
+    cursor.execute("SELECT to_regclass('public.django_migrations') IS NOT NULL")
+    if not cursor.fetchone()[0]:
+        return
+    cursor.execute("SELECT app, name FROM public.django_migrations ORDER BY 1, 2")
+    known, labels = _known(), {each.label for each in apps.get_app_configs()}
+    for app, name in cursor.fetchall():
+        if app in labels and (app, name) not in known:
+            yield f"{app}.{name}"
+
+
+@cache
+def _known() -> frozenset[tuple[str, str]]:
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    replaced = {old for each in loader.disk_migrations.values() for old in each.replaces}
+    return frozenset({*loader.disk_migrations, *replaced})

@@ -1,0 +1,60 @@
+"""In-process handlers: what an app does about an event of an app below it, or of its own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from factory.kernel.commanding import Once
+from factory.kernel.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event as a handler gets it: possibly twice, never out of order within its stream."""
+
+    id: UUID
+    topic: str
+    payload: Mapping[str, Any]
+    occurred_at: datetime
+    stream_id: UUID
+    run_id: UUID | None
+    correlation_id: UUID
+
+    def once(self, handler: str) -> Once:
+        """The inbox record of this event for a handler, to put a command under."""
+        return Once(key=str(self.id), operation=handler)
+
+
+Handle = Callable[[Context, Received], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A named consumer of one topic."""
+
+    name: str
+    topic: str
+    handle: Handle
+
+
+_handlers: dict[str, list[Handler]] = {}
+
+
+def on(topic: str, *, name: str) -> Callable[[Handle], Handle]:
+    """Declare a handler. It calls one command under `event.once(name)`; `AlreadyDone` is success."""
+
+    def declare(handle: Handle) -> Handle:
+        present = _handlers.setdefault(topic, [])
+        if any(h.name == name for h in present):
+            raise ValueError(f"{topic} already has a handler {name}.")
+        present.append(Handler(name, topic, handle))
+        return handle
+
+    return declare
+
+
+def handlers(topic: str) -> tuple[Handler, ...]:
+    """The handlers of a topic in the order of their declaration."""
+    return tuple(_handlers.get(topic, ()))

@@ -1,0 +1,3 @@
+"""The tables of the packages below, named where Django looks for them."""
+
+from factory.kernel.models import *  # noqa: F403

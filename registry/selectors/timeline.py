@@ -1,0 +1,73 @@
+"""What has happened to a release, in words: for its own page, and for who decides about its publication."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from django.urls import reverse
+
+from approvals.selectors import ApprovalView
+from approvals.states import ApprovalState
+from approvals.subjects import Moment, Story
+from factory.kernel.models import JournalEntry
+from registry.models import Release
+from registry.states import HOLDS_VERSION, ReleaseState, Verdict
+
+MOST_MOMENTS = 40
+WORDS = {
+    "Submitted": ("Submitted", "", "busy"),
+    "Resubmitted": ("Submitted again", "", "busy"),
+    "ClosureResolved": ("Its commit was read", "and hashed", "good"),
+    "ClosureFailed": ("Its commit could not be read", "", "bad"),
+    "EvaluationRecorded": ("An evaluation was recorded", "", "busy"),
+    "ReviewRequested": ("Its review was asked for", "", "wait"),
+    "ApprovalGranted": ("Approved", "and published", "good"),
+    "ApprovalRejected": ("Its publication was rejected", "", "bad"),
+    "ApprovalExpired": ("Nobody answered its review in time", "", "bad"),
+    "ChangesRequested": ("Changes were asked for", "", "wait"),
+    "Deprecated": ("Deprecated", "", "wait"),
+    "Revoked": ("Revoked", "", "bad"),
+}
+ENDS_A_REVIEW = ("ApprovalRejected", "ApprovalExpired", "ChangesRequested")
+"""The entries beside `ApprovalGranted` that a request writes by its end; each names the request."""
+
+
+def entries_of(release_id: UUID) -> list[JournalEntry]:
+    """The newest entries of its journal, newest first, and one more where there is more."""
+    rows = JournalEntry.objects.filter(entity_id=release_id).order_by("-occurred_at", "-sequence")
+    return list(rows[: MOST_MOMENTS + 1])
+
+
+def moment(row: Release, entry: JournalEntry) -> Moment:
+    """One of them in words, with who did it; its end with the reason that was given."""
+    what, became, tone = WORDS.get(entry.cause, (entry.cause, "", "plain"))
+    verdict = str(entry.detail.get("verdict", ""))
+    if verdict:
+        became, tone = f"with the verdict {verdict}", "good" if verdict == Verdict.PASS else "bad"
+    quote = row.ending_reason if entry.cause == str(row.state) else ""
+    return Moment(entry.occurred_at, what, became, tone, f"by {entry.actor}", quote)
+
+
+def _of_request(row: Release, entry: JournalEntry, view: ApprovalView) -> Moment:
+    """One of them beside the request that ended in it: the decision and what it did have one time."""
+    told = moment(row, entry)
+    approved = entry.cause == "ApprovalGranted" and view.state == ApprovalState.APPROVED
+    ended = entry.cause in ENDS_A_REVIEW and entry.detail.get("approvalId") == str(view.id)
+    return replace(told, at=view.closed_at) if (approved or ended) and view.closed_at else told
+
+
+def story_of_release(row: Release, view: ApprovalView) -> Story:
+    """What a reviewer should know beside the proposal, and the way to what is different in it."""
+    rows = Release.objects.filter(asset_id=row.asset_id, state__in=HOLDS_VERSION - {ReleaseState.IN_REVIEW})
+    before = rows.exclude(pk=row.pk).order_by("-created_at", "-id").first()
+    return Story(
+        title=f"The release so far: {row.asset.name}@{row.semver}",
+        url=reverse("admin:registry_release_change", args=[row.pk]),
+        opens="See its parts, and what is different",
+        helps="A release never changes: what is mended takes another version.",
+        facts=(
+            ("State", str(row.state)),
+            ("The one before", f"{before.semver}, {before.state}" if before else "none: it is the first"),
+            ("Commit", row.commit),
+        ),
+        moments=tuple(_of_request(row, entry, view) for entry in reversed(entries_of(row.pk)[:MOST_MOMENTS])),
+    )

@@ -1,0 +1,89 @@
+"""How money comes back after a restore: reservations as the journal says, budgets as the ledger does."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from factory.evidence.journal_replay import Recorded, repairs
+from usage.models import Budget, LedgerEntry, Reservation, UsageRecord
+from usage.pricing.money import ZERO
+from usage.pricing.periods import NOTICE, begins_at
+from usage.states import TERMINAL, Account
+
+_SEEN_TO = ("NextMonthSeenTo", "NextMonthMissing")
+_HOLD_ENDS = ("HoldReleased", "HoldExpired")
+
+
+def _reservation(row: Reservation, said: Recorded) -> Mapping[str, Any]:
+    """What it cost is journaled with its end, and by how much that moved since."""
+    ended, over = said.entered, said.state in TERMINAL
+    adjusted = [one.data for one in said.story if one.cause in ("UsageAdjusted", *_HOLD_ENDS)]
+    freed = said.last(*_HOLD_ENDS) if over else None
+    return {
+        "extended": _sum(one.data.get("by") for one in said.story if one.cause == "BudgetExtended"),
+        "spent": _sum([ended.data["committedUsd"], *(one["spent"] for one in adjusted)]) if over else ZERO,
+        "held": _sum([ended.data["heldUsd"], *(one["held"] for one in adjusted)]) if over else ZERO,
+        "closed_at": (row.closed_at or ended.at) if over else None,
+        "due_at": None if over else row.due_at,
+        "hold_due_at": None if freed else row.hold_due_at,
+        "hold_ended_at": freed.at if freed else None,
+        "hold_ended_by": freed.actor if freed else "",
+    }
+
+
+def _usage(row: UsageRecord, said: Recorded) -> Mapping[str, Any]:
+    """What it cost, where a person said so later; why, and by which evidence, were that person's words."""
+    settled = said.last("UsageSettled")
+    if settled is None:
+        return {}
+    return {
+        "cost": Decimal(settled.data["amountUsd"]),
+        "settled_at": settled.at,
+        "settled_by": settled.actor,
+    }
+
+
+def _budget(row: Budget, said: Recorded) -> Mapping[str, Any]:
+    """Its figures are the ledger's: what each account held after its last entry."""
+    entries = LedgerEntry.objects.filter(budget_id=row.id).order_by("sequence")
+    held = {entry.account: entry.balance for entry in entries}
+    figures = (Account.AVAILABLE, Account.COMMITTED, Account.SPENT, Account.HELD)
+    granted = held.get(Account.GRANTED.value, ZERO)
+    return {
+        **{account.value: held.get(account.value, ZERO) for account in figures},
+        "amount": -granted,
+        "entries": len(entries),
+        **_next_month(row, said),
+    }
+
+
+def _next_month(row: Budget, said: Recorded) -> Mapping[str, Any]:
+    """Whether it recurs, and when the month after it is seen to, unless that was done."""
+    told = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", *_SEEN_TO)
+    changed = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged")
+    done = told is not None and told.cause in _SEEN_TO
+    return {
+        "recurs": bool(changed.data.get("recurs", False)) if changed else row.recurs,
+        "next_due_at": None if done else begins_at(row.period_end) - NOTICE,
+    }
+
+
+def _sum(amounts: Any) -> Decimal:
+    return sum((Decimal(amount) for amount in amounts if amount), ZERO)
+
+
+repairs(
+    "journal",
+    Budget,
+    _budget,
+    behind="e.entries <> (SELECT count(*) FROM usage_ledgerentry l WHERE l.budget_id = e.id)",
+)
+repairs(
+    "journal",
+    Reservation,
+    _reservation,
+    behind="e.extended <> (SELECT coalesce(sum((x.detail->>'by')::numeric), 0) FROM factory_journalentry x "
+    "WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended') OR (e.hold_ended_at IS NULL AND EXISTS (SELECT "
+    "FROM factory_journalentry x WHERE x.entity_id = e.id AND x.cause IN ('HoldReleased', 'HoldExpired')))",
+)
+repairs("journal", UsageRecord, _usage)
