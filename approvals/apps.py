@@ -1,8 +1,8 @@
 """Requests for a human decision, and the policy that asks for them."""
 
-from factory.apps import HouseConfig
+from factory.apps import BaseAppConfig
 
 
-class ApprovalsConfig(HouseConfig):
+class ApprovalsConfig(BaseAppConfig):
     name = "approvals"
     default = True

@@ -13,7 +13,7 @@ from approvals.states import (
     WAIVER_CHANGED,
     WaiverState,
 )
-from factory.kernel.events import Event, Hash, Words, event
+from factory.kernel.events import Event, FixedWords, Hash, event
 
 
 @event(REQUESTED, consumers=("AuditService", "StudioBff", "StudioNotificationService"))
@@ -55,7 +55,7 @@ class ApprovalDecided(Event):
     approval_id: UUID
     run_id: UUID | None
     tenant_id: str
-    state: Annotated[str, Words(sorted(TERMINAL))]
+    state: Annotated[str, FixedWords(sorted(TERMINAL))]
     decided_by: str | None = None
     reason: str | None = None
     subject: str | None = None
@@ -71,7 +71,7 @@ class ApprovalBreakGlass(Event):
     approval_id: UUID
     run_id: UUID | None
     tenant_id: str
-    state: Annotated[str, Words(sorted(TERMINAL))]
+    state: Annotated[str, FixedWords(sorted(TERMINAL))]
     decided_by: str
     reason: str
     passed_over: list[str]
@@ -85,7 +85,7 @@ class WaiverChanged(Event):
     waiver_id: UUID
     tenant_id: str
     project_id: UUID
-    state: Annotated[str, Words(WaiverState.values)]
+    state: Annotated[str, FixedWords(WaiverState.values)]
     approval_id: UUID
     template_id: UUID
     workflow_id: str

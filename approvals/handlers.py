@@ -2,7 +2,7 @@
 
 from approvals.commands import adopt_platform_policy
 from approvals.operations import waiver_subject  # noqa: F401  registers what decisions about waivers do
-from factory.kernel.commanding import AlreadyDone
+from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.context import Context
 from factory.messaging.relay import Received, on
 from projects.states import STATE_CHANGED
@@ -17,5 +17,5 @@ def adopt_policy_when_onboarded(ctx: Context, event: Received) -> None:
         return
     try:
         adopt_platform_policy.under(event.once(ADOPT))(ctx)
-    except AlreadyDone:
+    except IdempotentReplay:
         return

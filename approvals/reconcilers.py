@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from approvals.commands import expire_approval, expire_waiver
 from factory.kernel.context import Context
-from factory.kernel.reconciling import Due, Reconciler
+from factory.kernel.reconciling import DueItem, Reconciler
 
 
 class ApprovalExpiryReconciler(Reconciler):
@@ -19,7 +19,7 @@ class ApprovalExpiryReconciler(Reconciler):
             "WHERE state = 'Pending' AND expires_at <= clock_timestamp()"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         expire_approval(ctx, approval_id=due.id, version=int(due.key))
 
 
@@ -35,5 +35,5 @@ class WaiverExpiryReconciler(Reconciler):
             "WHERE state = 'Active' AND expires_at <= clock_timestamp()"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         expire_waiver(ctx, waiver_id=due.id, version=int(due.key))

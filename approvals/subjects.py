@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ShareBar:
     """A share of a whole, in percent, with the words that say what both are."""
 
     label: str
@@ -28,7 +28,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimelineEntry:
     """Something that happened to a subject: to what of it, what became of that, and what is remarkable."""
 
     at: datetime
@@ -41,7 +41,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Timeline:
     """What a reviewer should know about a subject: where it is, its figures, and what happened so far.
 
     `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject;
@@ -51,9 +51,9 @@ class Story:
     title: str
     url: str
     facts: tuple[tuple[str, str], ...] = ()
-    moments: tuple[Moment, ...] = ()
-    bars: tuple[Bar, ...] = ()
-    meters: tuple[Bar, ...] = ()
+    moments: tuple[TimelineEntry, ...] = ()
+    bars: tuple[ShareBar, ...] = ()
+    meters: tuple[ShareBar, ...] = ()
     asker: str = ""
     cancel_url: str = ""
     opens: str = "Open the run"
@@ -94,10 +94,10 @@ def subject_of(subject_type: str) -> Subject:
     return _subjects[subject_type]
 
 
-def story_of(ctx: Context, view: "ApprovalView") -> Story | None:
+def story_of(ctx: Context, view: "ApprovalView") -> Timeline | None:
     """The subject's story for the decision page, if its app tells one (a method `story` like `decided`)."""
     tell = getattr(_subjects.get(view.subject_type), "story", None)
-    told: Story | None = tell(ctx, view) if tell else None
+    told: Timeline | None = tell(ctx, view) if tell else None
     return told
 
 

@@ -8,7 +8,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["factory.api.parsers.StrictJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "factory.api.parsers.OneRepresentation",
-    "DEFAULT_SCHEMA_CLASS": "factory.api.schema.HouseSchema",
+    "DEFAULT_SCHEMA_CLASS": "factory.api.schema.BaseSchema",
     "EXCEPTION_HANDLER": "factory.api.exceptions.handle",
     "UNAUTHENTICATED_USER": None,
     "COERCE_DECIMAL_TO_STRING": True,

@@ -7,10 +7,10 @@ from django.apps import AppConfig
 
 ROOMS = ("permissions", "events", "handlers", "reconcilers", "invariants", "restore", "retention")
 """Rooms that register something when they are imported. (Each app says `default = True`, because it also
-imports `HouseConfig`, and Django would not know which of the two to take.)"""
+imports `BaseAppConfig`, and Django would not know which of the two to take.)"""
 
 
-class HouseConfig(AppConfig):
+class BaseAppConfig(AppConfig):
     """An app of this house: importing its rooms is what registers their contents."""
 
     default_auto_field = "django.db.models.BigAutoField"
@@ -37,7 +37,7 @@ REGISTERED = (
 """What the packages declare when they are imported: invariants, events, what comes back after a restore."""
 
 
-class FactoryConfig(HouseConfig):
+class FactoryConfig(BaseAppConfig):
     name = "factory"
     default = True
 

@@ -2,10 +2,10 @@
 
 from importlib import import_module
 
-from factory.apps import HouseConfig
+from factory.apps import BaseAppConfig
 
 
-class NotificationsConfig(HouseConfig):
+class NotificationsConfig(BaseAppConfig):
     name = "notifications"
     default = True
 

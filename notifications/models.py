@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from factory.kernel.models.base import TenantForeignKey, TenantModel, in_check, uuid_key
-from notifications.states import ABOUT_NO_REQUEST, CHOOSABLE, Fate, Kind, Medium
+from notifications.states import ABOUT_NO_REQUEST, CHOOSABLE, Kind, Medium, NotificationState
 
 
 def kinds_field() -> "ArrayField[list[str], list[str]]":
@@ -198,12 +198,12 @@ class Notification(TenantModel):
         return f"to {self.subject}"
 
     @property
-    def fate(self) -> Fate:
+    def fate(self) -> NotificationState:
         if self.sent_at is not None:
-            return Fate.SENT
+            return NotificationState.SENT
         if self.dropped_at is not None:
-            return Fate.DROPPED
-        return Fate.SET_ASIDE if self.set_aside_at is not None else Fate.WAITING
+            return NotificationState.DROPPED
+        return NotificationState.SET_ASIDE if self.set_aside_at is not None else NotificationState.WAITING
 
     def claim(self, *, until: datetime) -> None:
         """The try counts from here: a sender that dies has made one too."""

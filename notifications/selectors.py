@@ -11,13 +11,13 @@ from approvals.selectors import ApprovalView, votes_of, who_may_decide
 from approvals.states import ApprovalState
 from factory.kernel.context import Context
 from notifications.models import Channel, Notice, Notification, Preference
-from notifications.states import CHOOSABLE, OVER_MONEY, Fate, Kind, Medium
+from notifications.states import CHOOSABLE, OVER_MONEY, Kind, Medium, NotificationState
 from projects.selectors import members, memberships_among
 from projects.states import Role, SubjectKind
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ChannelView:
     """How one person is told: by e-mail, or by a channel of theirs."""
 
     subject: str
@@ -67,18 +67,22 @@ def email_of(subject: str, project_id: UUID | None) -> str | None:
     return emails_of([subject], project_id).get(subject)
 
 
-def ways_of(kind: Kind, subjects: Iterable[str], project_id: UUID | None) -> list[Way]:
+def ways_of(kind: Kind, subjects: Iterable[str], project_id: UUID | None) -> list[ChannelView]:
     """The ways by which these people want to be told of such a thing."""
     present = emails_of(subjects, project_id)
     if not present:
         return []
-    ways: list[Way] = []
+    ways: list[ChannelView] = []
     if settings.FACTORY_EMAIL_ON:
         rows = Preference.objects.filter(subject__in=present)
         chosen = dict(rows.values_list("subject", "kinds"))
-        ways += [Way(w, Medium.EMAIL) for w, at in present.items() if at and kind in chosen.get(w, CHOOSABLE)]
+        ways += [
+            ChannelView(w, Medium.EMAIL)
+            for w, at in present.items()
+            if at and kind in chosen.get(w, CHOOSABLE)
+        ]
     channels = Channel.objects.filter(subject__in=present, removed_at__isnull=True, kinds__contains=[kind])
-    ways += [Way(row.subject, Medium.SERVICE, row.id) for row in channels.order_by("subject", "id")]
+    ways += [ChannelView(row.subject, Medium.SERVICE, row.id) for row in channels.order_by("subject", "id")]
     return ways
 
 
@@ -106,15 +110,19 @@ def notifications_of(ctx: Context) -> "QuerySet[Notification]":
 
 
 FATES = {
-    Fate.WAITING: {"sent_at__isnull": True, "set_aside_at__isnull": True, "dropped_at__isnull": True},
-    Fate.SENT: {"sent_at__isnull": False},
-    Fate.SET_ASIDE: {"set_aside_at__isnull": False},
-    Fate.DROPPED: {"dropped_at__isnull": False},
+    NotificationState.WAITING: {
+        "sent_at__isnull": True,
+        "set_aside_at__isnull": True,
+        "dropped_at__isnull": True,
+    },
+    NotificationState.SENT: {"sent_at__isnull": False},
+    NotificationState.SET_ASIDE: {"set_aside_at__isnull": False},
+    NotificationState.DROPPED: {"dropped_at__isnull": False},
 }
 
 
 def set_aside(ctx: Context, limit: int) -> Sequence[Notification]:
-    rows = notifications_of(ctx).filter(**FATES[Fate.SET_ASIDE])
+    rows = notifications_of(ctx).filter(**FATES[NotificationState.SET_ASIDE])
     return list(rows.order_by("-set_aside_at")[:limit])
 
 

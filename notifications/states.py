@@ -58,7 +58,7 @@ class Medium(TextChoices):
     SERVICE = "service"
 
 
-class Fate(TextChoices):
+class NotificationState(TextChoices):
     """Where a notification stands."""
 
     WAITING = "Waiting"

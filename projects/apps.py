@@ -1,9 +1,9 @@
 """Tenants, projects, environments and the people in them."""
 
-from factory.apps import HouseConfig
+from factory.apps import BaseAppConfig
 
 
-class ProjectsConfig(HouseConfig):
+class ProjectsConfig(BaseAppConfig):
     name = "projects"
     default = True
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from factory.kernel.events import Event, Words, event
+from factory.kernel.events import Event, FixedWords, event
 from projects.states import DELEGATION_CHANGED, SIGN_IN_LINK_REQUESTED, STATE_CHANGED, DelegationState
 
 
@@ -26,7 +26,7 @@ class DelegationChanged(Event):
     delegation_id: UUID
     tenant_id: str
     project_id: UUID
-    state: Annotated[str, Words(sorted(DelegationState.values))]
+    state: Annotated[str, FixedWords(sorted(DelegationState.values))]
     expires_at: datetime
     delegator: str
     delegate: str

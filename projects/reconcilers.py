@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from factory.kernel.context import Context
-from factory.kernel.reconciling import Due, Reconciler
+from factory.kernel.reconciling import DueItem, Reconciler
 from projects.commands import expire_delegation
 
 
@@ -19,5 +19,5 @@ class DelegationExpiryReconciler(Reconciler):
             "WHERE state = 'Active' AND expires_at <= clock_timestamp()"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         expire_delegation(ctx, delegation_id=due.id, expires_at=due.due_at)

@@ -1,8 +1,8 @@
 """Immutable, hashed releases of agent assets."""
 
-from factory.apps import HouseConfig
+from factory.apps import BaseAppConfig
 
 
-class RegistryConfig(HouseConfig):
+class RegistryConfig(BaseAppConfig):
     name = "registry"
     default = True

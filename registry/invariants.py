@@ -10,7 +10,7 @@ from django.db.backends.utils import CursorWrapper
 
 from factory.evidence.auditor import check, invariant, judged
 from factory.kernel.hashing import digest_bytes
-from registry.manifest.closure import Entry, release_hash
+from registry.manifest.closure import ClosureFile, release_hash
 
 Found = Iterator[tuple[Any, Any, Any]]
 
@@ -29,12 +29,12 @@ def hashes_recompute(cursor: CursorWrapper) -> Found:
     for (tenant, release_id, asset, version, commit, told), rows in groupby(
         cursor.fetchall(), key=itemgetter(0, 1, 2, 3, 4, 5)
     ):
-        entries = [Entry(*row[6:]) for row in rows if row[6] is not None]
+        entries = [ClosureFile(*row[6:]) for row in rows if row[6] is not None]
         judge = partial(_unlike, told, asset, version, commit, entries)
         yield from judged(tenant, f"release:{release_id}", judge)
 
 
-def _unlike(told: str, asset: str, version: str, commit: str, entries: list[Entry]) -> str | None:
+def _unlike(told: str, asset: str, version: str, commit: str, entries: list[ClosureFile]) -> str | None:
     found = release_hash(asset, version, commit, entries)
     return None if found == told else f"the entries give {found}, the release says {told}"
 

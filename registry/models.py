@@ -10,7 +10,15 @@ from django_fsm import FSMField, transition
 
 from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 from registry.errors import ClosureNotResolved
-from registry.states import ALIAS, HOLDS_VERSION, RELEASE, AliasState, InFlight, ReleaseState, Verdict
+from registry.states import (
+    ALIAS,
+    HOLDS_VERSION,
+    RELEASE,
+    AliasState,
+    EvaluationVerdict,
+    InFlight,
+    ReleaseState,
+)
 
 HASH = r"^sha256:[0-9a-f]{64}$"
 
@@ -241,14 +249,16 @@ class EvaluationRecord(TenantModel):
     suite_version = models.CharField(max_length=64)
     scores = models.JSONField()
     thresholds = models.JSONField()
-    verdict = models.CharField(max_length=8, choices=Verdict.choices)
+    verdict = models.CharField(max_length=8, choices=EvaluationVerdict.choices)
     evidence_hash = models.CharField(max_length=71)
     producer = models.CharField(max_length=255)
     recorded_at = models.DateTimeField()
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=in_check("verdict", Verdict.values), name="verdict_known"),
+            models.CheckConstraint(
+                condition=in_check("verdict", EvaluationVerdict.values), name="verdict_known"
+            ),
             models.CheckConstraint(
                 condition=Q(release_hash__regex=HASH, evidence_hash__regex=HASH), name="evaluation_hash_form"
             ),

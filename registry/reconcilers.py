@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from factory.kernel.context import Context
-from factory.kernel.reconciling import Due, Reconciler
+from factory.kernel.reconciling import DueItem, Reconciler
 from registry.publication.resolving import resolve
 
 
@@ -20,5 +20,5 @@ class ClosureResolver(Reconciler):
             "WHERE next_resolution_at <= clock_timestamp()"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         resolve(due.tenant_id, due.id)

@@ -45,7 +45,7 @@ STRICTNESS: Final = (InFlight.DRAIN, InFlight.CANCEL, InFlight.BLOCK)
 """Of two decrees over one run the later in this order stands: to stop at once is the strictest."""
 
 
-class Verdict(TextChoices):
+class EvaluationVerdict(TextChoices):
     PASS = "pass"
     FAIL = "fail"
 

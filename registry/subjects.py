@@ -9,7 +9,7 @@ from django.db.models.functions import JSONArray, JSONObject
 from approvals import subjects
 from approvals.selectors import ApprovalView
 from approvals.states import ApprovalState, SubjectType
-from approvals.subjects import Story
+from approvals.subjects import Timeline
 from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError, Gone
@@ -108,7 +108,7 @@ class Publication:
             release.send_back()
             record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
 
-    def story(self, ctx: Context, view: ApprovalView) -> Story:
+    def story(self, ctx: Context, view: ApprovalView) -> Timeline:
         return story_of_release(find_release(view.subject_id), view)
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:

@@ -1,9 +1,9 @@
 """Run Control: runs, steps, attempts and leases."""
 
-from factory.apps import HouseConfig
+from factory.apps import BaseAppConfig
 
 
-class RunsConfig(HouseConfig):
+class RunsConfig(BaseAppConfig):
     name = "runs"
     default = True
 

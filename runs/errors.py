@@ -70,7 +70,7 @@ class OutcomeHashMismatch(Unprocessable):
     title = "The hash is not that of the outcome"
 
 
-class ProposalHashMismatch(Unprocessable):
+class ProposalChanged(Unprocessable):
     code = "proposal-hash-mismatch"
     title = "The hash is not that of the proposal"
 

@@ -3,12 +3,12 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
-from factory.kernel.events import Event, Hash, Words, event
+from factory.kernel.events import Event, FixedWords, Hash, event
 from runs import states
 
-State = Annotated[str, Words(states.RunState.values)]
-Failure = Annotated[str, Words(states.FailureClass.values)]
-Outcome = Annotated[str, Words(sorted(states.ATTEMPT_TERMINAL))]
+State = Annotated[str, FixedWords(states.RunState.values)]
+Failure = Annotated[str, FixedWords(states.FailureClass.values)]
+Outcome = Annotated[str, FixedWords(sorted(states.ATTEMPT_TERMINAL))]
 
 
 @event(
@@ -182,7 +182,7 @@ class RunTemplateChanged(Event):
     tenant_id: str
     project_id: UUID
     name: str
-    state: Annotated[str, Words(states.TemplateState.values)]
+    state: Annotated[str, FixedWords(states.TemplateState.values)]
     workflow_id: str
     content_hash: Hash
     changed_by: str

@@ -21,7 +21,7 @@ from runs.commands import (
     release_first_step,
     start_run,
 )
-from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, ReleaseDecreeReconciler
+from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, WithdrawalReconciler
 from runs.selectors import active, concerns  # noqa: F401  registers what is counted, and what rests on what
 from runs.states import (
     ATTEMPT_OUTCOME_RECORDED,
@@ -109,7 +109,7 @@ A_MOMENT = 2.0
 def follow_decree_of_release(ctx: Context, event: Received) -> None:
     """A release was taken out of use: its open runs end as was decreed."""
     if event.payload["inFlight"] != "drain":
-        ReleaseDecreeReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
+        WithdrawalReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
 
 
 @on(projects.STATE_CHANGED, name="runs.let_clocks_go_on")

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from factory.kernel.context import Context
-from factory.kernel.reconciling import Due, Reconciler
+from factory.kernel.reconciling import DueItem, Reconciler
 from runs.commands import (
     cancel_killed_run,
     enforce_deadline,
@@ -39,7 +39,7 @@ class LeaseExpiryReconciler(Reconciler):
             "JOIN runs_run f ON f.id = l.run_id WHERE l.state = 'Offered' AND f.frozen_at IS NOT NULL"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         if due.key == DEADLINE:
             enforce_deadline(ctx, run_id=due.id)
         elif due.key == FROZEN:
@@ -48,7 +48,7 @@ class LeaseExpiryReconciler(Reconciler):
             expire_lease(ctx, lease_id=due.id, fencing_token=int(due.key))
 
 
-class ReleaseDecreeReconciler(Reconciler):
+class WithdrawalReconciler(Reconciler):
     """Fails or cancels open runs of releases that were taken out of use with `block` or `cancel`."""
 
     name: ClassVar[str] = "ReleaseDecreeReconciler"
@@ -66,7 +66,7 @@ class ReleaseDecreeReconciler(Reconciler):
             "))"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         follow_decree(ctx, run_id=due.id)
 
 
@@ -87,7 +87,7 @@ class KillSwitchReconciler(Reconciler):
             "FROM projects_project WHERE killing_since IS NOT NULL"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         if due.key == "run":
             cancel_killed_run(ctx, run_id=due.id)
         else:

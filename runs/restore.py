@@ -9,7 +9,7 @@ from django.db import connections
 from approvals.selectors import approvals_of_step
 from approvals.states import ApprovalState
 from factory.evidence.anchors.taking import anchored_fact
-from factory.evidence.auditor import CouldNotCheck, Report, Violation, audit_all, reaction
+from factory.evidence.auditor import CouldNotCheck, VerificationReport, Violation, audit_all, reaction
 from factory.evidence.journal_replay import Recorded, repairs, why
 from factory.evidence.recovery import Leave, follows, raises_epoch
 from factory.evidence.retention import ended_streams, keeps_its_key
@@ -33,7 +33,7 @@ from runs.subjects.action import answer_of
 
 
 @reaction
-def freeze_what_is_in_doubt(report: Report) -> None:
+def freeze_what_is_in_doubt(report: VerificationReport) -> None:
     """Each run that a violation is about stands still until a PlatformAdmin has looked at it.
 
     What was offered of it is taken back, each offer by itself: a chain that is damaged keeps no run from

@@ -1,8 +1,8 @@
 """Budgets, reservations, the ledger and priced usage."""
 
-from factory.apps import HouseConfig
+from factory.apps import BaseAppConfig
 
 
-class UsageConfig(HouseConfig):
+class UsageConfig(BaseAppConfig):
     name = "usage"
     default = True

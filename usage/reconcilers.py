@@ -1,7 +1,7 @@
 """What time alone changes about money."""
 
 from factory.kernel.context import Context
-from factory.kernel.reconciling import Due, Reconciler
+from factory.kernel.reconciling import DueItem, Reconciler
 from usage.commands import expire_hold, expire_reservation, see_to_next_month
 
 
@@ -16,7 +16,7 @@ class ReservationExpiryWorker(Reconciler):
             "SELECT due_at, id, tenant_id, '' AS key FROM usage_reservation WHERE due_at <= clock_timestamp()"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         expire_reservation(ctx, reservation_id=due.id, expires_at=due.due_at)
 
 
@@ -32,7 +32,7 @@ class HoldExpiryWorker(Reconciler):
             "WHERE hold_due_at <= clock_timestamp()"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         expire_hold(ctx, reservation_id=due.id, due_at=due.due_at)
 
 
@@ -48,5 +48,5 @@ class NextMonthWorker(Reconciler):
             "WHERE next_due_at <= clock_timestamp()"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         see_to_next_month(ctx, budget_id=due.id, due_at=due.due_at)

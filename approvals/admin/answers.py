@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from approvals.policy import floor
-from approvals.policy.evaluation import Verdict, evaluate
+from approvals.policy.evaluation import PolicyVerdict, evaluate
 from approvals.policy.patterns import ANYWHERE, matches
 from approvals.policy.telling import SHORT, THEN, duration, hours
-from approvals.selectors import Candidate, Explanation
+from approvals.selectors import EligibilityResult, Explanation
 from approvals.selectors.explaining import about_money
 from approvals.states import ActionClass, Effect, OnExpiry
 
@@ -29,7 +29,7 @@ NOWHERE = "no environment"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PolicyAnswer:
     """What would happen, as a headline, its colour, and the sentences below it."""
 
     headline: str
@@ -38,7 +38,7 @@ class Answer:
     sentences: tuple[str, ...]
 
 
-def answer(told: Explanation) -> Answer:
+def answer(told: Explanation) -> PolicyAnswer:
     """The explanation of one action as a person reads it in ten seconds."""
     verdict = told.verdict
     headline = {
@@ -48,7 +48,7 @@ def answer(told: Explanation) -> Answer:
     }[verdict.effect]
     if verdict.effect is Effect.REQUIRE_APPROVAL and verdict.quorum > 1:
         headline = f"It would wait until {verdict.quorum} different people have approved"
-    return Answer(headline, TONES[verdict.effect], SHORT[verdict.effect], tuple(_sentences(told)))
+    return PolicyAnswer(headline, TONES[verdict.effect], SHORT[verdict.effect], tuple(_sentences(told)))
 
 
 def _sentences(told: Explanation) -> list[str]:
@@ -74,7 +74,7 @@ def _about_the_verdict(told: Explanation) -> list[str]:
     ]
 
 
-def separate(may: Sequence[Candidate]) -> int:
+def separate(may: Sequence[EligibilityResult]) -> int:
     """How many of them count: who decides by a lent role and who has lent it are one."""
     groups: list[set[str]] = []
     for one in may:
@@ -84,7 +84,7 @@ def separate(may: Sequence[Candidate]) -> int:
     return len(groups)
 
 
-def _apart(may: Sequence[Candidate]) -> str:
+def _apart(may: Sequence[EligibilityResult]) -> str:
     """Where not all of them count separately, how many do."""
     count = separate(may)
     if count == len(may):
@@ -92,7 +92,7 @@ def _apart(may: Sequence[Candidate]) -> str:
     return f", {count} of whom count{'s' if count == 1 else ''} separately"
 
 
-def _silence(verdict: Verdict) -> str:
+def _silence(verdict: PolicyVerdict) -> str:
     if verdict.on_expiry == OnExpiry.RE_REQUEST:
         return "Then the same is asked once more; a second silence is a no."
     return "Silence is a no: then it fails."
@@ -104,12 +104,12 @@ class Changed:
 
     action_class: str
     places: tuple[str, ...]
-    before: "Told"
-    after: "Told"
+    before: "ShortAnswer"
+    after: "ShortAnswer"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ShortAnswer:
     """One answer in few words."""
 
     effect: str
@@ -125,7 +125,7 @@ def changed_answers(
 
     Environments of one class with the same two answers are told together.
     """
-    found: dict[tuple[str, Told, Told], list[str]] = {}
+    found: dict[tuple[str, ShortAnswer, ShortAnswer], list[str]] = {}
     same = 0
     for places in _alike((before, after), environments):
         for action_class in ActionClass:
@@ -154,12 +154,12 @@ def _few(places: Sequence[str]) -> tuple[str, ...]:
     return (*places[:MOST_PLACES], *([f"{left} more"] if left > 0 else []))
 
 
-def _told(verdict: Verdict) -> Told:
+def _told(verdict: PolicyVerdict) -> ShortAnswer:
     words = terms(verdict) if verdict.effect is Effect.REQUIRE_APPROVAL else ""
-    return Told(str(verdict.effect), TONES[verdict.effect], SHORT[verdict.effect], words)
+    return ShortAnswer(str(verdict.effect), TONES[verdict.effect], SHORT[verdict.effect], words)
 
 
-def terms(verdict: Verdict) -> str:
+def terms(verdict: PolicyVerdict) -> str:
     """Who decides, how long it waits, and how long a yes holds."""
     who = " or ".join(verdict.roles) or "nobody"
     people = f"{verdict.quorum} people, each {who}" if verdict.quorum > 1 else who

@@ -8,7 +8,19 @@ from django.urls import reverse
 from approvals.models import ApprovalRequest
 from approvals.selectors import mine, visible
 from approvals.states import ApprovalState, SubjectType
-from factory.console.dashboard import MOST, Card, Figure, Item, Look, Need, Needs, card, count, figure, needs
+from factory.console.dashboard import (
+    MOST,
+    Card,
+    CardLine,
+    DashboardQuery,
+    Figure,
+    Need,
+    Needs,
+    card,
+    count,
+    figure,
+    needs,
+)
 from factory.console.show import seen, span
 from factory.kernel import clock
 from factory.kernel.context import Context
@@ -34,7 +46,7 @@ def approvals_count(ctx: Context) -> int | None:
 
 
 @needs(20)
-def waiting_for_me(look: Look) -> Needs | None:
+def waiting_for_me(look: DashboardQuery) -> Needs | None:
     """What this person may decide, the most urgent first."""
     if not may(look.ctx, "ListApprovals"):
         return None
@@ -74,7 +86,7 @@ def _where(row: ApprovalRequest) -> str:
 
 
 @figure(30)
-def oldest_pending(look: Look) -> Figure | None:
+def oldest_pending(look: DashboardQuery) -> Figure | None:
     """What has waited for a person for the longest time, whoever that is."""
     if not may(look.ctx, "ListApprovals"):
         return None
@@ -116,9 +128,9 @@ def decided_past_me(ctx: Context) -> Card | None:
     )
 
 
-def _passed(rows: Iterable[ApprovalRequest]) -> list[Item]:
+def _passed(rows: Iterable[ApprovalRequest]) -> list[CardLine]:
     return [
-        Item(
+        CardLine(
             title=seen(row.summary),
             url=reverse("admin:approvals_approvalrequest_change", args=[row.id]),
             state=row.state,

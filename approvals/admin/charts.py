@@ -3,14 +3,14 @@
 from datetime import timedelta
 
 from approvals.selectors.ages import NAMES, NEWEST, Ages, ages
-from factory.console.charts import Part, pairs
-from factory.console.dashboard import Chart, Look, Table, chart, in_words
+from factory.console.charts import ColumnPart, pairs
+from factory.console.dashboard import Chart, DashboardQuery, Table, chart, in_words
 from factory.console.show import span
 from factory.kernel.permissions import may
 
 
 @chart(30)
-def approval_age(look: Look) -> Chart | None:
+def approval_age(look: DashboardQuery) -> Chart | None:
     """How old requests were when they were decided, and how old those are that wait."""
     if not may(look.ctx, "ListApprovals"):
         return None
@@ -18,7 +18,9 @@ def approval_age(look: Look) -> Chart | None:
     back = timedelta(days=7 if seen.span == "hours" else 14)
     found = ages(look.ctx, look.at - back, look.at)
     rows = list(zip(NAMES, found.decided, found.pending, strict=True))
-    drawn = [(name, (Part("good", "decided", d), Part("wait", "pending", p))) for name, d, p in rows]
+    drawn = [
+        (name, (ColumnPart("good", "decided", d), ColumnPart("wait", "pending", p))) for name, d, p in rows
+    ]
     return Chart(
         key="ages",
         title=f"Approval age, last {back.days} days",

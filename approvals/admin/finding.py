@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from approvals.models import ApprovalRequest
 from approvals.selectors import visible
-from factory.console.searching import SHOWN, Found, Hit, Sought, finder
+from factory.console.searching import SHOWN, Hit, SearchResults, Sought, finder
 from factory.console.show import seen
 from factory.kernel.context import Context
 from factory.kernel.newest import containing, ids_among
@@ -17,18 +17,20 @@ _SAID = "summary ILIKE %(words)s OR requested_by ILIKE %(words)s OR proposal_has
 
 
 @finder(20)
-def approvals(ctx: Context, what: Sought) -> Found | None:
+def approvals(ctx: Context, what: Sought) -> SearchResults | None:
     """Requests by id or hash, by whoever asked, or by words of their summary."""
     if not may(ctx, "ListApprovals"):
         return None
     looked = f"Among the newest {NEWEST:,} that you may see."
     if what.id is not None:
         rows = visible(ctx).filter(Q(pk=what.id) | Q(run_id=what.id)).order_by("-requested_at")
-        return Found("Approvals", tuple(_hit(row, exact=row.pk == what.id) for row in rows[:SHOWN]), looked)
+        return SearchResults(
+            "Approvals", tuple(_hit(row, exact=row.pk == what.id) for row in rows[:SHOWN]), looked
+        )
     newest = visible(ctx).order_by("-requested_at", "-id")
     params = {"words": containing(what.text), "hash": what.text}
     ids = ids_among(newest, NEWEST, COLUMNS, _SAID, params, SHOWN)
-    return Found("Approvals", tuple(_hit(row) for row in newest.filter(pk__in=ids)), looked)
+    return SearchResults("Approvals", tuple(_hit(row) for row in newest.filter(pk__in=ids)), looked)
 
 
 def _hit(row: ApprovalRequest, *, exact: bool = False) -> Hit:

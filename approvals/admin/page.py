@@ -11,7 +11,7 @@ from approvals.errors import ProposalCorrupted
 from approvals.policy.telling import duration
 from approvals.selectors import (
     ApprovalView,
-    Candidate,
+    EligibilityResult,
     Right,
     approvals_of_step,
     approvals_of_subject,
@@ -26,7 +26,7 @@ from approvals.selectors import (
     votes_judged,
     who_may_decide,
 )
-from approvals.subjects import Moment, Story, stops_of, story_of
+from approvals.subjects import Timeline, TimelineEntry, stops_of, story_of
 from factory.console.show import span
 from factory.kernel import clock
 from factory.kernel.context import Context
@@ -90,7 +90,7 @@ def decision_page(ctx: Context, view: ApprovalView) -> dict[str, Any]:
     number = _number(here["siblings"], before) if before else 0
     since = _since(ctx, before, view, number)
     seen, corrupted = _proposal(ctx, view, since)
-    story: Story | None = here["story"]
+    story: Timeline | None = here["story"]
     may_decide = here["refused"] is None and here["open"] and not corrupted and not here["stops"]
     return here | {
         "may_decide": may_decide,
@@ -148,7 +148,7 @@ def _percent_left(view: ApprovalView, at: datetime) -> int:
     return max(0, min(100, round(100 * left / whole))) if whole > 0 else 0
 
 
-def _candidates(view: ApprovalView) -> list[Candidate]:
+def _candidates(view: ApprovalView) -> list[EligibilityResult]:
     """Those whom the rule names, and the requester with the reason why not."""
     named = {view.requested_by, view.requester_person, view.author_person}
     return [c for c in who_may_decide(view.id) if c.may_decide or {c.subject, c.person} & named]
@@ -182,7 +182,9 @@ def _since(ctx: Context, before: ApprovalView | None, now: ApprovalView, number:
         return None
 
 
-def _folded(story: Story | None) -> tuple[Sequence[Moment], Sequence[Moment], Sequence[Moment]]:
+def _folded(
+    story: Timeline | None,
+) -> tuple[Sequence[TimelineEntry], Sequence[TimelineEntry], Sequence[TimelineEntry]]:
     """What happened, in three parts: the first is open, the second folded, the third open."""
     told = story.moments if story else ()
     if len(told) <= MOST_MOMENTS:

@@ -31,7 +31,7 @@ from factory.console.base import OwnPageAdmin
 from factory.console.confirming import Act
 from factory.console.diffs import Diff, for_page
 from factory.console.links import names
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.page_extensions import able
 from factory.console.scope import context_of
 from factory.console.show import seen, short, when
@@ -69,7 +69,7 @@ KNOWN = 200
 _USD = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
 
 
-class StandingList(HouseList):
+class RevisionList(BaseList):
     """A page of revisions, each with the one that followed it: the newest alone is in force."""
 
     @staticmethod
@@ -95,8 +95,8 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     search_help_text = "Words of the note, or who published"
     ordering = ("-number",)
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
-        return StandingList
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
+        return RevisionList
 
     @admin.display(description="standing")
     def standing(self, row: Any) -> SafeString:

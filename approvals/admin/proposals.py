@@ -13,7 +13,7 @@ from approvals.selectors import ProposalView
 from factory.console import diffs
 from factory.console.colours import Palette
 from factory.console.diffs import Diff
-from factory.console.folding import Text, text_of
+from factory.console.folding import FoldedText, text_of
 from factory.console.spans import Hidden, hidden_in
 from factory.kernel.hashing import canonical
 
@@ -46,13 +46,13 @@ OWN_PARTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ProposalMember:
     """A member of its own as it was hashed, in JSON; to be read first, a table or pairs, where it is one."""
 
     name: str
     sheet: Sheet | None
     facts: tuple[tuple[str, SafeString], ...]
-    json: Text
+    json: FoldedText
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ class Shown:
     message: str
     diff: Diff | None
     plain: str
-    table: tuple[tuple[str, Text], ...]
+    table: tuple[tuple[str, FoldedText], ...]
     heads: tuple[str, ...]
     tool: str
-    members: tuple["Member", ...]
+    members: tuple["ProposalMember", ...]
     hidden: Hidden
     size: int
 
@@ -86,7 +86,7 @@ class Shown:
         read_first = any(one.sheet or one.facts for one in self.members)
         return closed or read_first or any(len(one.parts) > 1 for one in self._texts())
 
-    def _texts(self) -> Iterator[Text]:
+    def _texts(self) -> Iterator[FoldedText]:
         yield from (value for _, value in self.table)
         yield from (one.json for one in self.members)
 
@@ -152,13 +152,13 @@ def _table(content: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
         yield from ((str(name), value) for name, value in members.items())
 
 
-def _member(kind: str, name: str, value: Any, palette: Palette) -> Member:
+def _member(kind: str, name: str, value: Any, palette: Palette) -> ProposalMember:
     is_read = kind in (kinds.MANIFEST, kinds.SPEND_ESTIMATE)
     sheet, facts = (sheet_of(value), facts_of(value)) if is_read else (None, ())
-    return Member(label(name), sheet, facts, _value(value, palette))
+    return ProposalMember(label(name), sheet, facts, _value(value, palette))
 
 
-def _value(value: Any, palette: Palette) -> Text:
+def _value(value: Any, palette: Palette) -> FoldedText:
     told = text(value)
     found = text_of(told[:SHOWN], "" if isinstance(value, str) else "value.json", palette)
     return replace(found, cut=found.cut + len(told[SHOWN:].splitlines()))

@@ -15,12 +15,12 @@ from django.views.decorators.http import require_POST
 
 from approvals.admin.page import right_before
 from approvals.admin.words import consequence
-from approvals.commands import MOST_AT_ONCE, Item, Outcome, decide_each
+from approvals.commands import MOST_AT_ONCE, BulkDecision, BulkDecisionResult, decide_each
 from approvals.models import MAX_REASON, ApprovalRequest
 from approvals.selectors import ApprovalView, approval_view, voted_already, votes_judged
 from approvals.states import SubjectType
 from approvals.subjects import stops_of
-from factory.console.bulk import Fate, chosen, fates_of, keep_chosen, keep_fates
+from factory.console.bulk import BulkResult, chosen, fates_of, keep_chosen, keep_fates
 from factory.console.scope import as_uuid, context_of
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError, InvalidInput
@@ -145,13 +145,13 @@ class Several:
             return TemplateResponse(request, "approvals/outcomes.html", context).render()
 
 
-def _fate(outcome: Outcome) -> Fate:
+def _fate(outcome: BulkDecisionResult) -> BulkResult:
     if outcome.refusal is not None:
-        return Fate.refused(outcome.approval_id, "refused", outcome.refusal)
+        return BulkResult.refused(outcome.approval_id, "refused", outcome.refusal)
     view = outcome.view
     assert view is not None  # an outcome is one of the two
     kept = f"Your approval is kept: {view.votes} of {view.quorum}." if view.is_pending else ""
-    return Fate(view.id, str(view.state), kept)
+    return BulkResult(view.id, str(view.state), kept)
 
 
 def _rejected(views: Sequence[ApprovalView]) -> list[str]:
@@ -172,13 +172,13 @@ def _why_not(ctx: Context, view: ApprovalView, decision: str) -> str:
     return voted_already(right, votes_judged(view)) if decision == "approve" else ""
 
 
-def _item(text: str, decision: str, reason: str) -> Item:
+def _item(text: str, decision: str, reason: str) -> BulkDecision:
     """One row of the form: id, version and hash as they were shown."""
     approval_id, version, proposal_hash = [*text.split(" "), "", ""][:3]
     found = as_uuid(approval_id)
     if found is None:
         raise Http404
-    return Item(found, decision, number_of(version), proposal_hash, reason)
+    return BulkDecision(found, decision, number_of(version), proposal_hash, reason)
 
 
 def number_of(text: str) -> int:

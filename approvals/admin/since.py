@@ -11,10 +11,10 @@ from approvals.operations import kinds
 from approvals.selectors import ProposalView
 from factory.console import diffs
 from factory.console.diffs import File
-from factory.console.folding import Line, Part, parts_of
+from factory.console.folding import FoldedLines, TextLine, parts_of
 from factory.console.show import seen
 from factory.console.spans import rendered
-from factory.console.worddiff import Words
+from factory.console.worddiff import WordComparisons
 
 MOST_WORK = 4_000_000
 """Two texts are compared line by line where the product of their lengths is below this."""
@@ -22,13 +22,13 @@ MOST_PLACES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChangedPlace:
     """A file or member that is not as it was: what the one proposal had there, and what the other has."""
 
     name: str
     is_path: bool
-    lines: Sequence[Line] = field(repr=False)
-    parts: tuple[Part, ...] = field(default=(), repr=False)
+    lines: Sequence[TextLine] = field(repr=False)
+    parts: tuple[FoldedLines, ...] = field(default=(), repr=False)
 
     @property
     def added(self) -> int:
@@ -43,7 +43,7 @@ class Place:
 class Since:
     """The difference of two proposals, by its places; `tags` are for the file list of the second."""
 
-    places: tuple[Place, ...] = ()
+    places: tuple[ChangedPlace, ...] = ()
     same: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ def compare(old: ProposalView, new: ProposalView, number: int = 1) -> Since:
     apart = () if before is None or after is None else ("diff",)
     members = list(_members(old.content, new.content, apart))
     found = _by_file(before or {}, after or {}, number) if apart else Since()
-    words = Words()
+    words = WordComparisons()
     told = [_drawn(place, words) for place in [*found.places, *members][:MOST_PLACES]]
     return replace(found, places=tuple(told), left_out=len(found.places) + len(members) - len(told))
 
@@ -93,7 +93,7 @@ def _by_file(before: dict[str, File], after: dict[str, File], number: int) -> Si
             tags[path] = (f"as in proposal {number}", False)
         else:
             tags[path] = (f"differs from proposal {number}", True)
-            places.append(Place(path, True, _between(_signed(was), _signed(file))))
+            places.append(ChangedPlace(path, True, _between(_signed(was), _signed(file))))
     dropped = tuple(path for path in before if path not in after)
     return Since(tuple(places), tuple(same), dropped, tuple(fresh), tags)
 
@@ -104,38 +104,38 @@ def _signed(file: File) -> list[tuple[str, str]]:
     return [*said, *((line.kind, line.text) for line in file.lines if line.kind in ("add", "del"))]
 
 
-def _between(was: list[tuple[str, str]], now: list[tuple[str, str]]) -> list[Line]:
+def _between(was: list[tuple[str, str]], now: list[tuple[str, str]]) -> list[TextLine]:
     """From the one outcome to the other: what only the first would have left there, and only the second.
 
     A line that is not removed any more is one that the second outcome has, and the other way round.
     """
     if len(was) * len(now) > MOST_WORK:
-        return [Line("note", "It differs, and is too long to be compared here: read it above.")]
-    lines: list[Line] = []
+        return [TextLine("note", "It differs, and is too long to be compared here: read it above.")]
+    lines: list[TextLine] = []
     for group in SequenceMatcher(None, was, now).get_grouped_opcodes(1):
         if lines:
-            lines.append(Line("hunk", "…"))
+            lines.append(TextLine("hunk", "…"))
         for tag, a, b, c, d in group:
             if tag == "equal":
-                lines += [Line("same", text) for kind, text in was[a:b] if kind != "del"]
+                lines += [TextLine("same", text) for kind, text in was[a:b] if kind != "del"]
             else:
                 lines += sorted(_turned(was[a:b], now[c:d]), key=lambda line: line.kind != "del")
     return lines
 
 
-def _turned(gone: Sequence[tuple[str, str]], come: Sequence[tuple[str, str]]) -> Iterator[Line]:
+def _turned(gone: Sequence[tuple[str, str]], come: Sequence[tuple[str, str]]) -> Iterator[TextLine]:
     opposite = {"add": "del", "del": "add", "note": "del"}
-    yield from (Line(opposite[kind], text) for kind, text in gone)
-    yield from (Line("add" if kind == "note" else kind, text) for kind, text in come)
+    yield from (TextLine(opposite[kind], text) for kind, text in gone)
+    yield from (TextLine("add" if kind == "note" else kind, text) for kind, text in come)
 
 
-def _members(old: Any, new: Any, without: Sequence[str]) -> Iterator[Place]:
+def _members(old: Any, new: Any, without: Sequence[str]) -> Iterator[ChangedPlace]:
     was, now = members_of(old, without), members_of(new, without)
     for name in dict.fromkeys([*now, *was]):
         before, after = was.get(name), now.get(name)
         if before == after:
             continue
-        yield Place(_member_name(name), False, _between(_lines(before), _lines(after)))
+        yield ChangedPlace(_member_name(name), False, _between(_lines(before), _lines(after)))
 
 
 def _lines(text: str | None) -> list[tuple[str, str]]:
@@ -147,7 +147,7 @@ def _member_name(name: str) -> str:
     return f"{label(first)}: {seen(rest)}" if point else label(first)
 
 
-def _drawn(place: Place, words: Words) -> Place:
+def _drawn(place: ChangedPlace, words: WordComparisons) -> ChangedPlace:
     changed = diffs.changed_words(place.lines, words)
     drawn = [
         replace(line, html=rendered([("", line.text)], changed.get(number, ())))

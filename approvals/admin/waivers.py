@@ -17,9 +17,9 @@ from approvals.models import Waiver
 from approvals.selectors import WaiverView, others_in_force, requests, view_of_waiver, waivers, with_uses
 from approvals.states import WaiverState
 from factory.console.base import OwnPageAdmin
-from factory.console.confirming import Act, Question, act_on
+from factory.console.confirming import Act, Confirmation, act_on
 from factory.console.links import names_of
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.scope import context_of
 from factory.console.show import badge, filed, seen, span, timed, when
 from factory.console.site import site
@@ -32,7 +32,7 @@ from projects.selectors import environments
 SHOWN_USES = 50
 
 
-class PlacedList(HouseList):
+class WaiverList(BaseList):
     """A page of waivers, each with the names of its environments, and how its release left use if it did."""
 
     @staticmethod
@@ -62,8 +62,8 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Waiver]:
         return with_uses(waivers(context_of(request)))
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
-        return PlacedList
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
+        return WaiverList
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.revoke_view)
@@ -170,9 +170,9 @@ def _still(others: Sequence[WaiverView]) -> str:
     return f"Other waivers stay in force: {each}. What they cover is still approved without asking."
 
 
-def _question(view: WaiverView, others: Sequence[WaiverView], back: str) -> Question:
+def _question(view: WaiverView, others: Sequence[WaiverView], back: str) -> Confirmation:
     waiting = view.state == WaiverState.REQUESTED
-    return Question(
+    return Confirmation(
         title=f"{'Withdraw' if waiting else 'Revoke'} the waiver for {view.template_name}",
         lead=_still(others) if others else "From now on people are asked about each write.",
         button="Withdraw it" if waiting else "Revoke it",

@@ -9,7 +9,7 @@ from approvals.operations import kinds
 from approvals.policy.telling import duration
 from approvals.selectors import ApprovalView, Right
 from approvals.states import GATED, ApprovalState, SubjectType
-from approvals.subjects import Story
+from approvals.subjects import Timeline
 from factory.console.show import seen
 
 ASKED = {
@@ -19,7 +19,7 @@ ASKED = {
 }
 
 
-def question(view: ApprovalView, shown: Shown | None, story: Story | None) -> str:
+def question(view: ApprovalView, shown: Shown | None, story: Timeline | None) -> str:
     """What is asked, as one question in the house's words, where the house knows enough; else the summary.
 
     What is over is no question any more.

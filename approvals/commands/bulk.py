@@ -15,7 +15,7 @@ MOST_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BulkDecision:
     """One answer, to exactly what was on the screen."""
 
     approval_id: UUID
@@ -26,7 +26,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BulkDecisionResult:
     """What came of one answer: the request, or the refusal."""
 
     approval_id: UUID
@@ -34,13 +34,13 @@ class Outcome:
     refusal: DomainError | None = None
 
 
-def decide_each(ctx: Context, items: Iterable[Item]) -> list[Outcome]:
+def decide_each(ctx: Context, items: Iterable[BulkDecision]) -> list[BulkDecisionResult]:
     """Decide one after the other, in the order given; a refusal of one changes nothing about the others."""
     came = one_by_one(items, partial(_decide, ctx), key=lambda item: item.approval_id)
     return [_outcome(item, found) for item, found in came]
 
 
-def _decide(ctx: Context, item: Item) -> ApprovalView:
+def _decide(ctx: Context, item: BulkDecision) -> ApprovalView:
     return decide_approval(
         ctx,
         approval_id=item.approval_id,
@@ -51,7 +51,7 @@ def _decide(ctx: Context, item: Item) -> ApprovalView:
     )
 
 
-def _outcome(item: Item, found: ApprovalView | DomainError) -> Outcome:
+def _outcome(item: BulkDecision, found: ApprovalView | DomainError) -> BulkDecisionResult:
     if isinstance(found, DomainError):
-        return Outcome(item.approval_id, refusal=found)
-    return Outcome(item.approval_id, found)
+        return BulkDecisionResult(item.approval_id, refusal=found)
+    return BulkDecisionResult(item.approval_id, found)

@@ -16,7 +16,7 @@ from approvals.errors import (
     ReasonMissing,
 )
 from approvals.events import ApprovalBreakGlass
-from approvals.models import MAX_REASON, Answer, ApprovalRequest
+from approvals.models import MAX_REASON, ApprovalRequest, DecisionAnswer
 from approvals.operations import close
 from approvals.selectors import (
     ApprovalView,
@@ -128,7 +128,7 @@ def _close(
     ctx: Context, row: ApprovalRequest, decision: Decision, right: Right, reason: str, at: datetime
 ) -> None:
     passed_over = _passed_over(row, right) if right.break_glass else ()
-    answer = Answer(
+    answer = DecisionAnswer(
         by=right.subject,
         person=right.person,
         reason=reason,

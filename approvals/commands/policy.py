@@ -10,7 +10,7 @@ from approvals.errors import PolicyOutOfReach
 from approvals.events import PolicyRevisionPublished
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
-from approvals.policy.evaluation import Verdict, evaluate_rules
+from approvals.policy.evaluation import PolicyVerdict, evaluate_rules
 from approvals.policy.loosening import loosened
 from approvals.selectors import eligible_people, policy_revisions, slugs_of_tenant
 from approvals.states import GATED, Effect
@@ -131,7 +131,7 @@ def _gates_that_nobody_opens(ctx: Context, document: Mapping[str, Any]) -> list[
     return list(found)
 
 
-def _too_few(project: str, action_class: str, verdict: Verdict, there_are: int) -> str:
+def _too_few(project: str, action_class: str, verdict: PolicyVerdict, there_are: int) -> str:
     roles = " or ".join(verdict.roles)
     if not there_are:
         return f"Nobody in {project} could decide about {action_class}: no member is a {roles}."

@@ -307,7 +307,7 @@ class ApprovalRequest(Journaled):
         self.waiver = waiver
         words = f"Approved in advance by {waiver.decided_by}: {waiver.reason}"[:MAX_REASON]
         by = f"{WAIVER_PREFIX}{waiver.id}"
-        self._decide(Decision.APPROVE, Answer(by=by, person=waiver.decided_person, reason=words), at)
+        self._decide(Decision.APPROVE, DecisionAnswer(by=by, person=waiver.decided_person, reason=words), at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.PENDING)
     def count_vote(self) -> None:
@@ -315,15 +315,15 @@ class ApprovalRequest(Journaled):
         self.votes += 1
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.APPROVED)
-    def approve(self, answer: "Answer", *, at: datetime) -> None:
+    def approve(self, answer: "DecisionAnswer", *, at: datetime) -> None:
         self._decide(Decision.APPROVE, answer, at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.REJECTED)
-    def reject(self, answer: "Answer", *, at: datetime) -> None:
+    def reject(self, answer: "DecisionAnswer", *, at: datetime) -> None:
         self._decide(Decision.REJECT, answer, at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.STALE)
-    def request_changes(self, answer: "Answer", *, at: datetime) -> None:
+    def request_changes(self, answer: "DecisionAnswer", *, at: datetime) -> None:
         self._decide(Decision.REQUEST_CHANGES, answer, at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.STALE)
@@ -346,7 +346,7 @@ class ApprovalRequest(Journaled):
     def authorize(self, *, at: datetime) -> None:
         """Used: the authorization row itself says when and by whom."""
 
-    def _decide(self, decision: Decision, answer: "Answer", at: datetime) -> None:
+    def _decide(self, decision: Decision, answer: "DecisionAnswer", at: datetime) -> None:
         self.decision = decision.value
         self.decided_by, self.decided_person = answer.by, answer.person
         self.decided_for, self.delegation_id = answer.acting_for, answer.delegation_id
@@ -356,7 +356,7 @@ class ApprovalRequest(Journaled):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DecisionAnswer:
     """Who answers, in whose place, in which words."""
 
     by: str

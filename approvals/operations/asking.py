@@ -14,12 +14,12 @@ from approvals.events import ApprovalRequested
 from approvals.models import MAX_PROPOSAL_BYTES, MAX_SUMMARY, ApprovalRequest, Proposal
 from approvals.operations import kinds
 from approvals.operations.closing import answer_of, decided, supersede
-from approvals.operations.question import HumanQuestion, Question, Spend
+from approvals.operations.question import ApprovalDraft, HumanQuestion, Spend
 from approvals.operations.waiving import serving
 from approvals.selectors import (
     ApprovalView,
+    PolicyVerdict,
     PolicyView,
-    Verdict,
     approval_view,
     eligible_people,
     evaluate,
@@ -91,7 +91,7 @@ def open_request(
     of no known kind or not whole, `InvalidInput`, `Unprocessable`.
     """
     content = _bounded(proposal, proposal_hash)
-    question = Question(
+    question = ApprovalDraft(
         project_id=project_id or ctx.project_id,
         subject_type=SubjectType(subject_type),
         subject_id=subject_id,
@@ -130,7 +130,7 @@ def _worded(summary: str) -> str:
     return summary
 
 
-def _standing_answer(question: Question) -> ApprovalView | None:
+def _standing_answer(question: ApprovalDraft) -> ApprovalView | None:
     """The newest request that already answers this question, or will."""
     wanted: dict[str, Any] = {
         "proposal_hash": question.proposal_hash,
@@ -142,7 +142,7 @@ def _standing_answer(question: Question) -> ApprovalView | None:
     return next((view for view in views if _still_answers(view, question, at)), None)
 
 
-def _still_answers(view: ApprovalView, question: Question, at: datetime) -> bool:
+def _still_answers(view: ApprovalView, question: ApprovalDraft, at: datetime) -> bool:
     if view.is_pending:
         return True
     if question.subject_type is not SubjectType.RUN:
@@ -152,7 +152,7 @@ def _still_answers(view: ApprovalView, question: Question, at: datetime) -> bool
     return view.use(at) == "not-yet-used" or view.state == ApprovalState.REJECTED or view.sent_back
 
 
-def _ask(ctx: Context, question: Question, content: bytes, policy: PolicyView) -> ApprovalView:
+def _ask(ctx: Context, question: ApprovalDraft, content: bytes, policy: PolicyView) -> ApprovalView:
     verdict = _gate(question, policy, _environment(question.project_id, question.environment_id))
     waiver = serving(ctx, question, verdict)
     for older in ApprovalRequest.objects.filter(**question.about, state=ApprovalState.PENDING):
@@ -229,8 +229,8 @@ def _asked_of_people(
     return row
 
 
-def _question(asked: HumanQuestion, proposal_hash: str) -> Question:
-    return Question(
+def _question(asked: HumanQuestion, proposal_hash: str) -> ApprovalDraft:
+    return ApprovalDraft(
         project_id=asked.project_id,
         subject_type=SubjectType.RUN,
         subject_id=asked.step_id,
@@ -276,7 +276,7 @@ def _environment(project_id: UUID | None, environment_id: UUID | None) -> str | 
     return found.slug
 
 
-def _gate(question: Question, policy: PolicyView, environment: str | None) -> Verdict:
+def _gate(question: ApprovalDraft, policy: PolicyView, environment: str | None) -> PolicyVerdict:
     """The pinned revision's answer, which must be that somebody decides."""
     verdict = _verdict(question, policy, environment)
     if question.is_human and verdict.effect is Effect.ALLOW:
@@ -291,7 +291,7 @@ def _gate(question: Question, policy: PolicyView, environment: str | None) -> Ve
     return verdict
 
 
-def _verdict(question: Question, policy: PolicyView, environment: str | None) -> Verdict:
+def _verdict(question: ApprovalDraft, policy: PolicyView, environment: str | None) -> PolicyVerdict:
     spend = question.spend
     if spend is not None and spend.at_the_limit:
         return evaluate_at_the_limit(policy, environment)
@@ -301,7 +301,9 @@ def _verdict(question: Question, policy: PolicyView, environment: str | None) ->
     return evaluate(policy, question.action_class, environment, amount=amount)
 
 
-def _request(question: Question, proposal: Proposal, policy: PolicyView, verdict: Verdict) -> ApprovalRequest:
+def _request(
+    question: ApprovalDraft, proposal: Proposal, policy: PolicyView, verdict: PolicyVerdict
+) -> ApprovalRequest:
     return ApprovalRequest(
         project_id=question.project_id,
         subject_type=question.subject_type,

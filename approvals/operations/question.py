@@ -20,7 +20,7 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ApprovalDraft:
     """What is asked, as it will be stored."""
 
     project_id: UUID | None

@@ -11,7 +11,7 @@ from approvals.models import LONGEST_WAIVER, MAX_REASON, Waiver
 from approvals.operations.asking import open_request
 from approvals.operations.waiving import waiver_changed
 from approvals.policy.telling import in_words
-from approvals.selectors import PolicyView, Verdict, evaluate, is_enough
+from approvals.selectors import PolicyVerdict, PolicyView, evaluate, is_enough
 from approvals.states import WAIVABLE, ActionClass, Effect, SubjectType, WaiverState
 from factory.kernel import clock
 from factory.kernel.commanding import operation
@@ -178,7 +178,7 @@ def _check_not_asked(ctx: Context, terms: Terms, places: Sequence[EnvironmentVie
             )
 
 
-def _why_never(signed: Verdict, there: Verdict, terms: Terms) -> str:
+def _why_never(signed: PolicyVerdict, there: PolicyVerdict, terms: Terms) -> str:
     """Why no step could be served in a place by a yes under the publication's words; empty if one could."""
     if there.effect is Effect.DENY:
         return in_words(f"the policy denies {WAIVABLE} ({there.rule}).")

@@ -10,7 +10,7 @@ from approvals.models import Waiver
 from approvals.operations.waiving import waiver_changed
 from approvals.selectors import ApprovalView, deciders_of
 from approvals.states import ApprovalState, SubjectType, WaiverState
-from approvals.subjects import Story, register
+from approvals.subjects import Timeline, register
 from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError
@@ -62,7 +62,7 @@ class AdvanceApproval:
             row.renew(approval_id=new.id)
             record(ctx, row, "AskedAgain", detail={"approvalId": new.id})
 
-    def story(self, ctx: Context, view: ApprovalView) -> Story | None:
+    def story(self, ctx: Context, view: ApprovalView) -> Timeline | None:
         """The proposal says all that there is."""
         return None
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from approvals.events import WaiverChanged
 from approvals.models import ApprovalRequest, Waiver
 from approvals.operations.closing import cancel_pending
-from approvals.operations.question import Question
-from approvals.selectors import Verdict, why_not_serving
+from approvals.operations.question import ApprovalDraft
+from approvals.selectors import PolicyVerdict, why_not_serving
 from approvals.states import WAIVABLE, Effect, SubjectType, WaiverState
 from factory.kernel import clock
 from factory.kernel.commanding import operation
@@ -20,7 +20,7 @@ from factory.kernel.locking import lock, lock_many
 from factory.kernel.recording import record
 
 
-def serving(ctx: Context, question: Question, verdict: Verdict) -> Waiver | None:
+def serving(ctx: Context, question: ApprovalDraft, verdict: PolicyVerdict) -> Waiver | None:
     """The waiver under which exactly this question needs no asking, held until the caller commits.
 
     None wherever there is a doubt, and then people are asked: no template, no environment, another class, a
@@ -43,7 +43,7 @@ def serving(ctx: Context, question: Question, verdict: Verdict) -> Waiver | None
     return next((one for one in lasting if not why_not_serving(one, verdict, asking, clock.now())), None)
 
 
-def _may_be_waived(question: Question, verdict: Verdict) -> bool:
+def _may_be_waived(question: ApprovalDraft, verdict: PolicyVerdict) -> bool:
     return (
         question.subject_type == SubjectType.RUN
         and not question.is_human

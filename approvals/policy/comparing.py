@@ -12,7 +12,7 @@ ABSENT = "not said"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PolicyDifference:
     """One place that differs: where, what it said before and what it says after."""
 
     place: str
@@ -20,7 +20,7 @@ class Difference:
     after: str
 
 
-def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[PolicyDifference]:
     """Every difference that can change an answer, and the description's.
 
     Rules are compared by what they are about, class and environment, not by their number: the strictest
@@ -29,7 +29,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Differe
     return [*_texts(before, after), *_rules(before, after)]
 
 
-def _texts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+def _texts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[PolicyDifference]:
     for key in sorted((before.keys() | after.keys()) - {"rules"}):
         old, new = before.get(key), after.get(key)
         if isinstance(old, Mapping) or isinstance(new, Mapping):
@@ -39,7 +39,7 @@ def _texts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Diff
             yield from _one(key, old, new)
 
 
-def _rules(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+def _rules(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[PolicyDifference]:
     old, new = _by_subject(before), _by_subject(after)
     for subject in sorted(old.keys() | new.keys()):
         ours, theirs = old.get(subject, []), new.get(subject, [])
@@ -75,9 +75,9 @@ def in_words(rule: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _one(place: str, before: Any, after: Any) -> Iterator[Difference]:
+def _one(place: str, before: Any, after: Any) -> Iterator[PolicyDifference]:
     if before != after:
-        yield Difference(place, _shown(before), _shown(after))
+        yield PolicyDifference(place, _shown(before), _shown(after))
 
 
 def _shown(value: Any) -> str:

@@ -14,7 +14,7 @@ FLOOR_RULE = "the platform floor"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PolicyVerdict:
     """The answer: its effect, who may decide, how long it waits and holds, and which rules said so."""
 
     effect: Effect
@@ -32,7 +32,7 @@ class Verdict:
         many = "" if self.quorum == 1 else f"{self.quorum} people, each "
         return f"{many}{who} of the project, never whoever asked for it ({self.rule})"
 
-    def narrowed(self, approvers: Mapping[str, Any] | None) -> "Verdict":
+    def narrowed(self, approvers: Mapping[str, Any] | None) -> "PolicyVerdict":
         """The verdict where a workflow's node names `approvers`: fewer roles, a larger quorum, never more."""
         if not approvers:
             return self
@@ -52,7 +52,7 @@ def evaluate(
     *,
     amount: Decimal | None = None,
     longest_expiry: timedelta = floor.LONGEST_EXPIRY,
-) -> Verdict:
+) -> PolicyVerdict:
     """The verdict on one action. `environment` is a slug, or None for an action in no environment.
 
     Of `spend`, `amount` is all that a run may cost before it begins. Up to the threshold it is nobody's
@@ -77,7 +77,7 @@ def evaluate_at_the_limit(
     environment: str | None,
     *,
     longest_expiry: timedelta = floor.LONGEST_EXPIRY,
-) -> Verdict:
+) -> PolicyVerdict:
     """Return the verdict on more money for a run that has used all it may cost: asked for, or denied."""
     verdict = evaluate_rules(document, ActionClass.SPEND, environment, longest_expiry=longest_expiry)
     if verdict.effect is Effect.DENY or document.get("spend", {}).get("onLimit") == "ask":
@@ -90,7 +90,7 @@ def evaluate_unknown_usage(
     environment: str | None,
     *,
     longest_expiry: timedelta = floor.LONGEST_EXPIRY,
-) -> Verdict:
+) -> PolicyVerdict:
     """Return the verdict on going on with a run that has used something of unknown cost."""
     verdict = evaluate_rules(document, ActionClass.SPEND, environment, longest_expiry=longest_expiry)
     chosen = UnknownUsage(document.get("spend", {}).get("unknownUsage", UnknownUsage.ASK))
@@ -113,7 +113,7 @@ def evaluate_rules(
     environment: str | None,
     *,
     longest_expiry: timedelta = floor.LONGEST_EXPIRY,
-) -> Verdict:
+) -> PolicyVerdict:
     """Return what the rules and the floor say of a class, whatever the amount.
 
     Strictest wins: the strictest effect, the roles that all rules agree on, the shortest times.
@@ -127,7 +127,7 @@ def evaluate_rules(
     effects = [floor.effect(action_class), *(Effect(rule["effect"]) for _, rule in found)]
     effect = max(effects, key=lambda e: e.strictness)
     asking = [rule for _, rule in found if rule["effect"] == Effect.REQUIRE_APPROVAL]
-    return Verdict(
+    return PolicyVerdict(
         effect=effect,
         roles=_common_roles(action_class, asking) if effect is Effect.REQUIRE_APPROVAL else (),
         expires_in=_shortest(asking, "expiryHours", longest_expiry),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase, digits
 from typing import Any
 
-from approvals.policy.evaluation import Verdict, evaluate_rules
+from approvals.policy.evaluation import PolicyVerdict, evaluate_rules
 from approvals.policy.patterns import ANYWHERE, matches
 from approvals.policy.telling import BEFORE, SHORT, UNKNOWN, UNKNOWN_BEFORE, duration
 from approvals.states import ActionClass, Effect, OnExpiry, UnknownUsage
@@ -91,7 +91,7 @@ def _rules(before: Mapping[str, Any], after: Mapping[str, Any], places: Sequence
             yield f"{action_class} {where}: {words}."
 
 
-def _weaker(old: Verdict, new: Verdict) -> Iterator[str]:
+def _weaker(old: PolicyVerdict, new: PolicyVerdict) -> Iterator[str]:
     if new.effect.strictness < old.effect.strictness:
         yield f"{SHORT[new.effect]}; before, {BEFORE[old.effect]}"
     if not old.effect == new.effect == Effect.REQUIRE_APPROVAL:

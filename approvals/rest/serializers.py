@@ -9,15 +9,15 @@ from approvals.commands import MOST_AT_ONCE
 from approvals.models import MAX_REASON
 from approvals.states import ActionClass, ApprovalState, Decision, Effect, OnExpiry, SubjectType
 from factory.api.serializers import (
-    Amount,
-    Choice,
+    AmountField,
     Flag,
     Identifier,
     JSONObject,
-    Moment,
     StrictSerializer,
-    Text,
+    TextField,
+    TimeField,
     Whole,
+    WordField,
 )
 
 Words = serializers.ListField
@@ -31,51 +31,51 @@ class AuthorizationBody(StrictSerializer):
     leaseId = Identifier(source="lease_id")
     fencingToken = Whole(source="fencing_token")
     waiverId = Identifier(source="waiver_id", allow_null=True)
-    authorizedBy = Text(source="authorized_by")
-    authorizedAt = Moment(source="authorized_at")
+    authorizedBy = TextField(source="authorized_by")
+    authorizedAt = TimeField(source="authorized_at")
 
 
 class ApprovalBody(StrictSerializer):
     """A request for a decision. Approved is not done: `use` says whether the approval was used."""
 
     approvalId = Identifier(source="id")
-    tenantId = Text(source="tenant_id")
+    tenantId = TextField(source="tenant_id")
     projectId = Identifier(source="project_id", allow_null=True)
-    subjectType = Choice(source="subject_type", choices=SubjectType.choices)
+    subjectType = WordField(source="subject_type", choices=SubjectType.choices)
     subjectId = Identifier(source="subject_id")
     runId = Identifier(source="run_id", allow_null=True)
     stepId = Identifier(source="step_id", allow_null=True)
     attemptId = Identifier(source="attempt_id", allow_null=True)
     releaseId = Identifier(source="release_id", allow_null=True)
     environmentId = Identifier(source="environment_id", allow_null=True)
-    environment = Text(allow_blank=True)
-    actionClass = Choice(source="action_class", choices=ActionClass.choices)
-    summary = Text(max_length=500)
-    proposalHash = Text(source="proposal_hash")
-    policyRevision = Text(source="policy_revision")
-    approverRule = Text(source="approver_rule", max_length=1000)
-    approverRoles = Words(source="approver_roles", child=Text())
+    environment = TextField(allow_blank=True)
+    actionClass = WordField(source="action_class", choices=ActionClass.choices)
+    summary = TextField(max_length=500)
+    proposalHash = TextField(source="proposal_hash")
+    policyRevision = TextField(source="policy_revision")
+    approverRule = TextField(source="approver_rule", max_length=1000)
+    approverRoles = Words(source="approver_roles", child=TextField())
     quorum = Whole(min_value=1)
-    onExpiry = Choice(source="on_expiry", choices=OnExpiry.choices)
+    onExpiry = WordField(source="on_expiry", choices=OnExpiry.choices)
     nobodyEligible = Flag(source="nobody_eligible")
-    requestedBy = Text(source="requested_by")
-    requestedAt = Moment(source="requested_at")
-    expiresAt = Moment(source="expires_at")
+    requestedBy = TextField(source="requested_by")
+    requestedAt = TimeField(source="requested_at")
+    expiresAt = TimeField(source="expires_at")
     renews = Identifier(allow_null=True)
     waiverId = Identifier(source="waiver_id", allow_null=True)
-    state = Choice(choices=ApprovalState.choices)
+    state = WordField(choices=ApprovalState.choices)
     version = Whole()
     votes = Whole()
-    decision = Choice(choices=Decision.choices, allow_blank=True)
-    decidedBy = Text(source="decided_by", allow_blank=True)
-    onBehalfOf = Text(source="decided_for", allow_blank=True)
+    decision = WordField(choices=Decision.choices, allow_blank=True)
+    decidedBy = TextField(source="decided_by", allow_blank=True)
+    onBehalfOf = TextField(source="decided_for", allow_blank=True)
     delegationId = Identifier(source="delegation_id", allow_null=True)
     breakGlass = Flag(source="break_glass")
-    passedOver = Words(source="passed_over", child=Text())
-    decidedAt = Moment(source="decided_at", allow_null=True)
-    reason = Text(max_length=MAX_REASON, allow_blank=True)
-    closedAt = Moment(source="closed_at", allow_null=True)
-    validUntil = Moment(source="valid_until", allow_null=True)
+    passedOver = Words(source="passed_over", child=TextField())
+    decidedAt = TimeField(source="decided_at", allow_null=True)
+    reason = TextField(max_length=MAX_REASON, allow_blank=True)
+    closedAt = TimeField(source="closed_at", allow_null=True)
+    validUntil = TimeField(source="valid_until", allow_null=True)
     use = serializers.SerializerMethodField()
     authorization = AuthorizationBody(allow_null=True)
 
@@ -86,22 +86,22 @@ class ApprovalBody(StrictSerializer):
 class VoteBody(StrictSerializer):
     """One person's yes. `counts` says whether it would count at this moment."""
 
-    voter = Text(source="vote.voter")
-    onBehalfOf = Text(source="vote.acting_for", allow_blank=True)
-    reason = Text(source="vote.reason", max_length=MAX_REASON, allow_blank=True)
-    votedAt = Moment(source="vote.voted_at")
+    voter = TextField(source="vote.voter")
+    onBehalfOf = TextField(source="vote.acting_for", allow_blank=True)
+    reason = TextField(source="vote.reason", max_length=MAX_REASON, allow_blank=True)
+    votedAt = TimeField(source="vote.voted_at")
     counts = Flag()
 
 
 class CandidateBody(StrictSerializer):
     """A member of the project, and whether they may decide."""
 
-    subject = Text()
-    displayName = Text(source="display_name", allow_blank=True)
-    roles = Words(child=Text())
+    subject = TextField()
+    displayName = TextField(source="display_name", allow_blank=True)
+    roles = Words(child=TextField())
     mayDecide = Flag(source="may_decide")
-    actsFor = Text(source="acting_for", allow_blank=True)
-    whyNot = Text(source="why_not", max_length=2000, allow_blank=True)
+    actsFor = TextField(source="acting_for", allow_blank=True)
+    whyNot = TextField(source="why_not", max_length=2000, allow_blank=True)
 
 
 class ApprovalDetailBody(ApprovalBody):
@@ -141,11 +141,11 @@ class ApprovalFilter(StrictSerializer):
     """Which requests to list; `mine=true` are those that wait for the caller, `breakGlass=true` those that
     were decided outside the rule."""
 
-    state = Choice(choices=ApprovalState.choices, required=False)
-    actionClass = Choice(source="action_class", choices=ActionClass.choices, required=False)
+    state = WordField(choices=ApprovalState.choices, required=False)
+    actionClass = WordField(source="action_class", choices=ActionClass.choices, required=False)
     runId = Identifier(source="run_id", required=False)
-    mine = Choice(choices=["true", "false"], required=False)
-    breakGlass = Choice(source="break_glass", choices=["true", "false"], required=False)
+    mine = WordField(choices=["true", "false"], required=False)
+    breakGlass = WordField(source="break_glass", choices=["true", "false"], required=False)
 
 
 class DecisionBody(StrictSerializer):
@@ -155,10 +155,10 @@ class DecisionBody(StrictSerializer):
     were passed over read.
     """
 
-    decision = Choice(choices=Decision.choices)
+    decision = WordField(choices=Decision.choices)
     version = Whole()
-    proposalHash = Text(source="proposal_hash", max_length=100)
-    reason = Text(max_length=MAX_REASON, required=False, default="", allow_blank=True)
+    proposalHash = TextField(source="proposal_hash", max_length=100)
+    reason = TextField(max_length=MAX_REASON, required=False, default="", allow_blank=True)
     breakGlass = Flag(source="break_glass", required=False, default=False)
 
 
@@ -166,10 +166,10 @@ class ItemBody(StrictSerializer):
     """One of many answers, each to exactly what was on the screen."""
 
     approvalId = Identifier(source="approval_id")
-    decision = Choice(choices=Decision.choices)
+    decision = WordField(choices=Decision.choices)
     version = Whole()
-    proposalHash = Text(source="proposal_hash", max_length=100)
-    reason = Text(max_length=MAX_REASON, required=False, default="", allow_blank=True)
+    proposalHash = TextField(source="proposal_hash", max_length=100)
+    reason = TextField(max_length=MAX_REASON, required=False, default="", allow_blank=True)
 
 
 class DecisionsBody(StrictSerializer):
@@ -197,21 +197,21 @@ class PolicyRevisionBody(StrictSerializer):
     """A policy revision; `warnings` are its doubts, found when it was published."""
 
     id = Identifier()
-    policyId = Text(source="policy_id")
-    revision = Text()
+    policyId = TextField(source="policy_id")
+    revision = TextField()
     document = JSONObject()
-    documentHash = Text(source="document_hash")
-    note = Text(max_length=500, allow_blank=True)
-    warnings = Words(child=Text())
-    publishedBy = Text(source="published_by")
-    publishedAt = Moment(source="published_at")
+    documentHash = TextField(source="document_hash")
+    note = TextField(max_length=500, allow_blank=True)
+    warnings = Words(child=TextField())
+    publishedBy = TextField(source="published_by")
+    publishedAt = TimeField(source="published_at")
 
 
 class NewPolicyRevisionBody(StrictSerializer):
     """A policy document to publish."""
 
     document = JSONObject()
-    note = Text(max_length=500, required=False, default="", allow_blank=True)
+    note = TextField(max_length=500, required=False, default="", allow_blank=True)
 
 
 class QuestionBody(StrictSerializer):
@@ -221,24 +221,24 @@ class QuestionBody(StrictSerializer):
     threshold.
     """
 
-    actionClass = Choice(source="action_class", choices=ActionClass.choices)
-    environment = Text(max_length=63, required=False, allow_null=True, default=None)
-    revision = Text(max_length=16, required=False, default="")
-    requestedBy = Text(source="requested_by", required=False, default="", allow_blank=True)
-    amountUsd = Amount(source="amount", required=False, allow_null=True, default=None)
+    actionClass = WordField(source="action_class", choices=ActionClass.choices)
+    environment = TextField(max_length=63, required=False, allow_null=True, default=None)
+    revision = TextField(max_length=16, required=False, default="")
+    requestedBy = TextField(source="requested_by", required=False, default="", allow_blank=True)
+    amountUsd = AmountField(source="amount", required=False, allow_null=True, default=None)
 
 
 class WaivedBody(StrictSerializer):
     """A waiver that is in force there; `whyNot` says why it would not serve, and is empty where it would."""
 
     waiverId = Identifier(source="id")
-    template = Text(source="template_name")
-    workflowId = Text(source="workflow_id")
-    release = Text(source="release_name")
-    expiresAt = Moment(source="expires_at")
-    neverFor = Words(source="never_for", child=Text())
+    template = TextField(source="template_name")
+    workflowId = TextField(source="workflow_id")
+    release = TextField(source="release_name")
+    expiresAt = TimeField(source="expires_at")
+    neverFor = Words(source="never_for", child=TextField())
     serves = Flag()
-    whyNot = Text(source="why_not", allow_blank=True, max_length=2000)
+    whyNot = TextField(source="why_not", allow_blank=True, max_length=2000)
 
 
 class ExplanationBody(StrictSerializer):
@@ -248,18 +248,18 @@ class ExplanationBody(StrictSerializer):
     that has used all that it may cost (`atTheLimit`).
     """
 
-    revision = Text(source="policy.revision")
-    actionClass = Choice(source="action_class", choices=ActionClass.choices)
-    environment = Text(allow_null=True)
-    effect = Choice(source="verdict.effect", choices=Effect.choices)
-    rule = Text(source="verdict.rule", max_length=2000)
-    approverRoles = Words(source="verdict.roles", child=Text())
+    revision = TextField(source="policy.revision")
+    actionClass = WordField(source="action_class", choices=ActionClass.choices)
+    environment = TextField(allow_null=True)
+    effect = WordField(source="verdict.effect", choices=Effect.choices)
+    rule = TextField(source="verdict.rule", max_length=2000)
+    approverRoles = Words(source="verdict.roles", child=TextField())
     quorum = Whole(source="verdict.quorum", min_value=1)
-    onExpiry = Choice(source="verdict.on_expiry", choices=OnExpiry.choices)
+    onExpiry = WordField(source="verdict.on_expiry", choices=OnExpiry.choices)
     expiryHours = serializers.SerializerMethodField()
     validHours = serializers.SerializerMethodField()
     whoMayDecide = CandidateBody(source="candidates", many=True)
-    inAdvance = Text(source="advance", allow_blank=True)
+    inAdvance = TextField(source="advance", allow_blank=True)
     waivers = WaivedBody(source="waived", many=True)
     thresholdUsd = serializers.SerializerMethodField()
     atTheLimit = serializers.SerializerMethodField()

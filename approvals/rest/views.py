@@ -8,7 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import selectors
-from approvals.commands import Item, Outcome, decide_approval, decide_each, publish_policy_revision
+from approvals.commands import (
+    BulkDecision,
+    BulkDecisionResult,
+    decide_approval,
+    decide_each,
+    publish_policy_revision,
+)
 from approvals.errors import ApprovalNotFound
 from approvals.rest.serializers import (
     ApprovalBody,
@@ -26,11 +32,11 @@ from approvals.selectors import ApprovalView, approval_view, policy_view
 from factory.api.correlation import correlation_of
 from factory.api.pages import page
 from factory.api.problems import problem_of
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from factory.kernel import clock
 
 
-class ApprovalList(HouseView):
+class ApprovalList(BaseView):
     operation = {"GET": "ListApprovals"}
 
     @extend_schema(summary="List approvals", parameters=[ApprovalFilter], responses=ApprovalBody(many=True))
@@ -53,7 +59,7 @@ class ApprovalList(HouseView):
             )
 
 
-class ApprovalDetail(HouseView):
+class ApprovalDetail(BaseView):
     operation = {"GET": "ReadApproval"}
 
     @extend_schema(summary="Read an approval", responses=ApprovalDetailBody)
@@ -79,7 +85,7 @@ class ApprovalDetail(HouseView):
         }
 
 
-class ApprovalDecision(HouseView):
+class ApprovalDecision(BaseView):
     operation = {"POST": "DecideApproval"}
 
     @extend_schema(summary="Decide an approval", request=DecisionBody, responses=ApprovalBody)
@@ -90,7 +96,7 @@ class ApprovalDecision(HouseView):
         return Response(ApprovalBody(view, context={"at": view.closed_at}).data)
 
 
-class ApprovalDecisions(HouseView):
+class ApprovalDecisions(BaseView):
     operation = {"POST": "DecideApprovals"}
 
     def _authorize(self, operation: str) -> None:
@@ -101,10 +107,10 @@ class ApprovalDecisions(HouseView):
     def post(self, request: Request) -> Response:
         """Answer each item by itself: 207 with an outcome for each, whatever became of the others."""
         items = DecisionsBody.parse(request.data)["items"]
-        outcomes = decide_each(self.ctx, [Item(**item) for item in items])
+        outcomes = decide_each(self.ctx, [BulkDecision(**item) for item in items])
         return Response({"items": [self._told(request, outcome) for outcome in outcomes]}, status=207)
 
-    def _told(self, request: Request, outcome: Outcome) -> dict[str, Any]:
+    def _told(self, request: Request, outcome: BulkDecisionResult) -> dict[str, Any]:
         told: dict[str, Any] = {"approvalId": str(outcome.approval_id), "approval": None, "problem": None}
         if outcome.view is not None:
             body = ApprovalBody(outcome.view, context={"at": outcome.view.closed_at}).data
@@ -116,7 +122,7 @@ class ApprovalDecisions(HouseView):
         return told | {"status": problem.status, "problem": problem.body(instance=where, trace_id=trace)}
 
 
-class PolicyRevisionList(HouseView):
+class PolicyRevisionList(BaseView):
     operation = {"GET": "ListPolicyRevisions", "POST": "PublishPolicyRevision"}
 
     @extend_schema(summary="List policy revisions", responses=PolicyRevisionBody(many=True))
@@ -147,7 +153,7 @@ class PolicyRevisionList(HouseView):
         return Response(told, status=201, headers={"Location": where, **headers})
 
 
-class PolicyRevisionDetail(HouseView):
+class PolicyRevisionDetail(BaseView):
     operation = {"GET": "ReadPolicyRevision"}
 
     @extend_schema(summary="Read a policy revision", responses=PolicyRevisionBody)
@@ -157,7 +163,7 @@ class PolicyRevisionDetail(HouseView):
             return Response(PolicyRevisionBody(selectors.policy_named(revision)).data)
 
 
-class PolicyEvaluation(HouseView):
+class PolicyEvaluation(BaseView):
     operation = {"POST": "EvaluatePolicy"}
 
     @extend_schema(summary="Explain the policy", request=QuestionBody, responses=ExplanationBody)

@@ -13,8 +13,8 @@ from approvals.models import MAX_REASON
 from approvals.selectors import others_in_force, viewing_waivers, waiver_view, waivers, with_uses
 from approvals.states import ActionClass, WaiverState
 from factory.api.pages import page
-from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
-from factory.api.views import HouseView
+from factory.api.serializers import Identifier, StrictSerializer, TextField, TimeField, Whole, WordField
+from factory.api.views import BaseView
 from factory.kernel.context import Context
 
 
@@ -23,26 +23,26 @@ class WaiverBody(StrictSerializer):
 
     waiverId = Identifier(source="id")
     projectId = Identifier(source="project_id")
-    state = Choice(choices=WaiverState.choices)
+    state = WordField(choices=WaiverState.choices)
     templateId = Identifier(source="template_id")
-    template = Text(source="template_name")
-    workflowId = Text(source="workflow_id")
+    template = TextField(source="template_name")
+    workflowId = TextField(source="workflow_id")
     releaseId = Identifier(source="release_id")
-    release = Text(source="release_name")
-    actionClass = Choice(source="action_class", choices=ActionClass.choices)
+    release = TextField(source="release_name")
+    actionClass = WordField(source="action_class", choices=ActionClass.choices)
     environmentIds = serializers.ListField(source="environment_ids", child=Identifier())
-    environments = serializers.ListField(child=Text())
-    reason = Text(max_length=MAX_REASON)
-    requestedBy = Text(source="requested_by")
-    requestedAt = Moment(source="requested_at")
-    expiresAt = Moment(source="expires_at")
+    environments = serializers.ListField(child=TextField())
+    reason = TextField(max_length=MAX_REASON)
+    requestedBy = TextField(source="requested_by")
+    requestedAt = TimeField(source="requested_at")
+    expiresAt = TimeField(source="expires_at")
     approvalId = Identifier(source="approval_id")
-    decidedBy = Text(source="decided_by", allow_blank=True)
-    decidedAt = Moment(source="decided_at", allow_null=True)
-    deciders = serializers.ListField(child=Text())
-    endedAt = Moment(source="ended_at", allow_null=True)
-    endedBy = Text(source="ended_by", allow_blank=True)
-    endReason = Text(source="end_reason", max_length=MAX_REASON, allow_blank=True)
+    decidedBy = TextField(source="decided_by", allow_blank=True)
+    decidedAt = TimeField(source="decided_at", allow_null=True)
+    deciders = serializers.ListField(child=TextField())
+    endedAt = TimeField(source="ended_at", allow_null=True)
+    endedBy = TextField(source="ended_by", allow_blank=True)
+    endReason = TextField(source="end_reason", max_length=MAX_REASON, allow_blank=True)
     uses = Whole()
     version = Whole()
 
@@ -51,9 +51,9 @@ class OtherWaiverBody(StrictSerializer):
     """Another waiver of the same template and release that holds now in one of the environments."""
 
     waiverId = Identifier(source="id")
-    environments = serializers.ListField(child=Text())
-    expiresAt = Moment(source="expires_at")
-    deciders = serializers.ListField(child=Text())
+    environments = serializers.ListField(child=TextField())
+    expiresAt = TimeField(source="expires_at")
+    deciders = serializers.ListField(child=TextField())
 
 
 class WaiverDetailBody(WaiverBody):
@@ -65,7 +65,7 @@ class WaiverDetailBody(WaiverBody):
 class WaiverFilter(StrictSerializer):
     """Which waivers to list. `state` is the recorded one: the end of a time is recorded within minutes."""
 
-    state = Choice(choices=WaiverState.choices, required=False)
+    state = WordField(choices=WaiverState.choices, required=False)
     templateId = Identifier(source="template_id", required=False)
     releaseId = Identifier(source="release_id", required=False)
 
@@ -73,10 +73,10 @@ class WaiverFilter(StrictSerializer):
 class RevokeBody(StrictSerializer):
     """Why it ends."""
 
-    reason = Text(max_length=MAX_REASON)
+    reason = TextField(max_length=MAX_REASON)
 
 
-class WaiverList(HouseView):
+class WaiverList(BaseView):
     operation = {"GET": "ListWaivers"}
 
     @extend_schema(summary="List waivers", parameters=[WaiverFilter], responses=WaiverBody(many=True))
@@ -96,7 +96,7 @@ class WaiverList(HouseView):
             )
 
 
-class WaiverDetail(HouseView):
+class WaiverDetail(BaseView):
     operation = {"GET": "ReadWaiver"}
 
     @extend_schema(summary="Read a waiver", responses=WaiverDetailBody)
@@ -106,7 +106,7 @@ class WaiverDetail(HouseView):
             return Response(_whole(self.ctx, waiver_id))
 
 
-class WaiverRevoke(HouseView):
+class WaiverRevoke(BaseView):
     operation = {"POST": "RevokeWaiver"}
 
     @extend_schema(summary="Revoke a waiver", request=RevokeBody, responses=WaiverDetailBody)

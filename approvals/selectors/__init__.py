@@ -1,8 +1,8 @@
 """Reads. To the other apps they hand frozen views, never rows."""
 
-from approvals.policy.evaluation import Verdict
+from approvals.policy.evaluation import PolicyVerdict
 from approvals.selectors.eligibility import (
-    Candidate,
+    EligibilityResult,
     Judged,
     Right,
     candidates,
@@ -80,13 +80,13 @@ from approvals.selectors.waivers import (
 __all__ = [
     "ApprovalView",
     "AuthorizationView",
-    "Candidate",
+    "EligibilityResult",
     "Explanation",
     "Judged",
+    "PolicyVerdict",
     "PolicyView",
     "ProposalView",
     "Right",
-    "Verdict",
     "Waived",
     "WaiverView",
     "after_unknown_usage",

@@ -10,7 +10,7 @@ from approvals.models import ApprovalRequest, Vote
 from approvals.policy.telling import in_words
 from approvals.selectors.requests import approval, votes_by_request
 from approvals.selectors.views import ApprovalView
-from factory.identity.directory import Loan, Standing, directory
+from factory.identity.directory import EffectiveGrants, HeldDelegation, directory
 from factory.kernel.context import Context
 from factory.kernel.errors import Forbidden
 from projects import selectors as projects
@@ -20,7 +20,7 @@ from projects.states import SubjectKind
 BREAKS_GLASS = "PlatformAdmin"
 
 
-class Gate(Protocol):
+class ApproverRuleSource(Protocol):
     """What of a request, or of one that there might be, says who may decide."""
 
     @property
@@ -36,7 +36,7 @@ class Gate(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EligibilityResult:
     """A member of the project before one request: whether they may decide, and if not, why not."""
 
     subject: str
@@ -49,7 +49,7 @@ class Candidate:
     acting_for: str = ""
 
 
-def involved_in(gate: Gate) -> frozenset[str]:
+def involved_in(gate: ApproverRuleSource) -> frozenset[str]:
     """Everybody who answers for the request: as recorded when it was asked, and as things are now."""
     return projects.people_behind((gate.requested_by, gate.requester_person, gate.author_person))
 
@@ -61,7 +61,7 @@ class Right:
     subject: str
     person: str
     role: str
-    loan: Loan | None = None
+    loan: HeldDelegation | None = None
     break_glass: bool = False
 
     @property
@@ -76,8 +76,8 @@ class Right:
 
 
 def right_of(
-    gate: Gate,
-    standing: Standing,
+    gate: ApproverRuleSource,
+    standing: EffectiveGrants,
     *,
     subject: str,
     involved: Collection[str],
@@ -114,8 +114,8 @@ def right_of(
 
 
 def _ways_in(
-    gate: Gate, standing: Standing, held: frozenset[str], break_glass: bool
-) -> tuple[list[str], list[Loan]]:
+    gate: ApproverRuleSource, standing: EffectiveGrants, held: frozenset[str], break_glass: bool
+) -> tuple[list[str], list[HeldDelegation]]:
     if break_glass:
         return sorted({BREAKS_GLASS} & (standing.own_roles | standing.withheld) & held), []
     wanted = set(gate.approver_roles) & held
@@ -123,7 +123,7 @@ def _ways_in(
     return sorted(wanted & own), [loan for loan in standing.lent if loan.role in wanted]
 
 
-def _not_named(gate: Gate, held: frozenset[str], break_glass: bool) -> str:
+def _not_named(gate: ApproverRuleSource, held: frozenset[str], break_glass: bool) -> str:
     if break_glass:
         return "Break-glass is for a PlatformAdmin alone."
     other = " A PlatformAdmin may break the glass, with a reason." if BREAKS_GLASS in held else ""
@@ -172,7 +172,7 @@ class Electorate:
 
     def __init__(self) -> None:
         self._involved: dict[tuple[str, ...], frozenset[str]] = {}
-        self._standings: dict[tuple[str, UUID | None], Standing | None] = {}
+        self._standings: dict[tuple[str, UUID | None], EffectiveGrants | None] = {}
 
     def involved(self, row: ApprovalView | ApprovalRequest) -> frozenset[str]:
         """Everybody who answers for it."""
@@ -181,7 +181,7 @@ class Electorate:
             self._involved[key] = involved_in(row)
         return self._involved[key]
 
-    def standing(self, subject: str, row: ApprovalView | ApprovalRequest) -> Standing | None:
+    def standing(self, subject: str, row: ApprovalView | ApprovalRequest) -> EffectiveGrants | None:
         """What a voter is at this moment where the request is."""
         key = (subject, row.project_id)
         if key not in self._standings:
@@ -256,41 +256,44 @@ def _standing_vote(row: ApprovalView | ApprovalRequest, vote: Vote, electorate: 
         return None
 
 
-def who_may_decide(approval_id: UUID) -> list[Candidate]:
+def who_may_decide(approval_id: UUID) -> list[EligibilityResult]:
     """The project's members before this request, those who may decide first."""
     view = approval(approval_id)
     return candidates(view, view.project_id)
 
 
-def candidates(gate: Gate, project_id: UUID | None) -> list[Candidate]:
+def candidates(gate: ApproverRuleSource, project_id: UUID | None) -> list[EligibilityResult]:
     """The project's members before a gate, those who may open it first."""
     involved = involved_in(gate)
     by_subject: dict[str, list[MemberView]] = {}
     for member in projects.members(project_id):
         by_subject.setdefault(member.subject, []).append(member)
-    loans: dict[str, list[Loan]] = {}
+    loans: dict[str, list[HeldDelegation]] = {}
     for lent in projects.delegations_in_force(project_id):
-        loan = Loan(lent.id, lent.role, lent.delegator, lent.expires_at)
+        loan = HeldDelegation(lent.id, lent.role, lent.delegator, lent.expires_at)
         loans.setdefault(lent.delegate, []).append(loan)
     found = [_candidate(gate, own, loans.get(who, []), involved) for who, own in by_subject.items()]
     return sorted(found, key=lambda c: (not c.may_decide, c.display_name or c.subject))
 
 
 def _candidate(
-    gate: Gate, memberships: list[MemberView], loans: Sequence[Loan], involved: Collection[str]
-) -> Candidate:
+    gate: ApproverRuleSource,
+    memberships: list[MemberView],
+    loans: Sequence[HeldDelegation],
+    involved: Collection[str],
+) -> EligibilityResult:
     member = memberships[0]
     own = tuple(dict.fromkeys(role for one in memberships for role in one.roles))
     lent = tuple(loan for loan in loans if loan.role not in own)
     machine = member.kind == SubjectKind.SERVICE
     roles = frozenset(own) | {loan.role for loan in lent}
-    standing = Standing(member.person, roles, lent=lent, machine=machine)
+    standing = EffectiveGrants(member.person, roles, lent=lent, machine=machine)
     acting_for, why_not = "", ""
     try:
         acting_for = right_of(gate, standing, subject=member.subject, involved=involved).acting_for
     except Forbidden as no:
         why_not = no.detail
-    return Candidate(
+    return EligibilityResult(
         subject=member.subject,
         person=member.person,
         display_name=member.display_name,

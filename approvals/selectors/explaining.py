@@ -6,9 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from approvals.policy.evaluation import Verdict
+from approvals.policy.evaluation import PolicyVerdict
 from approvals.policy.telling import UNKNOWN, in_words
-from approvals.selectors.eligibility import Candidate, candidates
+from approvals.selectors.eligibility import EligibilityResult, candidates
 from approvals.selectors.policies import (
     evaluate,
     evaluate_at_the_limit,
@@ -55,13 +55,13 @@ class Explanation:
     policy: PolicyView
     action_class: str
     environment: str | None
-    verdict: Verdict
-    candidates: tuple[Candidate, ...]
+    verdict: PolicyVerdict
+    candidates: tuple[EligibilityResult, ...]
     waived: tuple[Waived, ...]
     advance: str
     amount: Decimal | None = None
-    at_the_limit: Verdict | None = None
-    unknown_usage: Verdict | None = None
+    at_the_limit: PolicyVerdict | None = None
+    unknown_usage: PolicyVerdict | None = None
 
     @property
     def threshold(self) -> Decimal | None:
@@ -132,7 +132,7 @@ def about_money(told: Explanation) -> list[str]:
     ]
 
 
-def after_unknown_usage(verdict: Verdict) -> str:
+def after_unknown_usage(verdict: PolicyVerdict) -> str:
     """Return what becomes of a run that has used something of unknown cost, in a sentence's part."""
     words = {
         Effect.ALLOW: UNKNOWN[UnknownUsage.IGNORE],
@@ -156,7 +156,7 @@ def _places(project_id: UUID | None, environment: str | None) -> list[Environmen
 
 
 def _waived(
-    places: Collection[EnvironmentView], verdict: Verdict, asking: Collection[str]
+    places: Collection[EnvironmentView], verdict: PolicyVerdict, asking: Collection[str]
 ) -> tuple[Waived, ...]:
     at = clock.now()
     rows = [row for place in places for row in waivers_in_force(place.project_id, place.id)]

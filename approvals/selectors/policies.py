@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from approvals.errors import PolicyMissing
 from approvals.models import PolicyRevision
 from approvals.policy import evaluation, floor
-from approvals.policy.evaluation import Verdict
+from approvals.policy.evaluation import PolicyVerdict
 from approvals.selectors.views import PolicyView, policy_view
 from approvals.states import ActionClass
 from factory.kernel import reloading
@@ -64,7 +64,7 @@ def slugs_of_tenant() -> list[str]:
 
 def evaluate(
     policy: PolicyView, action_class: str, environment_slug: str | None, *, amount: Decimal | None = None
-) -> Verdict:
+) -> PolicyVerdict:
     """What this revision answers about an action in an environment (None: in none).
 
     Of `spend`, `amount` is all that a run may cost; without one the answer is about more than the
@@ -79,7 +79,7 @@ def evaluate(
     )
 
 
-def evaluate_at_the_limit(policy: PolicyView, environment_slug: str | None) -> Verdict:
+def evaluate_at_the_limit(policy: PolicyView, environment_slug: str | None) -> PolicyVerdict:
     """Return what this revision answers about more money for a run that has used all it may cost."""
     return evaluation.evaluate_at_the_limit(
         policy.document, environment_slug, longest_expiry=longest_expiry()
@@ -91,7 +91,7 @@ def spend_threshold(policy: PolicyView) -> Decimal | None:
     return evaluation.spend_threshold(policy.document)
 
 
-def evaluate_unknown_usage(policy: PolicyView, environment_slug: str | None) -> Verdict:
+def evaluate_unknown_usage(policy: PolicyView, environment_slug: str | None) -> PolicyVerdict:
     """Return what this revision answers about going on with usage of unknown cost: allowed where ignored."""
     return evaluation.evaluate_unknown_usage(
         policy.document, environment_slug, longest_expiry=longest_expiry()

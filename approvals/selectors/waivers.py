@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from approvals.errors import WaiverNotFound
 from approvals.models import ApprovalRequest, Waiver
-from approvals.policy.evaluation import Verdict
+from approvals.policy.evaluation import PolicyVerdict
 from approvals.policy.telling import in_words
 from approvals.selectors.requests import genuine, votes_of
 from approvals.selectors.views import ApprovalView
@@ -139,7 +139,7 @@ def waivers_in_force(project_id: UUID, environment_id: UUID) -> list[Waiver]:
     return list(rows.order_by("-expires_at", "id")[:50])
 
 
-def why_not_serving(waiver: Waiver, verdict: Verdict, asking: Collection[str], at: datetime) -> str:
+def why_not_serving(waiver: Waiver, verdict: PolicyVerdict, asking: Collection[str], at: datetime) -> str:
     """Why a waiver answers no question that falls under a verdict and is asked by these people; else empty.
 
     What the question is about (template, release, environment) is compared by the caller.
@@ -160,7 +160,7 @@ def why_not_serving(waiver: Waiver, verdict: Verdict, asking: Collection[str], a
     return ""
 
 
-def is_enough(roles: Collection[str], quorum: int, verdict: Verdict) -> bool:
+def is_enough(roles: Collection[str], quorum: int, verdict: PolicyVerdict) -> bool:
     """Whether a yes under these words is one under the verdict's: no role beside its, no fewer people."""
     return bool(roles) and set(roles) <= set(verdict.roles) and quorum >= verdict.quorum
 

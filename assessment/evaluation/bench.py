@@ -13,11 +13,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 
-class Refused(Exception):
+class SkillRefused(Exception):
     """A skill ended itself as Failed."""
 
 
-class ToolFailed(Exception):
+class BenchToolFailed(Exception):
     """A program answered with an error."""
 
     def __init__(self, name: str, exit_code: int, said: str) -> None:
@@ -86,7 +86,7 @@ class Call:
             check=False,
         )
         if check and done.returncode:
-            raise ToolFailed(self.name, done.returncode, done.stderr.decode("utf-8", "replace"))
+            raise BenchToolFailed(self.name, done.returncode, done.stderr.decode("utf-8", "replace"))
         return Done(done.stdout, done.stderr, done.returncode)
 
 
@@ -126,9 +126,9 @@ class Bench:
         self.calls.append(name)
         yield Call(name, self.workdir)
 
-    def fail(self, failure_class: str, reason: str) -> Refused:
+    def fail(self, failure_class: str, reason: str) -> SkillRefused:
         """To be raised."""
-        return Refused(f"{failure_class}: {reason}")
+        return SkillRefused(f"{failure_class}: {reason}")
 
     @staticmethod
     def digest(value: Any) -> str:
@@ -145,7 +145,7 @@ class Bench:
     def authorize(self, decision: Decided, proposal: Any) -> bool:
         """For exactly the approved proposal."""
         if not decision.approved or decision.proposal_hash != self.digest(proposal):
-            raise Refused("policy-denied: not the approved proposal")
+            raise SkillRefused("policy-denied: not the approved proposal")
         return True
 
     def effect(self, name: str, decision: Decided, details: Mapping[str, Any]) -> None:

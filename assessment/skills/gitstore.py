@@ -45,7 +45,7 @@ CONFIG = """\
 
 
 @dataclass(frozen=True)
-class Entry:
+class TreeEntry:
     """A regular file of the tree."""
 
     path: str
@@ -223,21 +223,21 @@ class Repository:
         if size > MOST_BYTES_CLONED:
             raise self._context.fail("permanent", f"the repository is larger than {MOST_BYTES_CLONED} bytes")
 
-    def files(self, commit: str) -> list[Entry]:
+    def files(self, commit: str) -> list[TreeEntry]:
         """The regular files of the tree. Links and submodules are not followed."""
         listed = self.git("git-ls-tree", "ls-tree", "-r", "-z", "--long", "--full-tree", commit)
-        found: list[Entry] = []
+        found: list[TreeEntry] = []
         for line in listed.split(b"\0"):
             head, _, path = line.partition(b"\t")
             fields = head.split()
             if len(fields) == 4 and fields[0] in (b"100644", b"100755", b"100664"):
                 name = path.decode("utf-8", "replace")
-                found.append(Entry(name, fields[2].decode(), int(fields[3])))
+                found.append(TreeEntry(name, fields[2].decode(), int(fields[3])))
         return found[:MOST_FILES]
 
-    def read(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
+    def read(self, entries: Iterable[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
         """Contents of files that are not too large, in batches, until the total limit."""
-        batch: list[Entry] = []
+        batch: list[TreeEntry] = []
         size = total = 0
         for entry in entries:
             if entry.size > MOST_BYTES_OF_A_FILE or total + entry.size > MOST_BYTES_READ:
@@ -251,7 +251,7 @@ class Repository:
         if batch:
             yield from self._read_batch(batch)
 
-    def _read_batch(self, batch: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+    def _read_batch(self, batch: Sequence[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
         asked = "".join(f"{entry.blob}\n" for entry in batch).encode()
         answer = self.git("git-cat-file", "cat-file", "--batch", stdin=asked)
         at = 0

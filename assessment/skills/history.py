@@ -21,7 +21,7 @@ SWEEPING = 200
 
 
 @dataclass(frozen=True)
-class Commit:
+class CommitRecord:
     """A commit as far as it matters here."""
 
     author: str
@@ -47,7 +47,7 @@ def run(context: "SkillContext") -> dict[str, Any]:
     return {**_ages(commits), **_authors(commits), **_hotspots(commits, listed), "shallow": shallow}
 
 
-def _parse(log: bytes) -> Iterator[Commit]:
+def _parse(log: bytes) -> Iterator[CommitRecord]:
     for record in log.decode("utf-8", "replace").split("\x01")[1:]:
         author, email, at, parents, rest = record.split("\x02", 4)
         changes = []
@@ -57,7 +57,9 @@ def _parse(log: bytes) -> Iterator[Commit]:
             if path:
                 changes.append((path, _number(added), _number(deleted)))
         when = datetime.fromtimestamp(int(at), UTC)
-        yield Commit(author.strip(), email.strip().lower(), when, " " in parents.strip(), tuple(changes))
+        yield CommitRecord(
+            author.strip(), email.strip().lower(), when, " " in parents.strip(), tuple(changes)
+        )
 
 
 def _number(text: str) -> int:
@@ -65,7 +67,7 @@ def _number(text: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _ages(commits: list[Commit]) -> dict[str, Any]:
+def _ages(commits: list[CommitRecord]) -> dict[str, Any]:
     times = sorted(commit.at for commit in commits)
     months = Counter(time.strftime("%Y-%m") for time in times)
     first, last = times[0], times[-1]
@@ -89,7 +91,7 @@ def _months_until(last: datetime, first: datetime) -> list[str]:
     return found[::-1]
 
 
-def _authors(commits: list[Commit]) -> dict[str, Any]:
+def _authors(commits: list[CommitRecord]) -> dict[str, Any]:
     counted = Counter(commit.email or commit.author for commit in commits)
     names = {commit.email or commit.author: commit.author for commit in reversed(commits)}
     top = counted.most_common()
@@ -109,7 +111,7 @@ def _authors(commits: list[Commit]) -> dict[str, Any]:
     }
 
 
-def _hotspots(commits: list[Commit], listed: set[str]) -> dict[str, Any]:
+def _hotspots(commits: list[CommitRecord], listed: set[str]) -> dict[str, Any]:
     since = max(commit.at for commit in commits) - WINDOW
     recent = [commit for commit in commits if commit.at >= since]
     window = recent if len(recent) >= FEWEST_IN_WINDOW else commits

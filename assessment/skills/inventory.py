@@ -5,8 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .gitstore import MOST_BYTES_OF_A_FILE, Entry, Repository, is_binary, text_of, without_credentials
-from .languages import PROSE_AND_DATA, Lines, count_lines, is_test, is_vendored, language_of
+from .gitstore import MOST_BYTES_OF_A_FILE, Repository, TreeEntry, is_binary, text_of, without_credentials
+from .languages import PROSE_AND_DATA, LineCounts, count_lines, is_test, is_vendored, language_of
 from .licences import identify, is_licence_file
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _DOCS = {
 class _Tally:
     """What the walk over the files adds up."""
 
-    lines: dict[str, Lines] = field(default_factory=lambda: defaultdict(Lines))
+    lines: dict[str, LineCounts] = field(default_factory=lambda: defaultdict(LineCounts))
     files: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     size: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     production_code: int = 0
@@ -73,7 +73,7 @@ def run(context: "SkillContext") -> dict[str, Any]:
     return {**head, **_facts(tally, entries), "ci": _ci(entries), "docs": _docs(entries, tally)}
 
 
-def _add(tally: _Tally, entry: Entry, content: bytes) -> None:
+def _add(tally: _Tally, entry: TreeEntry, content: bytes) -> None:
     if is_binary(content):
         tally.binary_files += 1
         return
@@ -98,7 +98,7 @@ def _add(tally: _Tally, entry: Entry, content: bytes) -> None:
         tally.production_code += lines.code
 
 
-def _facts(tally: _Tally, entries: list[Entry]) -> dict[str, Any]:
+def _facts(tally: _Tally, entries: list[TreeEntry]) -> dict[str, Any]:
     by_code = sorted(tally.lines, key=lambda name: (-tally.lines[name].code, name))
     largest = sorted(entries, key=lambda entry: (-entry.size, entry.path))[:12]
     ratio = tally.test_code / tally.production_code if tally.production_code else None
@@ -133,7 +133,7 @@ def _language(tally: _Tally, name: str) -> dict[str, Any]:
     }
 
 
-def _ci(entries: list[Entry]) -> list[dict[str, str]]:
+def _ci(entries: list[TreeEntry]) -> list[dict[str, str]]:
     found: dict[str, str] = {}
     for entry in entries:
         for pattern, system in _CI:
@@ -142,7 +142,7 @@ def _ci(entries: list[Entry]) -> list[dict[str, str]]:
     return [{"system": system, "path": path[:200]} for system, path in sorted(found.items())]
 
 
-def _docs(entries: list[Entry], tally: _Tally) -> dict[str, Any]:
+def _docs(entries: list[TreeEntry], tally: _Tally) -> dict[str, Any]:
     found: dict[str, Any] = dict.fromkeys(_DOCS)
     for entry in entries:
         for kind, pattern in _DOCS.items():

@@ -144,23 +144,23 @@ def is_test(path: str) -> bool:
 
 
 @dataclass
-class Lines:
+class LineCounts:
     """How many lines of each kind."""
 
     code: int = 0
     comment: int = 0
     blank: int = 0
 
-    def add(self, other: "Lines") -> None:
+    def add(self, other: "LineCounts") -> None:
         """Sum up."""
         self.code += other.code
         self.comment += other.comment
         self.blank += other.blank
 
 
-def count_lines(language: Language, text: str) -> Lines:
+def count_lines(language: Language, text: str) -> LineCounts:
     """A line with any code on it is code; a line wholly inside or made of comment is comment."""
-    lines = Lines()
+    lines = LineCounts()
     closing = ""
     for raw in text.splitlines():
         line = raw.strip()

@@ -15,7 +15,7 @@ from .compose import render
 
 if TYPE_CHECKING:
     from runs.worker.context import SkillContext
-    from runs.worker.wire import Decision
+    from runs.worker.wire import DecisionReply
 
 ACTION_CLASS = "shared-write"
 
@@ -55,7 +55,7 @@ def _destination(context: "SkillContext") -> Path:
 
 
 @dataclass(frozen=True)
-class Draft:
+class ProposalDraft:
     """A proposal with the bytes and the commit id behind it."""
 
     proposal: dict[str, Any]
@@ -63,7 +63,9 @@ class Draft:
     commit: str
 
 
-def _draft(context: "SkillContext", repository: ArtifactRepository, notes: list[str], base: str) -> Draft:
+def _draft(
+    context: "SkillContext", repository: ArtifactRepository, notes: list[str], base: str
+) -> ProposalDraft:
     """Everything that the commit will be. The same report and notes always give the same hash."""
     report = {**context.predecessors["compose"]["report"], "reviewerNotes": notes}
     files = {path: text.encode() for path, text in render(report).items()}
@@ -81,10 +83,10 @@ def _draft(context: "SkillContext", repository: ArtifactRepository, notes: list[
         "message": message,
         "author": author,
     }
-    return Draft(proposal, files, repository.commit(drafted.tree, base, message, author, keep=False))
+    return ProposalDraft(proposal, files, repository.commit(drafted.tree, base, message, author, keep=False))
 
 
-def _ask(context: "SkillContext", proposal: Mapping[str, Any], notes: list[str]) -> "Decision":
+def _ask(context: "SkillContext", proposal: Mapping[str, Any], notes: list[str]) -> "DecisionReply":
     """Parks, unless this very proposal was decided already."""
     changed = ", ".join(f"{file['path']} (+{file['additions']})" for file in proposal["files"])
     name = Path(str(proposal["repository"])).name
@@ -102,7 +104,7 @@ def _ask(context: "SkillContext", proposal: Mapping[str, Any], notes: list[str])
     return answer
 
 
-def _must_fit(context: "SkillContext", repository: ArtifactRepository, draft: Draft) -> None:
+def _must_fit(context: "SkillContext", repository: ArtifactRepository, draft: ProposalDraft) -> None:
     """Whatever can be wrong is found before the authorization is taken."""
     branch = str(draft.proposal["branch"])
     if repository.branch(branch) not in (None, draft.commit):
@@ -110,7 +112,7 @@ def _must_fit(context: "SkillContext", repository: ArtifactRepository, draft: Dr
 
 
 def _commit(
-    context: "SkillContext", repository: ArtifactRepository, draft: Draft, decision: "Decision"
+    context: "SkillContext", repository: ArtifactRepository, draft: ProposalDraft, decision: "DecisionReply"
 ) -> dict[str, Any]:
     """Make the commit that was approved, or nothing."""
     proposal = draft.proposal

@@ -78,7 +78,7 @@ def _measured(session: databases.Session, given: argparse.Namespace) -> int:
         growing.grow_all(db, large)
         everybody = house.people(large.tenant, large.small, large.second, large.main)
         questions = chain(asking.lists(everybody, given.only), pages.others(db, everybody, large, given.only))
-        found: dict[str, list[asking.Found]] = {}
+        found: dict[str, list[asking.Measurement]] = {}
         for name, person, asked in questions:
             one = asking.ask(person, asked, given.most)
             found.setdefault(name, []).append(one)

@@ -11,10 +11,10 @@ from django.db import connection
 from django.urls import reverse
 
 import config.urls  # noqa: F401  it is what registers the pages
-from benchmarks.lists.house import Person
+from benchmarks.lists.house import BenchmarkPerson
 from benchmarks.lists.plans import Looking, Seen
-from benchmarks.lists.questions import Asked, of_list, texts_of
-from factory.console.lists.bounded_scan import Look
+from benchmarks.lists.questions import AskedPage, of_list, texts_of
+from factory.console.lists.bounded_scan import BoundedScan
 from factory.console.site import site
 
 SEARCH = "/admin/search/"
@@ -24,11 +24,11 @@ FEW, MORE = 2, 20
 
 
 @dataclass
-class Found:
+class Measurement:
     """One question of one person: what the processor took for each opening, and the database once."""
 
     person: str
-    asked: Asked
+    asked: AskedPage
     seconds: list[float] = field(default_factory=list)
     seen: Seen = field(default_factory=Seen)
     fault: str = ""
@@ -41,9 +41,9 @@ class Found:
         return 1000 * own + self.seen.ms
 
 
-def ask(person: Person, asked: Asked, most: float) -> Found:
+def ask(person: BenchmarkPerson, asked: AskedPage, most: float) -> Measurement:
     """Open a page: once while the database explains itself, which also warms it, and then to be timed."""
-    found, looking = Found(person.name, asked), Looking()
+    found, looking = Measurement(person.name, asked), Looking()
     try:
         with connection.execute_wrapper(looking):
             _open(person, asked)
@@ -55,7 +55,7 @@ def ask(person: Person, asked: Asked, most: float) -> Found:
     return found
 
 
-def _open(person: Person, asked: Asked) -> float:
+def _open(person: BenchmarkPerson, asked: AskedPage) -> float:
     began = time.thread_time()
     answer: Any = person.client.get(asked.path, follow=asked.path.startswith(SEARCH))
     if asked.file:
@@ -68,10 +68,12 @@ def _open(person: Person, asked: Asked) -> float:
 
 def never_at_first() -> None:
     """Every narrowed list is looked through, as it would be by a database that is busy with others."""
-    Look._at_first = lambda *_: None  # type: ignore[method-assign]
+    BoundedScan._at_first = lambda *_: None  # type: ignore[method-assign]
 
 
-def lists(everybody: Sequence[Person], word: str) -> Iterator[tuple[str, Person, Asked]]:
+def lists(
+    everybody: Sequence[BenchmarkPerson], word: str
+) -> Iterator[tuple[str, BenchmarkPerson, AskedPage]]:
     """Every question of every list, for those whose sight of it differs."""
     for model, page in sorted(site._registry.items(), key=lambda each: each[0]._meta.label):
         path = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
@@ -88,7 +90,7 @@ def lists(everybody: Sequence[Person], word: str) -> Iterator[tuple[str, Person,
                 yield path, person, asked
 
 
-def _whose(everybody: Sequence[Person], path: str) -> list[Person]:
+def _whose(everybody: Sequence[BenchmarkPerson], path: str) -> list[BenchmarkPerson]:
     """Who sees the whole tenant, one in each of the projects, from large to small; in the inbox everybody."""
     able = [person for person in everybody if path in person.offered]
     if "approvalrequest" in path:

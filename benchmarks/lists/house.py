@@ -34,7 +34,7 @@ ENDPOINT = "127.0.0.1:9"
 
 
 @dataclass(frozen=True)
-class Person:
+class BenchmarkPerson:
     """Somebody who looks, in the place that they chose."""
 
     name: str
@@ -80,7 +80,7 @@ def _finished(house: House) -> None:
     deliver(house)
 
 
-def people(tenant: str, small: UUID, second: UUID, main: UUID) -> Sequence[Person]:
+def people(tenant: str, small: UUID, second: UUID, main: UUID) -> Sequence[BenchmarkPerson]:
     """Who sees the whole tenant, those of its large project, one in the second, those of the small one."""
     wide = [_person(f"{who}@{tenant}.test", f"{tenant}/") for who in MAIN[:1]]
     large = [_person(f"{who}@{tenant}.test", f"{tenant}/{main}") for who in MAIN[1:]]
@@ -89,11 +89,11 @@ def people(tenant: str, small: UUID, second: UUID, main: UUID) -> Sequence[Perso
     return [*wide, *large, *between, *few]
 
 
-def _person(subject: str, place: str, where: str = "") -> Person:
+def _person(subject: str, place: str, where: str = "") -> BenchmarkPerson:
     user = User.objects.filter(subject=subject).first() or User.objects.create_user(subject, subject=subject)
     client = Client()
     client.force_login(user)
     session = client.session
     session[CHOSEN] = place
     session.save()
-    return Person(f"{where}{subject.partition('@')[0]}", client)
+    return BenchmarkPerson(f"{where}{subject.partition('@')[0]}", client)

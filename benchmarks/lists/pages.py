@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.lists.growing import Large, kind_of
-from benchmarks.lists.house import Person
-from benchmarks.lists.questions import NOBODY, Asked
+from benchmarks.lists.house import BenchmarkPerson
+from benchmarks.lists.questions import NOBODY, AskedPage
 from benchmarks.lists.shapes import BIG
 
 SOUGHT = (
@@ -15,8 +15,8 @@ SOUGHT = (
 
 
 def others(
-    db: Any, everybody: Sequence[Person], large: Large, word: str
-) -> Iterator[tuple[str, Person, Asked]]:
+    db: Any, everybody: Sequence[BenchmarkPerson], large: Large, word: str
+) -> Iterator[tuple[str, BenchmarkPerson, AskedPage]]:
     run = _key(db, "runs_run", BIG)
     ended = _key(db, "runs_run", large.rows // 20)
     request = _key(db, "approvals_approvalrequest", 200)
@@ -45,7 +45,7 @@ def others(
             for person in everybody:
                 if needs.get(name, "/admin/runs/run/") not in person.offered:
                     continue
-                yield name, person, Asked(path)
+                yield name, person, AskedPage(path)
 
 
 TABS = ("?tab=steps", "?tab=journal", "?tab=events", "?tab=usage", "?tab=audit")

@@ -18,29 +18,29 @@ NOBODY = "00000000-0000-7000-8000-000000000000"
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedPage:
     """One address, and what of its answer is read."""
 
     path: str
     file: bool = False
 
 
-def of_list(path: str, cl: Any, texts: Sequence[str]) -> Iterator[Asked]:
+def of_list(path: str, cl: Any, texts: Sequence[str]) -> Iterator[AskedPage]:
     """Every question to the list at `path`; `texts` are what its search is asked for."""
     filters = [_values(*choices_of(cl, spec)) for spec in cl.filter_specs]
     searches = [f"q={quote(text)}" for text in texts]
-    yield from (Asked(f"{path}{query}") for query in _ways(cl))
-    yield Asked(f"{path}?format=csv", file=True)
+    yield from (AskedPage(f"{path}{query}") for query in _ways(cl))
+    yield AskedPage(f"{path}?format=csv", file=True)
     for values in filters:
-        yield from (Asked(f"{path}?{one}") for one in _some(values, MOST_VALUES))
-        yield from (Asked(f"{path}?{one}&order=oldest") for one in _some(values, OF_A_PAIR))
+        yield from (AskedPage(f"{path}?{one}") for one in _some(values, MOST_VALUES))
+        yield from (AskedPage(f"{path}?{one}&order=oldest") for one in _some(values, OF_A_PAIR))
     for one, other in combinations(filters, 2):
         pairs = product(_some(one, OF_A_PAIR), _some(other, OF_A_PAIR))
-        yield from (Asked(f"{path}?{a}&{b}") for a, b in pairs)
-    yield from (Asked(f"{path}?{text}") for text in searches)
+        yield from (AskedPage(f"{path}?{a}&{b}") for a, b in pairs)
+    yield from (AskedPage(f"{path}?{text}") for text in searches)
     for values in filters:
         pairs = product(_some(values, OF_A_PAIR), _some(searches, OF_A_PAIR))
-        yield from (Asked(f"{path}?{a}&{b}") for a, b in pairs)
+        yield from (AskedPage(f"{path}?{a}&{b}") for a, b in pairs)
 
 
 def _values(name: str, values: Sequence[tuple[str, str, bool]]) -> list[str]:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.lists.asking import Found
+from benchmarks.lists.asking import Measurement
 
 HEADING = f"{'':34}{'asked':>7}{'p95 ms':>8}{'db ms':>7}{'blocks':>8}  slowest question"
 
 
-def line(one: Found) -> str:
+def line(one: Measurement) -> str:
     """One question: who, milliseconds, blocks, and what is suspicious."""
     told = (
         f"{one.p95:7.0f} ms{one.seen.ms:7.0f} db{one.seen.blocks:8} blocks  {one.person:17}{one.asked.path}"
@@ -16,7 +16,7 @@ def line(one: Found) -> str:
     return "\n      ! ".join([told, *dict.fromkeys(one.seen.signs), *([one.fault] if one.fault else [])])
 
 
-def tell(found: Mapping[str, Sequence[Found]], unused: Sequence[tuple[str, str]], most: float) -> int:
+def tell(found: Mapping[str, Sequence[Measurement]], unused: Sequence[tuple[str, str]], most: float) -> int:
     """The table, what is past the limit, and indexes that nothing used. Answers the program's status."""
     print(HEADING)  # noqa: T201  a program's output
     for name, all_of in found.items():
@@ -28,7 +28,7 @@ def tell(found: Mapping[str, Sequence[Found]], unused: Sequence[tuple[str, str]]
     return 1 if over else 0
 
 
-def _row(name: str, all_of: Sequence[Found]) -> str:
+def _row(name: str, all_of: Sequence[Measurement]) -> str:
     slowest = max(all_of, key=lambda one: one.p95)
     blocks = max(one.seen.blocks for one in all_of)
     short = name.removeprefix("/admin/").rstrip("/")

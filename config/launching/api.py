@@ -12,7 +12,7 @@ PAUSE_SECONDS = 0.25
 PAGE = 200
 
 
-class Refused(Exception):
+class ApiCallRefused(Exception):
     """The API said no. The text says what is wrong, member by member."""
 
 
@@ -66,4 +66,4 @@ def _read(answer: httpx.Response) -> dict[str, Any]:
     if answer.is_server_error and problem.get("traceId"):
         faults.append(f"  traceId {problem['traceId']}")
     said = problem.get("detail") or problem.get("title") or "no reason given"
-    raise Refused("\n".join([f"{answer.status_code} {said}", *faults]))
+    raise ApiCallRefused("\n".join([f"{answer.status_code} {said}", *faults]))

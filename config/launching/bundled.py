@@ -13,7 +13,7 @@ from factory.kernel.errors import DomainError
 from factory.kernel.tenancy import reading
 from registry import selectors
 from registry.operations import LATEST
-from registry.publication.publishing import PublicationStopped, Way, publish
+from registry.publication.publishing import PublicationPath, PublicationStopped, publish
 
 WORKFLOW = "repository-assessment"
 MANIFEST = "assessment/factory.yaml"
@@ -27,7 +27,7 @@ def publish_bundled(tenant_id: str, project_id: UUID) -> dict[str, Any]:
     author, reviewer = (acting(part, tenant_id, project_id) for part in ("admin", "reviewer"))
     root = Path(settings.BASE_DIR)
     told: list[str] = []
-    way = Way(author, reviewer, str(root), current_commit(root), MANIFEST, told.append)
+    way = PublicationPath(author, reviewer, str(root), current_commit(root), MANIFEST, told.append)
     try:
         publish(way)
         with reading(author):

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from config.launching import repository
 from config.launching.launcher import Launcher, Tour
-from config.launching.options import Options
+from config.launching.options import LaunchOptions
 from config.launching.terminal import Terminal
 from factory.embedded.system import EmbeddedError
 
@@ -32,7 +32,7 @@ class LaunchingCommand(BaseCommand):
     def launch(self, options: dict[str, Any], tour: Tour, *, stay: bool) -> None:
         if shutil.which("git") is None:
             raise CommandError(NO_GIT)
-        chosen = Options(
+        chosen = LaunchOptions(
             root=settings.BASE_DIR,
             home=settings.HOME,
             port=options["port"],

@@ -17,7 +17,7 @@ import httpx
 
 from config.launching import ports
 from config.launching.lock import LauncherLock
-from config.launching.options import Options
+from config.launching.options import LaunchOptions
 from config.launching.processes import PYTHON, Plan
 from config.launching.servers import Servers, short
 from config.launching.supervisor import Supervisor, die_with
@@ -37,7 +37,7 @@ Tour = Callable[["Installation"], int]
 class Installation:
     """A running product, as the tour sees it."""
 
-    options: Options
+    options: LaunchOptions
     plan: Plan
     world: dict[str, Any]
     terminal: Terminal
@@ -54,14 +54,14 @@ def mail_in_words(environment: Mapping[str, str]) -> str:
     return "none is sent, FACTORY_EMAIL_HOST names no mail server"
 
 
-class Interrupted(Exception):
+class LaunchInterrupted(Exception):
     """Ctrl-C before everything was up."""
 
 
 class Launcher:
     """Brings everything up, watches over it, and takes everything down again, whatever happens."""
 
-    def __init__(self, options: Options, terminal: Terminal) -> None:
+    def __init__(self, options: LaunchOptions, terminal: Terminal) -> None:
         self.options, self.terminal = options, terminal
         self._stopping = threading.Event()
         self.result: dict[str, Any] = {}
@@ -79,7 +79,7 @@ class Launcher:
                 lock.note(installation.plan.web_url + "/admin/")
                 self.result = installation.result
                 return self._watch_over(supervisor, servers, tour, installation, stay=stay)
-            except Interrupted:
+            except LaunchInterrupted:
                 return 130
             finally:
                 self._take_down(supervisor, servers)
@@ -149,7 +149,7 @@ class Launcher:
 
     def _stop_if_told(self) -> None:
         if self._stopping.is_set():
-            raise Interrupted
+            raise LaunchInterrupted
 
     def _since(self) -> float:
         return time.monotonic() - self.terminal.began
@@ -202,7 +202,7 @@ class Preparation:
                 slow = None
             if self._stopping.is_set():
                 self._process.kill()
-                raise Interrupted
+                raise LaunchInterrupted
             if self._ended.is_set() and word not in self._said:
                 raise EmbeddedError("The product could not be prepared.\n" + self._reason())
             time.sleep(0.02)

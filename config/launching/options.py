@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Options:
+class LaunchOptions:
     """What the person at the keyboard may choose."""
 
     root: Path

@@ -3,11 +3,11 @@
 import subprocess
 from pathlib import Path
 
-from config.launching.options import Options
+from config.launching.options import LaunchOptions
 from factory.embedded.system import EmbeddedError
 
 
-def chosen(options: Options) -> tuple[str, str]:
+def chosen(options: LaunchOptions) -> tuple[str, str]:
     """What a run is given, and how the terminal calls it. Raises EmbeddedError with a way out."""
     named = options.repository or str(options.root)
     if "://" in named:

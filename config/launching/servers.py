@@ -20,7 +20,7 @@ DATABASE = "factory"
 
 
 @dataclass(frozen=True)
-class Line:
+class ServerLine:
     """One line of the terminal: what it is, where, and how long it took."""
 
     what: str
@@ -33,7 +33,7 @@ class Servers:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.lines: list[Line] = []
+        self.lines: list[ServerLine] = []
         self.keeper = Keeper(home)
         self._given_database = os.environ.get("DATABASE_URL")
         self._given_redis = os.environ.get("REDIS_URL")
@@ -107,7 +107,7 @@ class Servers:
         return {"REDIS_URL": url}
 
     def _line(self, what: str, words: str, began: float) -> None:
-        self.lines.append(Line(what, words, time.monotonic() - began))
+        self.lines.append(ServerLine(what, words, time.monotonic() - began))
 
 
 def _dbname(admin_url: str) -> str:

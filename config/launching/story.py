@@ -15,7 +15,7 @@ TERMINAL_STATES = ("Completed", "Failed", "Cancelled")
 SETTLED = ("Succeeded", "Failed", "Cancelled", "Skipped")
 
 
-class Story:
+class RunTimeline:
     """Follows a run to its end and tells it on the terminal."""
 
     def __init__(self, api: Api, terminal: Terminal, run_id: str, release: dict[str, Any]) -> None:

@@ -4,11 +4,11 @@ import shlex
 import time
 from typing import Any
 
-from config.launching.api import Api, Refused
+from config.launching.api import Api, ApiCallRefused
 from config.launching.bundled import WORKFLOW
 from config.launching.launcher import Installation
 from config.launching.repository import chosen
-from config.launching.story import Story
+from config.launching.story import RunTimeline
 from factory.embedded.system import EmbeddedError
 
 LIMITS = {"maxCostUsd": 5, "maxMinutes": 30}
@@ -24,7 +24,7 @@ class Guide:
         self.requester = Api(installation.plan.web_url, tokens["requester"])
         self.reviewer = Api(installation.plan.web_url, tokens["reviewer"])
 
-    def submit(self) -> Story:
+    def submit(self) -> RunTimeline:
         """Submit an assessment of the repository that was named, or of this one."""
         options = self.installation.options
         repository, label = chosen(options)
@@ -43,8 +43,8 @@ class Guide:
         self.terminal.heading(f"run {accepted['runId']}  {WORKFLOW} of {label}")
         return self.story(accepted["runId"])
 
-    def story(self, run_id: str) -> Story:
-        return Story(self.requester, self.terminal, run_id, self.world["release"])
+    def story(self, run_id: str) -> RunTimeline:
+        return RunTimeline(self.requester, self.terminal, run_id, self.world["release"])
 
     def approve(self, approval: dict[str, Any]) -> None:
         """Decide as the reviewer, on exactly the version and hash that the API shows."""
@@ -79,11 +79,11 @@ class Guide:
         )
         self.terminal.detail("Ctrl-C stops everything; the data stays")
 
-    def finish(self, story: Story) -> str:
+    def finish(self, story: RunTimeline) -> str:
         """Carry a run to its end, with the reviewer's consent."""
         return story.follow(self.installation.stopping, self.approve)
 
-    def tell_report(self, story: Story) -> None:
+    def tell_report(self, story: RunTimeline) -> None:
         found = story.run.get("output") or {}
         if story.state == "Completed" and found.get("commit"):
             self.terminal.detail(f"report: {report_command(found)}")
@@ -112,7 +112,7 @@ def show_around(installation: Installation) -> int:
         for story in stories:
             story.follow(installation.stopping, guide.point_to)
             guide.tell_report(story)
-    except (Refused, EmbeddedError) as refusal:
+    except (ApiCallRefused, EmbeddedError) as refusal:
         if not installation.stopping.is_set():
             installation.terminal.fault(str(refusal))
             return 1
@@ -125,7 +125,7 @@ def carry_one_to_the_end(installation: Installation) -> int:
     try:
         story = guide.submit()
         state = guide.finish(story)
-    except (Refused, EmbeddedError) as refusal:
+    except (ApiCallRefused, EmbeddedError) as refusal:
         installation.terminal.fault(str(refusal))
         return 1
     guide.tell_report(story)
@@ -139,7 +139,7 @@ def carry_one_to_the_end(installation: Installation) -> int:
     return 0
 
 
-def summary(guide: Guide, story: Story, seconds: float) -> dict[str, Any]:
+def summary(guide: Guide, story: RunTimeline, seconds: float) -> dict[str, Any]:
     run, output = story.run, story.run.get("output") or {}
     return {
         "runId": run["runId"],

@@ -11,7 +11,7 @@ from django.conf import settings
 from redis import Redis
 from rest_framework.exceptions import Throttled
 
-from factory.identity.tokens import Refused
+from factory.identity.tokens import TokenRefused
 from factory.kernel.hints import asked
 
 SECONDS = 60
@@ -22,7 +22,7 @@ def counting_refusals(address: str) -> Iterator[None]:
     """Count a token that the block refuses; raise `Throttled` once there were too many within a minute."""
     try:
         yield
-    except Refused as refusal:
+    except TokenRefused as refusal:
         wait = _counted(address)
         if wait:
             raise Throttled(wait) from refusal

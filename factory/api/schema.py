@@ -63,7 +63,7 @@ class Page:
         }
 
 
-class HouseSchema(AutoSchema):
+class BaseSchema(AutoSchema):
     """Names an operation as the permission table does, so that the two can be read side by side.
 
     A view that answers with a list of something answers with a page of it.

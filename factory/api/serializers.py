@@ -57,7 +57,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         return cls.parse({name: given[name] for name in given if name not in PAGING})
 
 
-class Text(serializers.CharField):
+class TextField(serializers.CharField):
     """A JSON string, exactly as sent: neither trimmed nor made from a number."""
 
     def __init__(self, *, max_length: int = 255, **options: Any) -> None:
@@ -82,7 +82,7 @@ class Whole(serializers.IntegerField):
         return super().to_internal_value(data)
 
 
-class Amount(serializers.DecimalField):
+class AmountField(serializers.DecimalField):
     """A plain JSON number of money, to six places; taken as written and never as a binary fraction."""
 
     def __init__(self, *, max_digits: int = 18, decimal_places: int = 6, **options: Any) -> None:
@@ -113,7 +113,7 @@ class Identifier(serializers.UUIDField):
         return super().to_internal_value(data)
 
 
-class Moment(serializers.DateTimeField):
+class TimeField(serializers.DateTimeField):
     """An RFC 3339 time with its offset."""
 
     def to_internal_value(self, value: Any) -> datetime:
@@ -129,7 +129,7 @@ class Moment(serializers.DateTimeField):
             self.fail("invalid", format="RFC 3339 with an offset")
 
 
-class Choice(serializers.ChoiceField):
+class WordField(serializers.ChoiceField):
     """One of the words."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -147,7 +147,7 @@ class JSONObject(serializers.JSONField):
         return data
 
 
-class QueryMoment(Moment):
+class QueryTimeField(TimeField):
     """A time in a query, where the + of an offset may have become a space."""
 
     def to_internal_value(self, value: Any) -> datetime:

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
+from factory.api.serializers import Identifier, StrictSerializer, TextField, TimeField, Whole, WordField
 from factory.kernel.models.webhook import WebhookState
 from factory.messaging.consumers import KINDS, NOT_SUBSCRIBED
 
@@ -13,7 +13,7 @@ class Topics(serializers.ListField):
     """Topics of events."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(child=Text(max_length=120), max_length=100, **options)
+        super().__init__(child=TextField(max_length=120), max_length=100, **options)
 
 
 class WebhookBody(StrictSerializer):
@@ -21,36 +21,36 @@ class WebhookBody(StrictSerializer):
 
     webhookId = Identifier(source="id")
     projectId = Identifier(source="project_id", allow_null=True)
-    url = Text(max_length=2048)
+    url = TextField(max_length=2048)
     topics = Topics()
-    consumer = Text(max_length=64)
-    description = Text(max_length=200)
-    state = Choice(choices=WebhookState.choices)
-    disabledReason = Text(source="disabled_reason", max_length=2000)
-    previousSecretUntil = Moment(source="previous_until", allow_null=True)
+    consumer = TextField(max_length=64)
+    description = TextField(max_length=200)
+    state = WordField(choices=WebhookState.choices)
+    disabledReason = TextField(source="disabled_reason", max_length=2000)
+    previousSecretUntil = TimeField(source="previous_until", allow_null=True)
     failures = serializers.IntegerField()
-    lastSuccessAt = Moment(source="succeeded_at", allow_null=True)
-    lastFailureAt = Moment(source="failed_at", allow_null=True)
-    lastError = Text(source="last_error", max_length=500)
+    lastSuccessAt = TimeField(source="succeeded_at", allow_null=True)
+    lastFailureAt = TimeField(source="failed_at", allow_null=True)
+    lastError = TextField(source="last_error", max_length=500)
     version = Whole()
-    createdBy = Text(source="created_by")
-    createdAt = Moment(source="created_at")
-    updatedAt = Moment(source="updated_at")
+    createdBy = TextField(source="created_by")
+    createdAt = TimeField(source="created_at")
+    updatedAt = TimeField(source="updated_at")
 
 
 class WebhookWithSecretBody(WebhookBody):
     """A subscription with its new secret; null where the same request was answered before."""
 
-    secret = Text(allow_null=True)
+    secret = TextField(allow_null=True)
 
 
 class NewWebhookBody(StrictSerializer):
     """Where events shall go, and which: no topics means all."""
 
-    url = Text(max_length=2048)
+    url = TextField(max_length=2048)
     topics = Topics(required=False, default=list)
-    consumer = Text(max_length=64, required=False, default="", allow_blank=True)
-    description = Text(max_length=200, required=False, default="", allow_blank=True)
+    consumer = TextField(max_length=64, required=False, default="", allow_blank=True)
+    description = TextField(max_length=200, required=False, default="", allow_blank=True)
 
 
 class ChangedWebhookBody(NewWebhookBody):
@@ -62,18 +62,18 @@ class ChangedWebhookBody(NewWebhookBody):
 class WebhookReasonBody(StrictSerializer):
     """Why."""
 
-    reason = Text(max_length=2000)
+    reason = TextField(max_length=2000)
 
 
 class ConsumerBody(StrictSerializer):
     """A consumer of events, and how far behind it is."""
 
-    name = Text(max_length=2048)
-    kind = Choice(choices=(*KINDS, NOT_SUBSCRIBED))
+    name = TextField(max_length=2048)
+    kind = WordField(choices=(*KINDS, NOT_SUBSCRIBED))
     webhookId = Identifier(source="webhook_id", allow_null=True)
     waiting = Whole()
     setAside = Whole(source="set_aside")
-    oldestAt = Moment(source="oldest_at", allow_null=True)
+    oldestAt = TimeField(source="oldest_at", allow_null=True)
     lagSeconds = serializers.FloatField(source="lag_seconds")
     topics = Topics()
 
@@ -82,19 +82,19 @@ class SetAsideBody(StrictSerializer):
     """An event that a consumer did not take."""
 
     eventId = Identifier(source="event_id")
-    topic = Text(max_length=120)
+    topic = TextField(max_length=120)
     runId = Identifier(source="run_id", allow_null=True)
-    kind = Choice(choices=KINDS)
+    kind = WordField(choices=KINDS)
     webhookId = Identifier(source="webhook_id", allow_null=True)
-    consumer = Text(max_length=2048)
+    consumer = TextField(max_length=2048)
     attempts = Whole()
-    reason = Text(max_length=500)
-    setAsideAt = Moment(source="set_aside_at")
+    reason = TextField(max_length=500)
+    setAsideAt = TimeField(source="set_aside_at")
 
 
 class RetryBody(StrictSerializer):
     """For which consumer the event is offered again or skipped, and why."""
 
-    kind = Choice(choices=KINDS)
+    kind = WordField(choices=KINDS)
     webhookId = Identifier(source="webhook_id", required=False, allow_null=True, default=None)
-    reason = Text(max_length=2000)
+    reason = TextField(max_length=2000)

@@ -20,7 +20,7 @@ from factory.api.subscription_bodies import (
     WebhookReasonBody,
     WebhookWithSecretBody,
 )
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from factory.kernel import clock
 from factory.kernel.errors import NotFound
 from factory.kernel.models import WebhookSubscription
@@ -36,7 +36,7 @@ from factory.messaging.webhooks.commands import (
 from factory.messaging.webhooks.signing import new_secret
 
 
-class WebhooksView(HouseView):
+class WebhooksView(BaseView):
     """Base: finds what the caller's scope includes, and runs a command once."""
 
     def own(self, webhook_id: UUID) -> WebhookSubscription:

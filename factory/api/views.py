@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from factory.api.idempotency import REPLAYED, key_of
-from factory.kernel.commanding import AlreadyDone, Command, Once, commands
+from factory.kernel.commanding import Command, IdempotencyKey, IdempotentReplay, commands
 from factory.kernel.context import Context
 from factory.kernel.errors import Forbidden, Unauthenticated
 from factory.kernel.hashing import digest
@@ -16,7 +16,7 @@ from factory.kernel.permissions import authorize
 from factory.kernel.tenancy import reading
 
 
-class HouseView(APIView):
+class BaseView(APIView):
     """Names the operation behind each method. `self.ctx` is who calls; reads run in `self.reading()`."""
 
     operation: ClassVar[Mapping[str, str]] = {}
@@ -39,10 +39,10 @@ class HouseView(APIView):
         """
         run: Callable[..., Any] = command
         if keyed or request.headers.get("Idempotency-Key"):
-            run = command.under(Once(key_of(request), digest([request.path, request.data])))
+            run = command.under(IdempotencyKey(key_of(request), digest([request.path, request.data])))
         try:
             return run(self.ctx, **values), {}
-        except AlreadyDone as done:
+        except IdempotentReplay as done:
             return done.result, {REPLAYED: "true"}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

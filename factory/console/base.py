@@ -22,11 +22,11 @@ from factory.console.confirming import Act
 from factory.console.detail import told
 from factory.console.drafts import forget_words, keep_words
 from factory.console.lists.files import file_of
-from factory.console.lists.pages import LOOK, LOOKS, OLDEST, ORDER, HouseList
+from factory.console.lists.pages import LOOK, LOOKS, OLDEST, ORDER, BaseList
 from factory.console.lists.searching import MOST_CHARACTERS, NEWEST, search
 from factory.console.scope import as_uuid, context_of
 from factory.console.show import badge, seen
-from factory.kernel.commanding import AlreadyDone
+from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.errors import DomainError, NotFound
 from factory.kernel.permissions import may
 from factory.kernel.tenancy import reading
@@ -34,7 +34,7 @@ from factory.kernel.tenancy import reading
 M = TypeVar("M", bound=models.Model)
 
 
-class HouseAdmin(ModelAdmin, Generic[M]):
+class BaseAdmin(ModelAdmin, Generic[M]):
     """A list and a page of one kind of thing.
 
     `view_operation` is the operation of the permission table that opens it. Nothing is added,
@@ -121,8 +121,8 @@ class HouseAdmin(ModelAdmin, Generic[M]):
             rows = rows.filter(project_id=project_id)
         return rows
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
-        return HouseList
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
+        return BaseList
 
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
@@ -158,7 +158,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
         if wants_file(request):
             return self._file(request)
         extra = {"title": self.name, **(extra_context or {})}
-        return self.in_scope(request, lambda: super(HouseAdmin, self).changelist_view(request, extra))
+        return self.in_scope(request, lambda: super(BaseAdmin, self).changelist_view(request, extra))
 
     def _lacks(self, request: HttpRequest) -> str:
         """What is missing in a form that acts on several rows, in words."""
@@ -258,7 +258,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
         """
         try:
             command()
-        except AlreadyDone:
+        except IdempotentReplay:
             messages.info(request, "This was already done; nothing was done twice.")
         except NotFound as missing:
             raise Http404(missing.detail) from missing
@@ -271,7 +271,7 @@ class HouseAdmin(ModelAdmin, Generic[M]):
         return HttpResponseRedirect(then)
 
 
-class OwnPageAdmin(HouseAdmin[M]):
+class OwnPageAdmin(BaseAdmin[M]):
     """A kind of thing whose page is drawn by a template of its own, `own_page`, for who may see the list.
 
     `told_of` is what the template is given besides the row and the acts that are offered on it.

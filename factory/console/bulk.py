@@ -22,7 +22,7 @@ FORGOTTEN = "This page was kept for you alone, until you signed out or had chose
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class BulkResult:
     """What became of one: its state, or how it was refused (`status`, 0 of what was done)."""
 
     key: UUID
@@ -31,16 +31,16 @@ class Fate:
     status: int = 0
 
     @classmethod
-    def refused(cls, key: UUID, state: str, refusal: DomainError) -> "Fate":
+    def refused(cls, key: UUID, state: str, refusal: DomainError) -> "BulkResult":
         return cls(key, state, refusal.in_words(), refusal.http_status)
 
 
 @dataclass(frozen=True, slots=True)
-class Fates:
+class BulkResults:
     """All of them, in the order in which they were sent, and when that was."""
 
     at: datetime
-    each: Sequence[Fate]
+    each: Sequence[BulkResult]
 
     @property
     def done(self) -> int:
@@ -57,7 +57,7 @@ def chosen(request: HttpRequest, act: str, name: str) -> list[UUID]:
     return [UUID(key) for (key,) in _kept(request, f"chosen {act}", name)["rows"]]
 
 
-def keep_fates(request: HttpRequest, act: str, fates: Iterable[Fate]) -> str:
+def keep_fates(request: HttpRequest, act: str, fates: Iterable[BulkResult]) -> str:
     """Keep what became of each; the name by which `fates_of` finds it."""
     rows = [[str(one.key), one.state, one.told[:LONGEST], one.status] for one in fates]
     session = type(request.session)(request.session.session_key)  # a hundred acts later, it may be another
@@ -66,11 +66,11 @@ def keep_fates(request: HttpRequest, act: str, fates: Iterable[Fate]) -> str:
     return name
 
 
-def fates_of(request: HttpRequest, act: str, name: str) -> Fates:
+def fates_of(request: HttpRequest, act: str, name: str) -> BulkResults:
     """What became of each. Raises `NotKept` where this session has no such page, or not any more."""
     kept = _kept(request, f"fates {act}", name)
-    each = [Fate(UUID(key), state, told, status) for key, state, told, status in kept["rows"]]
-    return Fates(datetime.fromisoformat(kept["at"]), each)
+    each = [BulkResult(UUID(key), state, told, status) for key, state, told, status in kept["rows"]]
+    return BulkResults(datetime.fromisoformat(kept["at"]), each)
 
 
 def _keep(session: SessionBase, kind: str, rows: list[list[Any]]) -> str:

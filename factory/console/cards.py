@@ -8,7 +8,7 @@ from django.db.models import Count, OuterRef
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from factory.console.dashboard import MOST, Figure, Look, Need, Needs, count, figure, needs, number
+from factory.console.dashboard import MOST, DashboardQuery, Figure, Need, Needs, count, figure, needs, number
 from factory.console.project_of import findings_in
 from factory.console.show import seen, span
 from factory.kernel.context import Context
@@ -38,7 +38,7 @@ def events_count(ctx: Context) -> int | None:
 
 
 @needs(40)
-def events_set_aside(look: Look) -> Needs | None:
+def events_set_aside(look: DashboardQuery) -> Needs | None:
     """Events that did not reach somebody, one line for each consumer."""
     if not may(look.ctx, "RetryDelivery"):
         return None
@@ -68,7 +68,7 @@ def _aside(consumer: str, found: Sequence[SetAside]) -> Need:
 
 
 @needs(55)
-def relay_lags(look: Look) -> Needs | None:
+def relay_lags(look: DashboardQuery) -> Needs | None:
     """Whether events are told at all."""
     if not may(look.ctx, "RetryDelivery"):
         return None
@@ -88,7 +88,7 @@ def relay_lags(look: Look) -> Needs | None:
 
 
 @figure(50)
-def outbox_lag(look: Look) -> Figure | None:
+def outbox_lag(look: DashboardQuery) -> Figure | None:
     """How far telling is behind."""
     if not may(look.ctx, "ListConsumers"):
         return None
@@ -107,7 +107,7 @@ def outbox_lag(look: Look) -> Figure | None:
 
 
 @figure(60)
-def journal(look: Look) -> Figure | None:
+def journal(look: DashboardQuery) -> Figure | None:
     """What the last verification said of the evidence here."""
     if not reads_evidence(look.ctx):
         return None
@@ -148,7 +148,7 @@ def _last(ctx: Context) -> tuple[Verification | None, int]:
 
 
 @needs(30)
-def findings(look: Look) -> Needs | None:
+def findings(look: DashboardQuery) -> Needs | None:
     """What was found wrong, for those who read the evidence."""
     if not reads_evidence(look.ctx):
         return None

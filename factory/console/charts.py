@@ -71,7 +71,7 @@ class Plot:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ColumnPart:
     """A part of a column: its kind, its word, how many."""
 
     kind: str
@@ -86,7 +86,7 @@ class Column:
     """One slot of the axis; `mark` is what stands below it, if anything."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[ColumnPart, ...]
     mark: str = ""
 
 
@@ -149,7 +149,7 @@ def stacked(columns: Sequence[Column]) -> Plot:
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class ColumnAmount:
     """A column that is one amount: its slot, how much, and what it says when it is pointed at."""
 
     name: str
@@ -158,7 +158,7 @@ class Amount:
     kind: str = ""
 
 
-def amounts(columns: Sequence[Amount], marks: Sequence[str]) -> Plot:
+def amounts(columns: Sequence[ColumnAmount], marks: Sequence[str]) -> Plot:
     """Columns of amounts of money or of other things that are not whole; `marks` stand below the axis."""
     values = steps(max((column.value for column in columns), default=0))
     slot = 100 / max(len(columns), 1)
@@ -242,7 +242,7 @@ def _points(places: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x:g},{y:g}" for x, y in places)
 
 
-def pairs(rows: Sequence[tuple[str, Sequence[Part]]]) -> Plot:
+def pairs(rows: Sequence[tuple[str, Sequence[ColumnPart]]]) -> Plot:
     """Rows of horizontal bars that lie below one another, each with its number behind it."""
     most = max((part.count for _, parts in rows for part in parts), default=0) or 1
     bars: list[Bar] = []

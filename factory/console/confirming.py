@@ -9,7 +9,7 @@ from django.contrib.admin import AdminSite
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
-from factory.kernel.commanding import AlreadyDone
+from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.errors import DomainError, NotFound, VersionMismatch
 
 
@@ -23,7 +23,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChoiceField:
     """A field of the page: a line of text, one of several values, or, if `many`, any number of them.
 
     `name` is the pointer at which a command points for its faults, without the first slash. An option is a
@@ -43,7 +43,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Confirmation:
     """What is about to be done, in words; `template` for a page that says `more` about it.
 
     `heading` names the list that the page belongs to. `stops` says why it would be refused as things stand:
@@ -56,7 +56,7 @@ class Question:
     back: str
     facts: Sequence[tuple[str, Any]] = ()
     consequences: Sequence[str] = ()
-    fields: Sequence[Choice] = ()
+    fields: Sequence[ChoiceField] = ()
     reason: str = "Reason"
     danger: bool = True
     heading: str = ""
@@ -68,7 +68,7 @@ class Question:
 
 
 def ask(
-    site: AdminSite, request: HttpRequest, question: Question, refusal: DomainError | None = None
+    site: AdminSite, request: HttpRequest, question: Confirmation, refusal: DomainError | None = None
 ) -> HttpResponse:
     """Show the page; after a refusal with what it says, and everything that was written kept.
 
@@ -89,7 +89,7 @@ def ask(
     return TemplateResponse(request, question.template, context, status=status)
 
 
-def told_of(question: Question, refusal: DomainError | None) -> dict[str, Any]:
+def told_of(question: Confirmation, refusal: DomainError | None) -> dict[str, Any]:
     """What the template of a refusal is given; `faulty` are places and names of the fields to look at."""
     faults = faults_of(question, refusal)
     faulty = [(f"field-{each.name}", each.label) for each in question.fields if each.name in faults]
@@ -97,7 +97,7 @@ def told_of(question: Question, refusal: DomainError | None) -> dict[str, Any]:
     return {"question": question, "refusal": refusal, "faults": faults, "faulty": faulty}
 
 
-def faults_of(question: Question, refusal: DomainError | None) -> dict[str, str]:
+def faults_of(question: Confirmation, refusal: DomainError | None) -> dict[str, str]:
     """What is wrong, by the name of the field; nothing if the page has no field for some of it."""
     names = {each.name for each in question.fields} | ({"reason"} if question.reason else set())
     found = {_field_at(fault.pointer, names): fault.detail for fault in refusal.errors} if refusal else {}
@@ -115,7 +115,7 @@ def _field_at(pointer: str, names: set[str]) -> str:
 def act_on(
     site: AdminSite,
     request: HttpRequest,
-    question: Callable[[], Question],
+    question: Callable[[], Confirmation],
     command: Callable[[str], object],
     *,
     done: str,
@@ -126,7 +126,7 @@ def act_on(
         return ask(site, request, question())
     try:
         command(request.POST.get("reason", ""))
-    except AlreadyDone:
+    except IdempotentReplay:
         messages.info(request, "This was already done; nothing was done twice.")
     except NotFound as missing:
         raise Http404(missing.detail) from missing

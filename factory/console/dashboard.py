@@ -22,7 +22,7 @@ SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class CardLine:
     """One line of a card: what it is, where it leads, and what is remarkable about it."""
 
     title: str
@@ -37,7 +37,7 @@ class Card:
     """A part of the first page; `empty` says what would stand there."""
 
     title: str
-    items: tuple[Item, ...] = ()
+    items: tuple[CardLine, ...] = ()
     empty: str = ""
     more_url: str = ""
     more_label: str = ""
@@ -75,7 +75,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class FigureShare:
     """A part of a figure's bar; its word stands below it."""
 
     tone: str
@@ -91,7 +91,7 @@ class Figure:
     value: str
     note: str = ""
     unit: str = ""
-    shares: tuple[Share, ...] = ()
+    shares: tuple[FigureShare, ...] = ()
     url: str = ""
     alarm: str = ""
     tone: Tone = "plain"
@@ -166,7 +166,7 @@ def window(since: Span, at: datetime) -> Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DashboardQuery:
     """Who looks at the first page, when, and how far back; with the counts of the side bar."""
 
     ctx: Context
@@ -184,9 +184,9 @@ class Look:
 
 
 CardFill = Callable[[Context], Card | None]
-NeedsFill = Callable[[Look], Needs | None]
-FigureFill = Callable[[Look], Figure | None]
-ChartFill = Callable[[Look], Chart | None]
+NeedsFill = Callable[[DashboardQuery], Needs | None]
+FigureFill = Callable[[DashboardQuery], Figure | None]
+ChartFill = Callable[[DashboardQuery], Chart | None]
 CountFill = Callable[[Context], int | None]
 
 _cards: list[tuple[int, CardFill]] = []
@@ -277,7 +277,7 @@ def first_page(
     """The first page for this person, read in one transaction; without the charts if it is not `drawn`."""
     with reading(ctx):
         at = clock.now()
-        look = Look(ctx, at, counts_of(request), window(since, at))
+        look = DashboardQuery(ctx, at, counts_of(request), window(since, at))
         kinds = _filled(fill(look) for _, fill in _needs)
         figures = _filled(fill(look) for _, fill in _figures)
         cards = _filled(fill(ctx) for _, fill in _cards)

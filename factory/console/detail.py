@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console.colours import Palette
-from factory.console.folding import Text, text_of
+from factory.console.folding import FoldedText, text_of
 from factory.console.show import badge, seen, when
 
 NOTHING = SafeString("–")
@@ -29,7 +29,7 @@ class Fact:
 
     label: str
     value: SafeString = NOTHING
-    lines: Text | None = None
+    lines: FoldedText | None = None
     more: int = 0
     """So many characters are not shown."""
 

@@ -8,10 +8,10 @@ from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
 from factory.console.colours import Palette, plain
-from factory.console.folding import Line, Part, parts_of
+from factory.console.folding import FoldedLines, TextLine, parts_of
 from factory.console.show import seen
 from factory.console.spans import Token, rendered
-from factory.console.worddiff import Words
+from factory.console.worddiff import WordComparisons
 
 OPEN = 160
 """So many lines stand open on a page; the files after them are folded, each with a sentence."""
@@ -40,8 +40,8 @@ class File:
     added: int
     removed: int
     notes: tuple[str, ...]
-    lines: list[Line] = field(repr=False)
-    parts: tuple[Part, ...] = field(default=(), repr=False)
+    lines: list[TextLine] = field(repr=False)
+    parts: tuple[FoldedLines, ...] = field(default=(), repr=False)
     opened: bool = True
     tag: str = ""
     differs: bool = False
@@ -91,7 +91,7 @@ def read(diff: str) -> Diff | None:
 
 def for_page(diff: Diff) -> Diff:
     """The same with colours, changed words and folds: what a template needs, within bounds."""
-    palette, words, left, files = Palette(), Words(), MOST_LINES, []
+    palette, words, left, files = Palette(), WordComparisons(), MOST_LINES, []
     some_differ = any(file.differs for file in diff.files)
     stand_open = OPEN
     for file in diff.files:
@@ -160,13 +160,13 @@ def _modes(patched: PatchedFile) -> Iterator[str]:
         yield f"It is {MODES[after]}."
 
 
-def _hunk(hunk: Hunk) -> Iterator[Line]:
+def _hunk(hunk: Hunk) -> Iterator[TextLine]:
     header = f"@@ -{hunk.source_start},{hunk.source_length} +{hunk.target_start},{hunk.target_length} @@"
-    yield Line("hunk", f"{header} {hunk.section_header}".rstrip())
+    yield TextLine("hunk", f"{header} {hunk.section_header}".rstrip())
     for line in hunk:
         kind, text = KINDS.get(line.line_type, ""), line.value.removesuffix("\n")
         if kind:
-            yield Line(kind, text, line.source_line_no, line.target_line_no)
+            yield TextLine(kind, text, line.source_line_no, line.target_line_no)
 
 
 def _stray(diff: str, patch: PatchSet) -> str:
@@ -181,9 +181,9 @@ def _stray(diff: str, patch: PatchSet) -> str:
     return "\n".join(found)
 
 
-def _drawn(path: str, lines: Sequence[Line], palette: Palette, words: Words) -> list[Line]:
+def _drawn(path: str, lines: Sequence[TextLine], palette: Palette, words: WordComparisons) -> list[TextLine]:
     """Each line with its HTML: one hunk after the other, because a colour may reach over lines."""
-    drawn: list[Line] = []
+    drawn: list[TextLine] = []
     for hunk in _hunks(lines):
         tokens = _coloured(path, hunk, palette)
         changed = changed_words(hunk, words)
@@ -193,7 +193,7 @@ def _drawn(path: str, lines: Sequence[Line], palette: Palette, words: Words) -> 
     return drawn
 
 
-def _coloured(path: str, hunk: Sequence[Line], palette: Palette) -> dict[int, list[Token]]:
+def _coloured(path: str, hunk: Sequence[TextLine], palette: Palette) -> dict[int, list[Token]]:
     """By place, the tokens of a hunk's lines: those before as one text, those after as another."""
     found: dict[int, list[Token]] = {}
     for kinds in (("del", "same"), ("add", "same")):
@@ -202,8 +202,8 @@ def _coloured(path: str, hunk: Sequence[Line], palette: Palette) -> dict[int, li
     return found
 
 
-def _hunks(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    hunk: list[Line] = []
+def _hunks(lines: Sequence[TextLine]) -> Iterator[list[TextLine]]:
+    hunk: list[TextLine] = []
     for line in lines:
         if line.kind == "hunk" and hunk:
             yield hunk
@@ -213,12 +213,12 @@ def _hunks(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield hunk
 
 
-def changed_words(lines: Sequence[Line], words: Words) -> dict[int, Sequence[tuple[int, int]]]:
+def changed_words(lines: Sequence[TextLine], words: WordComparisons) -> dict[int, Sequence[tuple[int, int]]]:
     """By place, the parts of lines that differ from the line that each one replaces or is replaced by."""
     changed: dict[int, Sequence[tuple[int, int]]] = {}
     gone: list[int] = []
     come: list[int] = []
-    for number, line in enumerate([*lines, Line("end", "")]):
+    for number, line in enumerate([*lines, TextLine("end", "")]):
         if line.kind == "del" and not come:
             gone.append(number)
         elif line.kind == "add" and gone:
@@ -230,7 +230,7 @@ def changed_words(lines: Sequence[Line], words: Words) -> dict[int, Sequence[tup
 
 
 def _changed_in(
-    lines: Sequence[Line], gone: list[int], come: list[int], words: Words
+    lines: Sequence[TextLine], gone: list[int], come: list[int], words: WordComparisons
 ) -> dict[int, Sequence[tuple[int, int]]]:
     found: dict[int, Sequence[tuple[int, int]]] = {}
     pairs = words.pairs([lines[n].text for n in gone], [lines[n].text for n in come])

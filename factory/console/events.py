@@ -39,7 +39,7 @@ from factory.messaging.consumers import (
 )
 
 
-class Way(admin.SimpleListFilter):
+class DeliveryFilter(admin.SimpleListFilter):
     """How far events have come; each answer is in an index of its own."""
 
     title = "delivery"
@@ -69,7 +69,7 @@ class EventAdmin(EvidenceAdmin):
     nothing_yet = "What happens here is told as events; the first run tells the first ones."
     large = True
     list_display = ("at", "what", "about_", "to_handlers", "to_streams")
-    list_filter = (Way, one_of("topic", "topic", lambda request: sorted(topics())))
+    list_filter = (DeliveryFilter, one_of("topic", "topic", lambda request: sorted(topics())))
     search_help_text = "The whole id of an event or of a run"
     search_fields = ("id", "stream_id", "run_id")
     whole_ids = ("id", "run_id")

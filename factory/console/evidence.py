@@ -11,11 +11,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.cards import reads_evidence
 from factory.console.links import KINDS, named, names_of, thing
 from factory.console.lists.filters import one_of
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.project_of import entries_in, findings_in, kinds_of_projects
 from factory.console.scope import as_uuid, context_of
 from factory.console.show import badge, cut, seen, short, when
@@ -28,7 +28,7 @@ from factory.kernel.models.journal import OFTEN, SELDOM
 from factory.kernel.permissions import table
 
 
-class EvidenceAdmin(HouseAdmin[Any]):
+class EvidenceAdmin(BaseAdmin[Any]):
     """Whoever holds the audit grant reads all of it; nobody changes any."""
 
     view_operation = "ReadAudit"
@@ -75,7 +75,7 @@ def _kinds_by_state(request: HttpRequest) -> dict[str, list[str]]:
     return found
 
 
-class OfThings(HouseList):
+class OfThings(BaseList):
     """Evidence about things of a project: no index knows which it is, so it is found among the tenant's."""
 
     def walked_in(self, request: HttpRequest) -> QuerySet[Any]:
@@ -94,7 +94,7 @@ class NamedJournal(OfThings):
             row.called = named.get(row.entity_id, "")
 
 
-class NamedAudit(HouseList):
+class NamedAudit(BaseList):
     """The same for what the audit log speaks of."""
 
     @staticmethod
@@ -134,7 +134,7 @@ class JournalAdmin(EvidenceAdmin):
         rows, project_id = super().get_queryset(request), context_of(request).project_id
         return rows if project_id is None else entries_in(rows, project_id)
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return NamedJournal
 
     def headline(self, row: JournalEntry) -> str:
@@ -194,7 +194,7 @@ class AuditAdmin(EvidenceAdmin):
     search_help_text = "A whole address of a person, or the whole id of what it was about"
     ordering = ("-occurred_at", "-id")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return NamedAudit
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
@@ -261,7 +261,7 @@ def way(done: Any, aside: Any, attempts: int) -> str:
     return f"retrying, {attempts} tries so far" if attempts else "waiting"
 
 
-class FoundList(HouseList):
+class FoundList(BaseList):
     """Verifications with how much each found in the tenant, asked for with one query."""
 
     @staticmethod
@@ -282,7 +282,7 @@ class VerificationAdmin(EvidenceAdmin):
     fields = ("started_at", "seconds", "rules", "anchors")
     ordering = ("-started_at", "-id")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return FoundList
 
     @admin.display(description="time")
@@ -337,7 +337,7 @@ class FindingAdmin(EvidenceAdmin):
         rows, ctx = super().get_queryset(request), context_of(request)
         return rows if ctx.project_id is None else findings_in(rows, ctx)
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return OfThings
 
     @admin.display(description="time")

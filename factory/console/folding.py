@@ -24,7 +24,7 @@ MARKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """One line: its kind (add, del, same, hunk, note), its text, its numbers before and after."""
 
     kind: str
@@ -45,10 +45,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FoldedLines:
     """Some lines, open, or closed behind a sentence."""
 
-    lines: Sequence[Line] = field(repr=False)
+    lines: Sequence[TextLine] = field(repr=False)
     says: str = ""
 
     @property
@@ -56,16 +56,16 @@ class Part:
         return format_html_join("", ROW, (line.row for line in self.lines))
 
 
-def parts_of(lines: Sequence[Line]) -> tuple[Part, ...]:
+def parts_of(lines: Sequence[TextLine]) -> tuple[FoldedLines, ...]:
     """The first lines open, the rest closed, cut where a hunk begins if one does so near by."""
     if len(lines) <= LONG:
-        return (Part(lines),) if lines else ()
+        return (FoldedLines(lines),) if lines else ()
     near = [n for n in range(HEAD // 2, HEAD + 1) if lines[n].kind == "hunk"]
     cut = near[-1] if near else HEAD
-    return Part(lines[:cut]), Part(lines[cut:], _says(lines[cut:]))
+    return FoldedLines(lines[:cut]), FoldedLines(lines[cut:], _says(lines[cut:]))
 
 
-def _says(lines: Sequence[Line]) -> str:
+def _says(lines: Sequence[TextLine]) -> str:
     added, removed = (sum(line.kind == kind for line in lines) for kind in ("add", "del"))
     told = [f"{added} added" if added else "", f"{removed} removed" if removed else ""]
     counts = ", ".join(word for word in told if word)
@@ -73,23 +73,23 @@ def _says(lines: Sequence[Line]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class FoldedText:
     """A text in lines, coloured as a file of some name would be."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FoldedLines, ...]
     cut: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.parts)
 
 
-def text_of(text: str, name: str, palette: Palette) -> Text:
+def text_of(text: str, name: str, palette: Palette) -> FoldedText:
     """A long text of somebody else for the page, such as JSON that was hashed."""
     lines = text.split("\n")
     kept = lines[:MOST_LINES]
     tokens = palette.colour(name, kept)
     drawn = [
-        Line("same", line, None, number, rendered(told))
+        TextLine("same", line, None, number, rendered(told))
         for number, (line, told) in enumerate(zip(kept, tokens, strict=True), start=1)
     ]
-    return Text(parts_of(drawn), len(lines) - len(kept))
+    return FoldedText(parts_of(drawn), len(lines) - len(kept))

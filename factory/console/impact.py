@@ -20,7 +20,7 @@ Kind = Literal["release"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImpactRow:
     """One thing that the reader may open: how it stands, what it is, and what becomes of it."""
 
     state: str
@@ -36,7 +36,7 @@ class Touched:
     name: str
     total: int
     says: str
-    rows: Sequence[Row] = ()
+    rows: Sequence[ImpactRow] = ()
     elsewhere: int = 0
 
     @property

@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from factory.api.correlation import correlation_of
-from factory.identity.directory import Place, Standing, directory
+from factory.identity.directory import EffectiveGrants, Scope, directory
 from factory.kernel.context import Actor, Context
 from factory.kernel.models import User
 from factory.kernel.permissions import SCOPES
@@ -51,7 +51,7 @@ def enter(request: HttpRequest) -> None:
     request.context = _context(request, user, request.place)  # type: ignore[attr-defined]
 
 
-def _context(request: HttpRequest, user: User, place: Place | None) -> Context | None:
+def _context(request: HttpRequest, user: User, place: Scope | None) -> Context | None:
     if place is None:
         return None
     unknown = Context(
@@ -74,7 +74,7 @@ def _context(request: HttpRequest, user: User, place: Place | None) -> Context |
     )
 
 
-def _actor(user: User, standing: Standing) -> Actor:
+def _actor(user: User, standing: EffectiveGrants) -> Actor:
     content = {"factory.payloads.read"} if "payloads" in standing.grants else set()
     return Actor(
         subject=user.subject,
@@ -94,17 +94,17 @@ def context_of(request: HttpRequest) -> Context:
     return ctx
 
 
-def places_of(request: HttpRequest) -> Sequence[Place]:
+def places_of(request: HttpRequest) -> Sequence[Scope]:
     """Where this person may work, for the switcher: projects of a tenant that are called alike with their
     short names."""
-    places = cast(Sequence[Place], getattr(request, "places", ()))
+    places = cast(Sequence[Scope], getattr(request, "places", ()))
     names = Counter((place.tenant_id, place.project_name) for place in places)
     return [
         place if names[place.tenant_id, place.project_name] == 1 else _told_apart(place) for place in places
     ]
 
 
-def _told_apart(place: Place) -> Place:
+def _told_apart(place: Scope) -> Scope:
     return replace(place, project_name=f"{place.project_name} ({place.project_slug})")
 
 

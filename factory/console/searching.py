@@ -26,7 +26,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """What was found of one kind; `looked` says among what."""
 
     kind: str
@@ -65,7 +65,7 @@ def sought(text: str) -> Sought:
     )
 
 
-Find = Callable[[Context, Sought], Found | None]
+Find = Callable[[Context, Sought], SearchResults | None]
 _finders: list[tuple[int, Find]] = []
 
 
@@ -81,7 +81,7 @@ def finder(order: int) -> Callable[[Find], Find]:
     return declare
 
 
-def search(ctx: Context, text: str) -> list[Found]:
+def search(ctx: Context, text: str) -> list[SearchResults]:
     """Everything of the place that the words could mean, by kind."""
     what = sought(text)
     if len(what.text) < 2:
@@ -91,7 +91,7 @@ def search(ctx: Context, text: str) -> list[Found]:
     return [each for each in found if each is not None]
 
 
-def only(found: Sequence[Found]) -> Hit | None:
+def only(found: Sequence[SearchResults]) -> Hit | None:
     """The one thing that was named by its whole id."""
     exact = [hit for each in found for hit in each.hits if hit.exact]
     return exact[0] if len(exact) == 1 else None

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.template.response import TemplateResponse
 
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.site import site
 from factory.kernel import reloading
 from factory.kernel.errors import FieldError, InvalidInput
@@ -15,7 +15,7 @@ from factory.kernel.models import Setting
 
 
 @admin.register(Setting, site=site)
-class SettingAdmin(HouseAdmin[Setting]):
+class SettingAdmin(BaseAdmin[Setting]):
     """What can be changed without a restart, for every tenant; what was decided before stays as it is."""
 
     view_operation = "ReadSettings"

@@ -19,7 +19,7 @@ from factory.identity.sign_in import SignInForm
 from factory.kernel.context import Context
 
 
-class HouseSite(UnfoldAdminSite):
+class ConsoleSite(UnfoldAdminSite):
     """The console: its pages are read in the place that the person chose."""
 
     site_title = "Factory Control Plane"
@@ -95,4 +95,4 @@ class HouseSite(UnfoldAdminSite):
         return super().index(request, more | (extra_context or {}))
 
 
-site = HouseSite(name="admin")
+site = ConsoleSite(name="admin")

@@ -5,7 +5,7 @@ from difflib import Match, SequenceMatcher
 from itertools import accumulate
 
 from factory.console.diffs import File
-from factory.console.folding import Line
+from factory.console.folding import TextLine
 from factory.console.show import seen
 
 AROUND = 3
@@ -18,7 +18,7 @@ SEARCH = 10
 """What a search costs by itself, in looks at a pair of equal lines."""
 
 
-class Work:
+class ComparisonBudget:
     """What the comparisons of one page may cost in all: so many looks at a pair of equal lines.
 
     The time of a comparison grows with the equal pairs, not with the lines: few different lines that come
@@ -36,13 +36,15 @@ class Work:
         return True
 
 
-def between(path: str, before: str | None, after: str | None, *notes: str, work: Work | None = None) -> File:
+def between(
+    path: str, before: str | None, after: str | None, *notes: str, work: ComparisonBudget | None = None
+) -> File:
     """A file as it was and as it is; None where there was none. `work` is what the whole page has left."""
     old, new = _lines(before), _lines(after)
     if before is None or after is None:
         change = "new" if before is None else "deleted"
         return File(seen(path), change, len(new), len(old), notes, _whole(old, new))
-    lines = _changed(old, new, work or Work())
+    lines = _changed(old, new, work or ComparisonBudget())
     added, removed = (sum(line.kind == kind for line in lines) for kind in ("add", "del"))
     return File(seen(path), "changed", added, removed, notes, lines)
 
@@ -51,35 +53,41 @@ def _lines(text: str | None) -> list[str]:
     return [] if text is None else text.removesuffix("\n").split("\n")
 
 
-def _whole(old: Sequence[str], new: Sequence[str]) -> list[Line]:
-    gone = [Line("del", text, number, None) for number, text in enumerate(old[:MOST_LINES], start=1)]
-    come = [Line("add", text, None, number) for number, text in enumerate(new[:MOST_LINES], start=1)]
+def _whole(old: Sequence[str], new: Sequence[str]) -> list[TextLine]:
+    gone = [TextLine("del", text, number, None) for number, text in enumerate(old[:MOST_LINES], start=1)]
+    come = [TextLine("add", text, None, number) for number, text in enumerate(new[:MOST_LINES], start=1)]
     more = len(old) + len(new) - len(gone) - len(come)
-    return [*gone, *come, *([Line("note", f"{more} more lines do not stand here.")] if more else [])]
+    return [*gone, *come, *([TextLine("note", f"{more} more lines do not stand here.")] if more else [])]
 
 
-def _changed(old: Sequence[str], new: Sequence[str], work: Work) -> list[Line]:
+def _changed(old: Sequence[str], new: Sequence[str], work: ComparisonBudget) -> list[TextLine]:
     first = max(0, _same(old, new) - AROUND)
     last = max(0, _same(old[first:][::-1], new[first:][::-1]) - AROUND)
     a, b = old[first : len(old) - last], new[first : len(new) - last]
     if len(a) + len(b) > MOST_LINES:
-        return [Line("note", "It differs, and is too long to be compared here line by line.")]
+        return [TextLine("note", "It differs, and is too long to be compared here line by line.")]
     matcher, whole = _compared(a, b, work)
-    lines: list[Line] = []
+    lines: list[TextLine] = []
     for group in matcher.get_grouped_opcodes(AROUND):
-        lines.append(Line("hunk", _header(group, first)))
+        lines.append(TextLine("hunk", _header(group, first)))
         for tag, i, j, k, m in group:
             if tag == "equal":
-                lines += [Line("same", a[i + n], first + i + n + 1, first + k + n + 1) for n in range(j - i)]
+                lines += [
+                    TextLine("same", a[i + n], first + i + n + 1, first + k + n + 1) for n in range(j - i)
+                ]
                 continue
-            lines += [Line("del", a[n], first + n + 1, None) for n in range(i, j)]
-            lines += [Line("add", b[n], None, first + n + 1) for n in range(k, m)]
+            lines += [TextLine("del", a[n], first + n + 1, None) for n in range(i, j)]
+            lines += [TextLine("add", b[n], None, first + n + 1) for n in range(k, m)]
     if not whole:
-        lines.append(Line("note", "Compared in part: lines that stayed may stand here as removed and added."))
-    return lines or [Line("note", "It differs in how its last line ends, and in nothing that is read.")]
+        lines.append(
+            TextLine("note", "Compared in part: lines that stayed may stand here as removed and added.")
+        )
+    return lines or [TextLine("note", "It differs in how its last line ends, and in nothing that is read.")]
 
 
-def _compared(a: Sequence[str], b: Sequence[str], work: Work) -> tuple[SequenceMatcher[str], bool]:
+def _compared(
+    a: Sequence[str], b: Sequence[str], work: ComparisonBudget
+) -> tuple[SequenceMatcher[str], bool]:
     """The comparison, and whether all of it could be afforded; what could not counts as unequal.
 
     It goes as `SequenceMatcher` goes, by the longest block and then on both sides of it, with the cost of

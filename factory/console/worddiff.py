@@ -17,7 +17,7 @@ LONGEST_RUN = 60
 SECONDS = 0.5
 
 
-class Words:
+class WordComparisons:
     """The word-level comparisons of one page, with what they may cost in all."""
 
     def __init__(self, work: int = 3_000_000) -> None:

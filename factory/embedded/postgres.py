@@ -17,8 +17,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from factory.embedded.system import (
-    Account,
     EmbeddedError,
+    ServerAccount,
     free_port,
     is_alive,
     locked,
@@ -43,7 +43,7 @@ class Postgres:
     """One server: its folder, its programs, and the account it runs under."""
 
     folder: Path
-    account: Account | None
+    account: ServerAccount | None
     secrets: Path
 
     @property

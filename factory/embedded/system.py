@@ -25,7 +25,7 @@ class EmbeddedError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Account:
+class ServerAccount:
     """The unprivileged account that PostgreSQL runs under when we are root."""
 
     name: str
@@ -36,7 +36,7 @@ class Account:
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
 
-def unprivileged_account() -> Account | None:
+def unprivileged_account() -> ServerAccount | None:
     """Whom to become as root (PostgreSQL refuses to run as root); None for everybody else."""
     if os.geteuid() != 0:
         return None
@@ -46,14 +46,14 @@ def unprivileged_account() -> Account | None:
         except KeyError:
             entry = None
         if entry and entry.pw_uid:
-            return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+            return ServerAccount(entry.pw_name, entry.pw_uid, entry.pw_gid)
     raise EmbeddedError(
         "PostgreSQL does not run as root, and this machine has neither a user 'postgres' nor 'nobody'. "
         "Name another unprivileged user in FACTORY_PG_USER."
     )
 
 
-def blocked_at(path: Path, account: Account) -> Path | None:
+def blocked_at(path: Path, account: ServerAccount) -> Path | None:
     """The first directory on the way to `path` that `account` may not pass."""
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
@@ -70,7 +70,7 @@ def blocked_at(path: Path, account: Account) -> Path | None:
     return None
 
 
-def reachable(home: Path, account: Account | None) -> Path:
+def reachable(home: Path, account: ServerAccount | None) -> Path:
     """`home`, or a folder below /var/lib when we are root and the database's user cannot get to `home`.
 
     Nobody's directories are opened up for it: a checkout below /root stays private.

@@ -124,7 +124,7 @@ _names = itertools.count()
 
 
 @dataclass(slots=True)
-class Report:
+class VerificationReport:
     """What one verification found; `unchecked` rules could not be evaluated, which is no good news either."""
 
     violations: list[Violation] = field(default_factory=list)
@@ -136,16 +136,16 @@ class Report:
         return not self.violations and not self.unchecked
 
 
-_reactions: list[Callable[[Report], object]] = []
+_reactions: list[Callable[[VerificationReport], object]] = []
 
 
-def reaction(react: Callable[[Report], object]) -> Callable[[Report], object]:
+def reaction(react: Callable[[VerificationReport], object]) -> Callable[[VerificationReport], object]:
     """Declare what an app does about what a verification of everything has found."""
     _reactions.append(react)
     return react
 
 
-def reactions() -> tuple[Callable[[Report], object], ...]:
+def reactions() -> tuple[Callable[[VerificationReport], object], ...]:
     """Every declared reaction."""
     return tuple(_reactions)
 
@@ -153,12 +153,12 @@ def reactions() -> tuple[Callable[[Report], object], ...]:
 Told = Callable[[Invariant, int | None], None]
 
 
-def verify(codes: Iterable[str] | None = None, on_check: Told | None = None) -> Report:
+def verify(codes: Iterable[str] | None = None, on_check: Told | None = None) -> VerificationReport:
     """Evaluate the named invariants, or all. One that fails is reported as unchecked, and the rest goes on.
 
     `on_check` hears of each with its number of violations, or None if it could not be evaluated.
     """
-    report, wanted = Report(), set(codes) if codes is not None else None
+    report, wanted = VerificationReport(), set(codes) if codes is not None else None
     with snapshot() as cursor:
         for rule in invariants():
             if wanted is None or rule.code in wanted:
@@ -166,7 +166,9 @@ def verify(codes: Iterable[str] | None = None, on_check: Told | None = None) -> 
     return report
 
 
-def _evaluate(rule: Invariant, cursor: CursorWrapper, report: Report, on_check: Told | None) -> None:
+def _evaluate(
+    rule: Invariant, cursor: CursorWrapper, report: VerificationReport, on_check: Told | None
+) -> None:
     report.rules += 1
     rows: list[Violation] | None = None
     try:

@@ -13,7 +13,7 @@ from django.db import connection
 from factory.evidence.anchors import counting, place
 from factory.evidence.anchors.checking import compare, newest_surviving
 from factory.evidence.anchors.taking import NotHandedOver, take
-from factory.evidence.auditor import Report, audit_all, snapshot, verify
+from factory.evidence.auditor import VerificationReport, audit_all, snapshot, verify
 from factory.evidence.journal_replay import STAGES, Repair, bring_up, lagging, repairs_of, why
 from factory.kernel.bulkhead import Bulkhead
 from factory.kernel.context import system
@@ -66,7 +66,7 @@ class Recovery:
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
-    def run(self) -> Report:
+    def run(self) -> VerificationReport:
         """All of it, ending with the auditor's report. Raises `RecoveryRefused`."""
         self._refuse_while_running()
         self.begin()

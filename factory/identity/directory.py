@@ -9,7 +9,7 @@ from factory.kernel.context import ActorKind
 
 
 @dataclass(frozen=True)
-class Loan:
+class HeldDelegation:
     """A role that somebody else has lent, good until `expires_at`, which itself is too late."""
 
     delegation_id: UUID
@@ -19,7 +19,7 @@ class Loan:
 
 
 @dataclass(frozen=True)
-class Standing:
+class EffectiveGrants:
     """What memberships and delegations give a subject, at this moment.
 
     `person` is the human who answers for the subject: two subjects of one person are one person
@@ -31,7 +31,7 @@ class Standing:
     person: str
     roles: frozenset[str]
     grants: frozenset[str] = frozenset()
-    lent: tuple[Loan, ...] = ()
+    lent: tuple[HeldDelegation, ...] = ()
     machine: bool = False
     withheld: frozenset[str] = frozenset()
 
@@ -63,7 +63,7 @@ class SignIn:
 
 
 @dataclass(frozen=True)
-class Place:
+class Scope:
     """Somewhere that a person may work: a project, or the tenant as a whole (`project_id` None)."""
 
     tenant_id: str
@@ -87,7 +87,7 @@ class Directory(Protocol):
         """
         ...
 
-    def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
+    def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> EffectiveGrants | None:
         """The standing of `subject`, or None where it has none.
 
         Called inside a reading transaction of that tenant, so the implementation only queries. With no
@@ -96,7 +96,7 @@ class Directory(Protocol):
         """
         ...
 
-    def places_of(self, subject: str) -> list[Place]:
+    def places_of(self, subject: str) -> list[Scope]:
         """Every place of a person, in whatever tenant; called outside any tenant's scope."""
         ...
 

@@ -7,8 +7,8 @@ import structlog
 from django.db import connection
 
 from factory.identity.config import leeway
-from factory.identity.directory import Standing, directory
-from factory.identity.tokens import Refused, Token
+from factory.identity.directory import EffectiveGrants, directory
+from factory.identity.tokens import Token, TokenRefused
 from factory.kernel.context import Actor, ActorKind, Channel, Context, system
 from factory.kernel.errors import Forbidden
 from factory.kernel.tenancy import reading
@@ -51,7 +51,7 @@ def admit(token: Token) -> None:
     reason, words = _fault(token)
     if reason:
         log.info("token_refused", reason=reason)
-        raise Refused(reason, words=words) if words else Refused(reason)
+        raise TokenRefused(reason, words=words) if words else TokenRefused(reason)
 
 
 def _fault(token: Token) -> tuple[str, str]:
@@ -69,7 +69,7 @@ def _fault(token: Token) -> tuple[str, str]:
     return "", ""
 
 
-def standing_of(subject: str, tenant_id: str, project_id: UUID | None) -> Standing:
+def standing_of(subject: str, tenant_id: str, project_id: UUID | None) -> EffectiveGrants:
     """What the subject is there, or `Forbidden`, the same whatever it is that is missing."""
     standing = directory().grants_of(subject, tenant_id, project_id)
     if standing is None or not (standing.roles or standing.grants):
@@ -99,8 +99,8 @@ def context_of(token: Token, *, channel: Channel, correlation_id: UUID, tracepar
 def _as_member(token: Token) -> Token:
     """Return the token with the subject of the member who it is: the person is the same by every sign-in.
 
-    Raises `Forbidden` where it is nobody here, or two members at once, and `Refused` where the member's own
-    credential is revoked.
+    Raises `Forbidden` where it is nobody here, or two members at once, and `TokenRefused` where the member's
+    own credential is revoked.
     """
     found = directory().subjects_of(token.identity)
     if len(found) > 1:
@@ -115,7 +115,7 @@ def _as_member(token: Token) -> Token:
     return named
 
 
-def _actor(token: Token, standing: Standing) -> Actor:
+def _actor(token: Token, standing: EffectiveGrants) -> Actor:
     # Roles asserted by a token only narrow: an issuer cannot lift anybody above their memberships.
     roles = standing.roles if token.roles is None else standing.roles & token.roles
     kind: ActorKind = "service" if token.kind == "service" else standing.kind

@@ -62,7 +62,7 @@ class Token:
         return SignIn(self.issuer, self.subject, self.address, self.ours, self.alone)
 
 
-class Refused(Unauthenticated):
+class TokenRefused(Unauthenticated):
     """The token is not good. Every caller hears the same words; the reason is for our own log.
 
     Only who holds a token that was good is told that its time is over: the signature was checked first.
@@ -87,25 +87,25 @@ class Verifier:
         self._sources = dict(sources) if sources is not None else self._default_sources()
 
     def verify(self, encoded: str) -> Token:
-        """Return what a token says that a trusted issuer signed, or raise `Refused`.
+        """Return what a token says that a trusted issuer signed, or raise `TokenRefused`.
 
         `Busy` while its issuer's keys cannot be had. Whether it is good now, `admit` says.
         """
         try:
             return self._verify(encoded)
-        except Refused as refusal:
+        except TokenRefused as refusal:
             log.info("token_refused", reason=refusal.reason)
             raise
         except jwt.PyJWTError as fault:
             log.info("token_refused", reason=type(fault).__name__)
-            raise Refused(type(fault).__name__) from fault
+            raise TokenRefused(type(fault).__name__) from fault
         except (ValueError, TypeError, OverflowError, RecursionError) as fault:
             log.info("token_refused", reason=f"malformed: {type(fault).__name__}")
-            raise Refused("malformed") from fault
+            raise TokenRefused("malformed") from fault
 
     def _verify(self, encoded: str) -> Token:
         if len(encoded) > MAX_TOKEN_LENGTH:
-            raise Refused("too long")
+            raise TokenRefused("too long")
         issuer = self._claimed_issuer(encoded)
         key = self._key(issuer, jwt.get_unverified_header(encoded))
         audiences = [self._config.person_audience, self._config.worker_audience]
@@ -123,23 +123,23 @@ class Verifier:
         claims = jwt.decode(encoded, options={"verify_signature": False})
         issuer = claims.get("iss")
         if not isinstance(issuer, str) or issuer not in self._sources:
-            raise Refused("issuer not trusted")
+            raise TokenRefused("issuer not trusted")
         return issuer
 
     def _key(self, issuer: str, header: Mapping[str, Any]) -> jwt.PyJWK:
         kid, algorithm = header.get("kid"), header.get("alg")
         if algorithm not in ALGORITHMS:
-            raise Refused("algorithm not allowed")
+            raise TokenRefused("algorithm not allowed")
         if not isinstance(kid, str) or not 0 < len(kid) <= 200:
-            raise Refused("no key id")
+            raise TokenRefused("no key id")
         try:
             key = self._sources[issuer].key(kid)
         except KeysUnavailable as fault:
             raise Busy("The issuer's keys cannot be fetched at the moment.") from fault
         if key is None:
-            raise Refused("unknown key id")
+            raise TokenRefused("unknown key id")
         if key.algorithm_name != algorithm:
-            raise Refused("algorithm differs from the key's")
+            raise TokenRefused("algorithm differs from the key's")
         return key
 
     def _token(self, claims: Mapping[str, Any]) -> Token:
@@ -147,10 +147,10 @@ class Verifier:
         named = {audience} if isinstance(audience, str) else set(audience)
         worker = self._config.worker_audience in named
         if worker and self._config.person_audience in named:
-            raise Refused("two audiences of ours")
+            raise TokenRefused("two audiences of ours")
         fault = subject_fault(claims["sub"])
         if fault:
-            raise Refused(fault)
+            raise TokenRefused(fault)
         common: dict[str, Any] = {
             "issuer": claims["iss"],
             "subject": claims["sub"],
@@ -165,23 +165,23 @@ class Verifier:
     def _worker_token(self, claims: Mapping[str, Any], common: dict[str, Any]) -> Token:
         names = self._config.claims
         if names.tenant in claims or names.project in claims:
-            raise Refused("a worker's token names a tenant")
+            raise TokenRefused("a worker's token names a tenant")
         entry = self._issuers.get(claims["iss"])
         if entry is not None and entry.tenants is not None:
-            raise Refused("this issuer speaks for no worker")
+            raise TokenRefused("this issuer speaks for no worker")
         pool = claims.get(names.pool)
         if not isinstance(pool, str) or not POOL.fullmatch(pool):
-            raise Refused("no pool")
+            raise TokenRefused("no pool")
         return Token(kind="worker", pool=pool, **{**common, "scopes": frozenset({"factory.worker"})})
 
     def _person_token(self, claims: Mapping[str, Any], common: dict[str, Any]) -> Token:
         names = self._config.claims
         tenant = claims.get(names.tenant)
         if not isinstance(tenant, str) or not TENANT.fullmatch(tenant):
-            raise Refused("no tenant")
+            raise TokenRefused("no tenant")
         entry = self._issuers.get(claims["iss"])
         if entry is not None and not entry.speaks_for(tenant):
-            raise Refused("this issuer does not speak for the tenant")
+            raise TokenRefused("this issuer does not speak for the tenant")
         asserted = claims.get(names.roles)
         service = _is_service(claims)
         return Token(
@@ -232,14 +232,14 @@ def _moment(value: Any) -> datetime:
     """Return a claim of seconds since 1970 as a time; before that no token was issued."""
     seconds = int(value)
     if seconds < 0:
-        raise Refused("a time before 1970")
+        raise TokenRefused("a time before 1970")
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def _jti(value: Any) -> str:
     """Return a token's id, which may be empty: any other can also be revoked."""
     if not isinstance(value, str) or not (value == "" or JTI.fullmatch(value)):
-        raise Refused("malformed jti")
+        raise TokenRefused("malformed jti")
     return value
 
 
@@ -249,7 +249,7 @@ def _words(value: Any, claim: str) -> frozenset[str]:
         return frozenset()
     words = value.split() if isinstance(value, str) else value
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or len(words) > 100:
-        raise Refused(f"malformed {claim}")
+        raise TokenRefused(f"malformed {claim}")
     return frozenset(words)
 
 
@@ -259,7 +259,7 @@ def _project(value: Any) -> UUID | None:
     try:
         return UUID(value)
     except (ValueError, AttributeError, TypeError) as fault:
-        raise Refused("malformed project") from fault
+        raise TokenRefused("malformed project") from fault
 
 
 @cache

@@ -15,7 +15,7 @@ import structlog
 from django.db import connections
 
 from factory.kernel.absence import in_a_line, is_away
-from factory.kernel.commanding import AlreadyDone
+from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.errors import DomainError
 from factory.kernel.telemetry import meters
 from factory.kernel.time_limits import TimeIsUp
@@ -88,7 +88,7 @@ class Bulkhead:
             raise
         except self._through:
             raise
-        except AlreadyDone:
+        except IdempotentReplay:
             self._went_well(item)
         except DomainError as refusal:
             self.counts.refused += 1

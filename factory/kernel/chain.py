@@ -21,7 +21,7 @@ from factory.kernel.hashing import canonical, digest, digest_bytes, storable
 from factory.kernel.ids import uuid7
 from factory.kernel.models.journal import MOST_AUDIT_SUBJECT
 from factory.kernel.models.webhook import PINGED
-from factory.kernel.recording import AuditNote, Entry, Work
+from factory.kernel.recording import AuditNote, PendingEntry, Work
 from factory.kernel.writing import portions
 
 MOST_DETAIL = 128 * 1024
@@ -166,7 +166,7 @@ class _Chain:
         return [{"stream_id": str(stream), "hash": value} for stream, value in self.last.items()]
 
     def journal(
-        self, operation: str, entries: Iterable[Entry]
+        self, operation: str, entries: Iterable[PendingEntry]
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         rows, events = [], []
         for entry in entries:
@@ -221,7 +221,7 @@ class _Chain:
         row["hash"] = self.last[stream] = chained(row["prev_hash"], content)
         return row
 
-    def _events(self, entry: Entry) -> list[dict[str, Any]]:
+    def _events(self, entry: PendingEntry) -> list[dict[str, Any]]:
         ctx, refs = self.ctx, entry.refs
         return [
             {

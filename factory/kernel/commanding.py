@@ -52,7 +52,7 @@ LONGEST_PAUSE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class IdempotencyKey:
     """Under which key a command may happen only once, and the hash of what it was asked."""
 
     key: str
@@ -60,7 +60,7 @@ class Once:
     operation: str = ""
 
 
-class AlreadyDone(Exception):
+class IdempotentReplay(Exception):
     """The command happened before under this key; `result` is what it answered then."""
 
     def __init__(self, result: Any) -> None:
@@ -87,10 +87,10 @@ class Command(Generic[P, R]):
     def __call__(self, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._run(None, ctx, *args, **kwargs)
 
-    def under(self, once: Once) -> Callable[Concatenate[Context, P], R]:
+    def under(self, once: IdempotencyKey) -> Callable[Concatenate[Context, P], R]:
         """The command, done at most once under `once`.
 
-        Raises `AlreadyDone` with the first result for the same key and request, and
+        Raises `IdempotentReplay` with the first result for the same key and request, and
         `IdempotencyConflict` when the key was used for another request.
         """
 
@@ -99,7 +99,7 @@ class Command(Generic[P, R]):
 
         return call
 
-    def _run(self, once: Once | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+    def _run(self, once: IdempotencyKey | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
         with command_span(self.name, ctx):
             try:
                 authorize(ctx, self.name)
@@ -122,7 +122,7 @@ class Command(Generic[P, R]):
         if evidence and ctx.tenant_id:
             self._audit_refusal(ctx, refusal)
 
-    def _transact(self, once: Once | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
+    def _transact(self, once: IdempotencyKey | None, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> R:
         work = Work(ctx, self.name)
         with tenancy.bound(ctx):
             token = _open.set(work)
@@ -231,7 +231,7 @@ WHERE tenant_id = %s AND scope = %s AND operation = %s AND key = %s
 """
 
 
-def _claim(work: Work, once: Once) -> int:
+def _claim(work: Work, once: IdempotencyKey) -> int:
     """Insert the record that this happens; waits for a rival that is about to commit the same."""
     ctx = work.ctx
     where = [ctx.tenant_id, str(ctx.project_id or ""), once.operation or work.operation, once.key]
@@ -244,7 +244,7 @@ def _claim(work: Work, once: Once) -> int:
         request_hash, result = cursor.fetchone()
     if request_hash != once.request_hash:
         raise IdempotencyConflict(OTHER_REQUEST)
-    raise AlreadyDone(_parsed(result))
+    raise IdempotentReplay(_parsed(result))
 
 
 def _parsed(result: Any) -> Any:

@@ -96,7 +96,7 @@ def wire(value: Any) -> Any:
     return value
 
 
-class Words(tuple[str, ...]):
+class FixedWords(tuple[str, ...]):
     """The only words that a text of an event can be: `Annotated[str, Words(…)]`."""
 
 
@@ -135,7 +135,7 @@ def _schema_of(hint: Any) -> dict[str, Any]:
 def _narrowed(hint: Any, *marks: Any) -> dict[str, Any]:
     found = _schema_of(hint)
     for mark in marks:
-        if isinstance(mark, Words):
+        if isinstance(mark, FixedWords):
             found["enum"] = list(mark)
         elif isinstance(mark, re.Pattern):
             found["pattern"] = mark.pattern

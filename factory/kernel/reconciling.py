@@ -23,7 +23,7 @@ log = structlog.get_logger("factory.kernel.reconciling")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Due:
+class DueItem:
     """An item whose time has come; the order of dues is the order of repair."""
 
     due_at: datetime
@@ -53,10 +53,10 @@ class Reconciler(ABC):
         """SQL for the columns due_at, id, tenant_id, key of all items that are due, as the scan role."""
 
     @abstractmethod
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         """Call the one command that puts this item right."""
 
-    def find(self, after: Due | None, tenant_id: str | None) -> list[Due]:
+    def find(self, after: DueItem | None, tenant_id: str | None) -> list[DueItem]:
         """The next batch after `after`, oldest first."""
         where = ["true"]
         params: list[Any] = []
@@ -72,7 +72,7 @@ class Reconciler(ABC):
         )
         with scanning() as cursor:
             cursor.execute(sql, params)
-            return [Due(*row) for row in cursor.fetchall()]
+            return [DueItem(*row) for row in cursor.fetchall()]
 
     def run_once(self, tenant_id: str | None = None, *, seconds: float | None = None) -> Counts:
         """One round over all that is due now; one tenant's faulty row does not stop another's.
@@ -88,7 +88,7 @@ class Reconciler(ABC):
             log.info("reconciled", reconciler=self.name, **{n: getattr(counts, n) for n in Counts.__slots__})
         return counts
 
-    def _all_due(self, tenant_id: str | None, seconds: float) -> Iterator[Due]:
+    def _all_due(self, tenant_id: str | None, seconds: float) -> Iterator[DueItem]:
         end, last = time.monotonic() + seconds, None
         while time.monotonic() < end:
             batch = self.find(last, tenant_id)
@@ -106,4 +106,4 @@ def reconcilers() -> dict[str, Reconciler]:
     return dict(_reconcilers)
 
 
-__all__ = ["Counts", "Due", "Reconciler", "reconcilers"]
+__all__ = ["Counts", "DueItem", "Reconciler", "reconcilers"]

@@ -28,7 +28,7 @@ class UndeclaredTransition(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PendingEntry:
     """A journal entry that waits for the end of its command."""
 
     stream: UUID
@@ -60,7 +60,7 @@ class Work:
 
     ctx: Context
     operation: str
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[PendingEntry] = field(default_factory=list)
     notes: list[AuditNote] = field(default_factory=list)
     versioned: set[UUID] = field(default_factory=set)
 
@@ -155,8 +155,8 @@ def _work_of(ctx: Context) -> Work:
 
 def _entry(
     obj: Journaled, before: str, cause: str, events: Sequence[Event], detail: Mapping[str, Any] | None = None
-) -> Entry:
-    return Entry(
+) -> PendingEntry:
+    return PendingEntry(
         stream=obj.stream,
         entity=obj.lifecycle.entity,
         entity_id=obj.id,

@@ -202,7 +202,7 @@ def skip_delivery(
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class LockedDelivery:
     """The locked row of an event's way to one consumer, where it was set aside."""
 
     event: OutboxEvent
@@ -224,7 +224,7 @@ def _event_here(ctx: Context, event_id: UUID) -> OutboxEvent:
     return event
 
 
-def _way(ctx: Context, event: OutboxEvent, kind: str, webhook_id: UUID | None, reason: str) -> Way:
+def _way(ctx: Context, event: OutboxEvent, kind: str, webhook_id: UUID | None, reason: str) -> LockedDelivery:
     """Raises `InvalidInput`, `NotFound`, and `NotSetAside` for what no person has to decide about."""
     faults = reason_faults(reason)
     if kind not in KINDS:
@@ -244,10 +244,10 @@ def _way(ctx: Context, event: OutboxEvent, kind: str, webhook_id: UUID | None, r
     if getattr(row, f"{prefix}set_aside_at") is None or getattr(row, done) is not None:
         raise NotSetAside("The event is on its way, has arrived, or was skipped: nothing is to be decided.")
     attempts, fault = getattr(row, f"{prefix}attempts"), getattr(row, f"{prefix}error")
-    return Way(event, kind, webhook_id, table, row.id, prefix, done, attempts, fault)
+    return LockedDelivery(event, kind, webhook_id, table, row.id, prefix, done, attempts, fault)
 
 
-def _note(ctx: Context, action: str, way: Way, reason: str) -> None:
+def _note(ctx: Context, action: str, way: LockedDelivery, reason: str) -> None:
     told = {"topic": way.event.topic, "kind": way.kind, "webhook": str(way.webhook_id or "")}
     audit(
         ctx, action, subject=f"event:{way.event.id}", reason=reason.strip(), stream=way.event.stream_id,

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.urls import reverse
 
-from factory.console.dashboard import MOST, Look, Need, Needs, needs
+from factory.console.dashboard import MOST, DashboardQuery, Need, Needs, needs
 from factory.console.show import seen
 from factory.kernel.permissions import may
 from notifications.models import Notification
@@ -11,7 +11,7 @@ from notifications.selectors import set_aside
 
 
 @needs(50)
-def messages_set_aside(look: Look) -> Needs | None:
+def messages_set_aside(look: DashboardQuery) -> Needs | None:
     """Messages that did not arrive, for those who can send them again."""
     if not may(look.ctx, "RetryNotification") or not may(look.ctx, "ListNotifications"):
         return None

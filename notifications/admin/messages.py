@@ -13,8 +13,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin
-from factory.console.confirming import Act, Question, act_on
+from factory.console.base import BaseAdmin
+from factory.console.confirming import Act, Confirmation, act_on
 from factory.console.lists.filters import one_of
 from factory.console.scope import as_uuid, context_of, places_of
 from factory.console.show import badge, seen, short, when
@@ -25,25 +25,37 @@ from notifications.admin.mine import Mine
 from notifications.commands import retry_notification
 from notifications.models import Notification
 from notifications.selectors import FATES, notices_about, notifications_of
-from notifications.states import Fate, Kind
+from notifications.states import Kind, NotificationState
 
 
-class FateFilter(admin.SimpleListFilter):
+class NotificationStateFilter(admin.SimpleListFilter):
     """What needs a person first."""
 
     title = "state"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(fate.value, fate.value) for fate in (Fate.SET_ASIDE, Fate.WAITING, Fate.SENT, Fate.DROPPED)]
+        return [
+            (fate.value, fate.value)
+            for fate in (
+                NotificationState.SET_ASIDE,
+                NotificationState.WAITING,
+                NotificationState.SENT,
+                NotificationState.DROPPED,
+            )
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Notification]) -> QuerySet[Notification]:
         chosen = self.value() or ""
-        return queryset.filter(**FATES[Fate(chosen)]) if chosen in Fate.values else queryset
+        return (
+            queryset.filter(**FATES[NotificationState(chosen)])
+            if chosen in NotificationState.values
+            else queryset
+        )
 
 
 @admin.register(Notification, site=site)
-class NotificationAdmin(Mine, HouseAdmin[Notification]):
+class NotificationAdmin(Mine, BaseAdmin[Notification]):
     """Messages to people, and how each fares: tried for a day, then set aside until somebody retries."""
 
     view_operation = "ListNotifications"
@@ -53,7 +65,7 @@ class NotificationAdmin(Mine, HouseAdmin[Notification]):
     heading = "Notifications"
     nothing_yet = "When somebody has to be told of a request, what was sent to whom stands here."
     large = True
-    list_filter = (FateFilter, "medium", one_of("notice__kind", "kind", Kind.values))
+    list_filter = (NotificationStateFilter, "medium", one_of("notice__kind", "kind", Kind.values))
     list_select_related = ("notice", "channel")
     search_fields = ("subject",)
     search_help_text = "A whole address of a person, or the id of a request"
@@ -120,7 +132,7 @@ class NotificationAdmin(Mine, HouseAdmin[Notification]):
                 ("Tries", row.attempts), ("Last error", seen(row.error)),
             ]  # fmt: skip
         back = reverse("admin:notifications_notification_changelist")
-        question = Question(
+        question = Confirmation(
             title="Send it again",
             lead="It is offered again, with all its tries before it.",
             button="Send it again",

@@ -12,7 +12,7 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.scope import context_of
 from factory.kernel.errors import DomainError, NotFound
 from factory.kernel.permissions import may
@@ -28,7 +28,7 @@ from projects.states import Role
 EVERYTHING = [str(kind) for kind in CHOOSABLE]
 
 
-class Mine(HouseAdmin[Notification]):
+class Mine(BaseAdmin[Notification]):
     """The part of the pages that is each person's own. Nobody sees another's."""
 
     def mine_urls(self) -> list[URLPattern]:

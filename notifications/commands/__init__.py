@@ -7,7 +7,7 @@ from notifications.commands.choosing import (
     remove_channel,
     send_test,
 )
-from notifications.commands.sending import Parcel, claim, retry_notification, settle
+from notifications.commands.sending import ClaimedMessage, claim, retry_notification, settle
 from notifications.commands.telling import (
     remind_of_expiry,
     tell_of_approval,
@@ -16,7 +16,7 @@ from notifications.commands.telling import (
 )
 
 __all__ = [
-    "Parcel",
+    "ClaimedMessage",
     "add_channel",
     "change_channel",
     "change_preference",

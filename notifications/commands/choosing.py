@@ -16,7 +16,7 @@ from notifications.channels.services import checked
 from notifications.commands.telling import address as make_notifications
 from notifications.errors import AddressRefused, ChannelNameTaken, TooManyChannels
 from notifications.models import Channel, Notice, Preference
-from notifications.selectors import Way, channels_of
+from notifications.selectors import ChannelView, channels_of
 from notifications.states import CHOOSABLE, Kind, Medium
 
 MOST = 10
@@ -115,7 +115,7 @@ def send_test(ctx: Context, *, channel_id: UUID) -> str:
     row = _own(ctx, channel_id)
     notice = Notice(tenant_id=ctx.tenant_id, kind=Kind.TEST, project_id=ctx.project_id, made_at=clock.now())
     save(notice)
-    make_notifications(ctx, notice, [Way(row.subject, Medium.SERVICE, row.id)])
+    make_notifications(ctx, notice, [ChannelView(row.subject, Medium.SERVICE, row.id)])
     return str(row.id)
 
 

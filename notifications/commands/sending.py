@@ -24,7 +24,7 @@ from notifications.channels.messages import Message, ending_budget, message, sig
 from notifications.errors import NotificationNotSetAside
 from notifications.models import Notification
 from notifications.selectors import email_of
-from notifications.states import SEND, Fate, Kind, Medium
+from notifications.states import SEND, Kind, Medium, NotificationState
 from projects.selectors import project
 
 CLAIM: Final = timedelta(minutes=2)
@@ -34,7 +34,7 @@ OPEN_QUESTIONS: Final = (Kind.REQUESTED, Kind.EXPIRING, Kind.TOO_FEW)
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class ClaimedMessage:
     """A try that is ours to make. `address` may hold a secret."""
 
     id: UUID
@@ -45,7 +45,7 @@ class Parcel:
 
 
 @command("ClaimNotification", audited=False)
-def claim(ctx: Context, *, notification_id: UUID) -> Parcel | None:
+def claim(ctx: Context, *, notification_id: UUID) -> ClaimedMessage | None:
     """The right to send a notification for two minutes; None when there is nothing to send (any more).
 
     What became pointless is dropped with its reason: a question that is closed, a person who has left, a
@@ -55,7 +55,7 @@ def claim(ctx: Context, *, notification_id: UUID) -> Parcel | None:
     at = clock.now()
     taken = row.claimed_until is not None and row.claimed_until > at
     early = row.due_at is not None and row.due_at > at
-    if row.fate != Fate.WAITING or taken or early:
+    if row.fate != NotificationState.WAITING or taken or early:
         return None
     view = approval(row.notice.approval_id) if row.notice.approval_id else None
     address, why = _address(row, view)
@@ -69,7 +69,7 @@ def claim(ctx: Context, *, notification_id: UUID) -> Parcel | None:
         return None
     row.claim(until=at + CLAIM)
     save(row)
-    return Parcel(row.id, row.attempts, row.medium, _message(row, view), address)
+    return ClaimedMessage(row.id, row.attempts, row.medium, _message(row, view), address)
 
 
 @command("SettleNotification", audited=False)

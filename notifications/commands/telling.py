@@ -13,7 +13,7 @@ from factory.kernel.locking import lock
 from factory.kernel.recording import save
 from factory.messaging.relay.jobs import hint
 from notifications.models import Notice, Notification
-from notifications.selectors import Way, people_over_money, people_to_tell, ways_of
+from notifications.selectors import ChannelView, people_over_money, people_to_tell, ways_of
 from notifications.states import SEND, Kind, Medium
 
 PART_LEFT = 4
@@ -85,7 +85,7 @@ def tell_of_sign_in(ctx: Context, *, project_id: UUID | None, subject: str) -> i
     """
     notice = Notice(tenant_id=ctx.tenant_id, kind=Kind.SIGN_IN, project_id=project_id, made_at=clock.now())
     save(notice)
-    return address(ctx, notice, [Way(subject, Medium.EMAIL)])
+    return address(ctx, notice, [ChannelView(subject, Medium.EMAIL)])
 
 
 def _tell(ctx: Context, kind: Kind, view: ApprovalView, passed_over: Sequence[str], at: datetime) -> int:
@@ -107,7 +107,7 @@ def _tell(ctx: Context, kind: Kind, view: ApprovalView, passed_over: Sequence[st
     return address(ctx, notice, ways_of(kind, people, view.project_id))
 
 
-def address(ctx: Context, notice: Notice, ways: Sequence[Way]) -> int:
+def address(ctx: Context, notice: Notice, ways: Sequence[ChannelView]) -> int:
     """A notification for each way, and a hint that there is something to send."""
     Notification.objects.bulk_create(
         Notification(

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from factory.kernel.context import Context
-from factory.kernel.reconciling import Due, Reconciler
+from factory.kernel.reconciling import DueItem, Reconciler
 from notifications.commands import remind_of_expiry
 from notifications.reconcilers.sending import send_one
 
@@ -25,7 +25,7 @@ class NotificationSender(Reconciler):
             "AND (claimed_until IS NULL OR claimed_until <= clock_timestamp())"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         send_one(ctx, due.id)
 
 
@@ -41,5 +41,5 @@ class ExpiryReminder(Reconciler):
             "WHERE remind_at <= clock_timestamp() AND reminded_at IS NULL"
         )
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         remind_of_expiry(ctx, notice_id=due.id)

@@ -13,7 +13,7 @@ from factory.kernel.context import Context
 from factory.kernel.time_limits import TimeIsUp
 from notifications.channels.services import NotAccepted
 from notifications.channels.services import send as send_to_service
-from notifications.commands import Parcel, claim, settle
+from notifications.commands import ClaimedMessage, claim, settle
 from notifications.errors import AddressRefused
 from notifications.states import Medium
 
@@ -32,7 +32,7 @@ def send_one(ctx: Context, notification_id: UUID) -> bool:
     return not error
 
 
-def _handed_over(parcel: Parcel) -> tuple[str, bool]:
+def _handed_over(parcel: ClaimedMessage) -> tuple[str, bool]:
     """What went wrong, in a sentence without addresses, and whether trying again is of no use."""
     try:
         if parcel.medium == Medium.EMAIL:
@@ -60,7 +60,7 @@ def _handed_over(parcel: Parcel) -> tuple[str, bool]:
     return "", False
 
 
-def _send_mail(parcel: Parcel) -> None:
+def _send_mail(parcel: ClaimedMessage) -> None:
     """Plain text, under an id that a repeat shares: a mail program that has it shows it once."""
     validate_email(parcel.address)  # a list of them is none: a message goes to one person
     host = settings.DEFAULT_FROM_EMAIL.rsplit("@", 1)[-1].strip("> ")

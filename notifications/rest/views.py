@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from factory.api.idempotency import ONCE
 from factory.api.pages import page
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from factory.kernel import clock
 from factory.kernel.errors import NotFound
 from notifications.commands import (
@@ -31,10 +31,10 @@ from notifications.rest.bodies import (
     RetryNotificationBody,
 )
 from notifications.selectors import FATES, channels_of, kinds_by_email, notifications_of
-from notifications.states import Fate
+from notifications.states import NotificationState
 
 
-class OwnView(HouseView):
+class OwnView(BaseView):
     """Base: a caller's own ways of being told."""
 
     def preferences(self) -> Response:
@@ -115,7 +115,7 @@ class ChannelTest(OwnView):
         return self.channel(channel_id, headers, 202)
 
 
-class NotificationList(HouseView):
+class NotificationList(BaseView):
     operation = {"GET": "ListNotifications"}
 
     @extend_schema(
@@ -127,7 +127,7 @@ class NotificationList(HouseView):
         with self.reading():
             rows = notifications_of(self.ctx)
             if "state" in query:
-                rows = rows.filter(**FATES[Fate(query["state"])])
+                rows = rows.filter(**FATES[NotificationState(query["state"])])
             return Response(page(rows, request, render=lambda row: NotificationBody(row).data))
 
 
@@ -137,7 +137,7 @@ class NotificationList(HouseView):
     request=RetryNotificationBody,
     responses={202: NotificationBody},
 )
-class Retry(HouseView):
+class Retry(BaseView):
     """Offer a message again that was set aside after its tries."""
 
     operation = {"POST": "RetryNotification"}

@@ -8,7 +8,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from factory.console.confirming import Act, Choice, Question, act_on
+from factory.console.confirming import Act, ChoiceField, Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.show import seen
 from factory.kernel.context import Context
@@ -39,7 +39,7 @@ def environment_view(site: AdminSite, request: HttpRequest, project: Project, ba
     """Another place that runs of the project may target."""
     ctx, sent = context_of(request), request.POST
     slug, name = (sent.get(field, "").strip() for field in ("slug", "name"))
-    question = Question(
+    question = Confirmation(
         title=f"Add an environment to {seen(project.name)}",
         lead="A place that runs may target from now on. The policy says which actions there need a decision.",
         button="Add the environment",
@@ -50,12 +50,12 @@ def environment_view(site: AdminSite, request: HttpRequest, project: Project, ba
             "It cannot be renamed or taken away again.",
         ),
         fields=(
-            Choice(
+            ChoiceField(
                 "slug",
                 "Short name (slug)",
                 help="Lower-case letters, digits and inner hyphens, such as production.",
             ),
-            Choice("name", "Name", optional=True, help="What people read; left empty, the short name."),
+            ChoiceField("name", "Name", optional=True, help="What people read; left empty, the short name."),
         ),
         reason="",
         danger=False,
@@ -75,7 +75,7 @@ def account_view(site: AdminSite, request: HttpRequest, project: Project, back: 
     ctx, sent = context_of(request), request.POST
     slug, name, owner = (sent.get(field, "").strip() for field in ("slug", "displayName", "owner"))
 
-    def question() -> Question:
+    def question() -> Confirmation:
         with reading(ctx):
             return _registering(ctx, project, back)
 
@@ -98,8 +98,8 @@ def account_view(site: AdminSite, request: HttpRequest, project: Project, back: 
     )
 
 
-def _registering(ctx: Context, project: Project, back: str) -> Question:
-    return Question(
+def _registering(ctx: Context, project: Project, back: str) -> Confirmation:
+    return Confirmation(
         title=f"Register a service account in {seen(project.name)}",
         lead="A machine that acts here. What it asks for counts as asked for by who answers for it, too.",
         button="Register the account",
@@ -111,13 +111,13 @@ def _registering(ctx: Context, project: Project, back: str) -> Question:
             "When they are no member any more, the account ends with them.",
         ),
         fields=(
-            Choice(
+            ChoiceField(
                 "slug",
                 "Short name (slug)",
                 help=f"Such as ci, for {SERVICE_PREFIX}{ctx.tenant_id}:ci.",
             ),
-            Choice("displayName", "What people call it", optional=True),
-            Choice(
+            ChoiceField("displayName", "What people call it", optional=True),
+            ChoiceField(
                 "owner",
                 "Who answers for it",
                 help="A person who is a member here, as they sign in.",

@@ -11,8 +11,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin
-from factory.console.confirming import Act, Choice, Question, act_on
+from factory.console.base import BaseAdmin
+from factory.console.confirming import Act, ChoiceField, Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.show import filed, seen, short, when
 from factory.console.site import site
@@ -81,7 +81,7 @@ class ServiceAccountAdmin(Stated):
         if row is None:
             raise Http404
         back = reverse("admin:projects_serviceaccount_change", args=[account_id])
-        question = Question(
+        question = Confirmation(
             title=f"Revoke {row.name}",
             lead="It has no standing anywhere from now on, whatever token it shows. There is no way back.",
             button="Revoke it",
@@ -106,7 +106,7 @@ ONE_TOKEN = "the token with the id (jti) {}"
 
 
 @admin.register(RevokedToken, site=site)
-class RevocationAdmin(HouseAdmin[RevokedToken]):
+class RevocationAdmin(BaseAdmin[RevokedToken]):
     """Tokens and credentials of this tenant that are refused although their signatures are good."""
 
     view_operation = "ListRevocations"
@@ -137,15 +137,15 @@ class RevocationAdmin(HouseAdmin[RevokedToken]):
         if not may(ctx, "RevokeToken"):
             raise PermissionDenied("An administrator revokes tokens.")
         back = reverse("admin:factory_revokedtoken_changelist")
-        question = Question(
+        question = Confirmation(
             title="Revoke a token or a credential",
             lead="It is refused at once, by every process. There is no way back; a token of the same subject "
             f"that is issued {leeway_in_words()} is good.",
             button="Revoke it",
             back=back,
             fields=(
-                Choice("kind", "What is refused", KINDS),
-                Choice("value", "The token's id (jti), or the subject", help=WHERE),
+                ChoiceField("kind", "What is refused", KINDS),
+                ChoiceField("value", "The token's id (jti), or the subject", help=WHERE),
             ),
         )
 

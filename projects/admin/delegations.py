@@ -14,9 +14,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.confirming import Act
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.scope import as_moment, context_of
 from factory.console.show import badge, seen, span, timed, when
 from factory.console.site import site
@@ -34,7 +34,7 @@ MOST = 100
 """Among so many members one is chosen; where there are more, the address is written."""
 
 
-class LoanList(HouseList):
+class DelegationList(BaseList):
     """Delegations with whether their reader could end them, and any of the page."""
 
     @staticmethod
@@ -48,7 +48,7 @@ class LoanList(HouseList):
 
 
 @admin.register(Delegation, site=site)
-class DelegationAdmin(HouseAdmin[Any]):
+class DelegationAdmin(BaseAdmin[Any]):
     """Roles that members have lent to others. A lent role counts until its end, and not at it."""
 
     view_operation = "ListDelegations"
@@ -64,8 +64,8 @@ class DelegationAdmin(HouseAdmin[Any]):
     ordering = ("-lent_at", "-id")
     list_before_template = "projects/lend.html"
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
-        return LoanList
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
+        return DelegationList
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

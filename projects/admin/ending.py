@@ -23,7 +23,7 @@ YOURSELF = "This is you: the next page may be closed to you, and another adminis
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RemainingRoles:
     """What a subject would hold in the tenant if a membership had only some of its roles, or were over."""
 
     others: Sequence[Membership]
@@ -39,11 +39,11 @@ class Held:
         return own or any(role in one.roles and one.project_id in (None, project_id) for one in self.others)
 
 
-def after(row: Membership, roles: Collection[str] = ()) -> Held:
+def after(row: Membership, roles: Collection[str] = ()) -> RemainingRoles:
     """As it would be: without roles, the membership is over."""
     active = Membership.objects.filter(subject=row.subject, state=MembershipState.ACTIVE)
     others = list(active.exclude(pk=row.pk).select_related("project").order_by("project_id", "id"))
-    return Held(others, row, frozenset(roles))
+    return RemainingRoles(others, row, frozenset(roles))
 
 
 def ends_with(ctx: Context, row: Membership) -> list[str]:
@@ -63,7 +63,7 @@ def ends_with(ctx: Context, row: Membership) -> list[str]:
     ]
 
 
-def _own(ctx: Context, then: Held) -> str:
+def _own(ctx: Context, then: RemainingRoles) -> str:
     who, others = seen(then.row), [one for one in then.others if is_shown(ctx, one.project_id)]
     if others:
         left = listed([f"{', '.join(one.roles)} in {place_of(one)}" for one in others], "; ")
@@ -106,7 +106,7 @@ def accounts_of(ctx: Context, row: Membership) -> QuerySet[ServiceAccount]:
     return rows.order_by("slug") if row.kind == SubjectKind.PERSON else rows.none()
 
 
-def _accounts(ctx: Context, then: Held) -> Iterator[str]:
+def _accounts(ctx: Context, then: RemainingRoles) -> Iterator[str]:
     if then.row.kind != SubjectKind.PERSON:
         yield "The account itself stays, without this membership. To end it everywhere, revoke it."
         return
@@ -117,7 +117,7 @@ def _accounts(ctx: Context, then: Held) -> Iterator[str]:
         yield f"The same holds for {more} more service accounts of theirs, each where it is a member."
 
 
-def _ends_of(ctx: Context, then: Held, accounts: Sequence[ServiceAccount]) -> Iterator[str]:
+def _ends_of(ctx: Context, then: RemainingRoles, accounts: Sequence[ServiceAccount]) -> Iterator[str]:
     """What becomes of each machine. Of a project nobody learns whether its owner is a member of others."""
     if ctx.project_id is None and not any(one.kind == SubjectKind.PERSON for one in then.others):
         for account in accounts:
@@ -134,7 +134,9 @@ def _ends_of(ctx: Context, then: Held, accounts: Sequence[ServiceAccount]) -> It
             yield f"{machine}{left}{and_then} is revoked for good if they are a member nowhere else."
 
 
-def _places_lost(ctx: Context, then: Held, accounts: Sequence[ServiceAccount]) -> dict[str, list[str]]:
+def _places_lost(
+    ctx: Context, then: RemainingRoles, accounts: Sequence[ServiceAccount]
+) -> dict[str, list[str]]:
     """By the subject of each machine the places where nobody would answer for it, in one question."""
     rows = Membership.objects.filter(shown(ctx), state=MembershipState.ACTIVE)
     rows = rows.filter(subject__in=[one.subject for one in accounts]).select_related("project")
@@ -147,7 +149,7 @@ def _places_lost(ctx: Context, then: Held, accounts: Sequence[ServiceAccount]) -
     return found
 
 
-def loans_lost(ctx: Context, then: Held) -> tuple[list[Delegation], list[str]]:
+def loans_lost(ctx: Context, then: RemainingRoles) -> tuple[list[Delegation], list[str]]:
     """Roles that are lent by or to the subject, and for which there would be no ground any more; and a
     sentence where so many are lent that not all were looked at."""
     rows, more = first(delegations_of(then.row.subject).filter(shown(ctx)), LOANS)
@@ -155,7 +157,7 @@ def loans_lost(ctx: Context, then: Held) -> tuple[list[Delegation], list[str]]:
     return [one for one in rows if not _has_ground(then, one)], [told] if more else []
 
 
-def _has_ground(then: Held, loan: Delegation) -> bool:
+def _has_ground(then: RemainingRoles, loan: Delegation) -> bool:
     if loan.delegator == then.row.subject:
         return then.holds(loan.role, loan.project_id)
     return then.reaches(loan.project_id)

@@ -7,7 +7,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
-from factory.console.confirming import Choice, Question, act_on
+from factory.console.confirming import ChoiceField, Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.settings import whole
 from factory.console.show import seen
@@ -27,27 +27,27 @@ from projects.states import OF_MACHINES, ROLES, MembershipState, SubjectKind
 
 NO_ROLE = ("",)
 """A member who stays one, and holds none of the roles that there are."""
-WHO = Choice(
+WHO = ChoiceField(
     "subject",
     "Who",
     help="Mostly their e-mail address, by which they sign in here, and an issuer that has verified it knows "
     "them; or what an issuer calls them, exactly. Of a machine its subject, such as service:acme:ci: "
     "register it first.",
 )
-NAME = Choice("displayName", "What people call them", optional=True, help="In lists and on decisions.")
-EMAIL = Choice(
+NAME = ChoiceField("displayName", "What people call them", optional=True, help="In lists and on decisions.")
+EMAIL = ChoiceField(
     "email", "Where mail reaches them", optional=True, help="Left empty: the address above, if it is one."
 )
 
 
-def roles_field(roles: Sequence[str], chosen: Sequence[str] = (), *, wide: bool) -> Choice:
+def roles_field(roles: Sequence[str], chosen: Sequence[str] = (), *, wide: bool) -> ChoiceField:
     """The roles that may be given here, each with what it lets do in that place."""
     told = "At least one. Each also lets them look."
-    return Choice("roles", "Roles", role_options(roles, wide=wide), told, tuple(chosen), many=True)
+    return ChoiceField("roles", "Roles", role_options(roles, wide=wide), told, tuple(chosen), many=True)
 
 
-def grants_field(chosen: Sequence[str] = (), *, wide: bool) -> Choice:
-    return Choice(
+def grants_field(chosen: Sequence[str] = (), *, wide: bool) -> ChoiceField:
+    return ChoiceField(
         "grants",
         "Grants beside them",
         grant_options(wide=wide),
@@ -80,7 +80,7 @@ def add_view(site: AdminSite, request: HttpRequest, project: Project | None, bac
     ctx, new = context_of(request), member_of(request.POST)
     project_id = project.pk if project else None
 
-    def question() -> Question:
+    def question() -> Confirmation:
         with reading(ctx):
             rows = Membership.objects.filter(project_id=project_id, state=MembershipState.ACTIVE)
             there = rows.filter(subject=new.subject).first() if new.subject else None
@@ -106,10 +106,10 @@ def _arrival(subject: str) -> str:
     return "They can sign in, and it counts from their next request on."
 
 
-def _adding(ctx: Context, project: Project | None, back: str, there: Membership | None) -> Question:
+def _adding(ctx: Context, project: Project | None, back: str, there: Membership | None) -> Confirmation:
     where = seen(project.name) if project else "the whole tenant"
     holds = "in this project alone" if project else "in each of its projects, those to come included"
-    return Question(
+    return Confirmation(
         title=f"Add a member to {where}",
         lead=f"What you choose holds {holds}, from their next request on.",
         button="Add the member",
@@ -144,7 +144,7 @@ def change_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpR
                 told = _moved_on(row, version)
             raise VersionMismatch(told) from late
 
-    def question() -> Question:
+    def question() -> Confirmation:
         with reading(ctx):
             return _changing(ctx, row)
 
@@ -175,13 +175,13 @@ def standing_of(row: Membership) -> str:
     return f"{', '.join(row.roles)}{grants}"
 
 
-def _changing(ctx: Context, row: Membership) -> Question:
+def _changing(ctx: Context, row: Membership) -> Confirmation:
     lost, unread = loans_lost(ctx, after(row, NO_ROLE))
     own = [one for one in lost if one.delegator == row.subject]
     ends = [f"{one.role}, lent to {seen(one.delegate)}, ends if they lose that role." for one in own]
     yours = [YOURSELF] if row.subject == ctx.actor.subject else []
     last = [f"{told} Until then they keep the role."] if (told := why_last(row)) else _last_of_role(row)
-    return Question(
+    return Confirmation(
         title=f"Change what {seen(row)} is in {place_of(row)}",
         lead="It holds from their next request on, in place of what they are now.",
         button="Set these roles and grants",
@@ -215,7 +215,7 @@ def remove_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpR
     """End a membership, with a page before that says what ends with it."""
     ctx = context_of(request)
 
-    def question() -> Question:
+    def question() -> Confirmation:
         with reading(ctx):
             return _removing(ctx, Membership.objects.select_related("project").get(pk=row.pk))
 
@@ -229,9 +229,9 @@ def remove_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpR
     )
 
 
-def _removing(ctx: Context, row: Membership) -> Question:
+def _removing(ctx: Context, row: Membership) -> Confirmation:
     active = row.state == MembershipState.ACTIVE
-    return Question(
+    return Confirmation(
         title=f"Remove {seen(row)} from {place_of(row)}",
         lead="The membership ends at once. It stays on record, with what was done by it.",
         button="Remove the member",

@@ -11,7 +11,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 
-from factory.console.confirming import Choice, Question, ask
+from factory.console.confirming import ChoiceField, Confirmation, ask
 from factory.console.scope import context_of, go_to
 from factory.console.show import seen
 from factory.kernel.context import Context
@@ -35,8 +35,8 @@ ROW = re.compile(r"(?:environments|members)/([0-9]+)/.*", re.ASCII)
 FIELDS = ("subject", "displayName", "roles", "grants")
 T = TypeVar("T")
 WHAT = (
-    Choice("name", "Name", help="What people call it, in lists, titles and mails."),
-    Choice(
+    ChoiceField("name", "Name", help="What people call it, in lists, titles and mails."),
+    ChoiceField(
         "slug",
         "Short name (slug)",
         help="Its name for programs and the terminal: lower-case letters, digits and inner hyphens, such as "
@@ -46,7 +46,7 @@ WHAT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class OnboardingDraft:
     """What was written, without the rows that are empty: where these were, others have moved up."""
 
     name: str
@@ -56,7 +56,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EnvironmentRow:
     """A row for an environment: what is written in it, and its fields by the pointers of the command."""
 
     number: int
@@ -65,13 +65,13 @@ class Place:
     written: NewEnvironment | None
 
     @property
-    def fields(self) -> tuple[Choice, ...]:
+    def fields(self) -> tuple[ChoiceField, ...]:
         whose = f"environment {self.number}"
-        return Choice(self.slug, f"Short name of {whose}"), Choice(self.name, f"Name of {whose}")
+        return ChoiceField(self.slug, f"Short name of {whose}"), ChoiceField(self.name, f"Name of {whose}")
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class MemberRow:
     """A row for a member, likewise."""
 
     number: int
@@ -86,14 +86,14 @@ class Person:
         return f"member {self.number}"
 
     @property
-    def fields(self) -> tuple[Choice, ...]:
+    def fields(self) -> tuple[ChoiceField, ...]:
         named = ((self.subject, "Who is"), (self.display_name, "Name of"), (self.roles, "Roles of"),
                  (self.grants, "Grants of"))  # fmt: skip
-        return tuple(Choice(name, f"{words} {self.whose}") for name, words in named)
+        return tuple(ChoiceField(name, f"{words} {self.whose}") for name, words in named)
 
 
-def draft_of(sent: QueryDict) -> Draft:
-    return Draft(
+def draft_of(sent: QueryDict) -> OnboardingDraft:
+    return OnboardingDraft(
         sent.get("name", "").strip(),
         sent.get("slug", "").strip(),
         tuple(one for one in _environments(sent) if one != NewEnvironment("")),
@@ -138,7 +138,7 @@ def onboard_view(site: AdminSite, request: HttpRequest, tenant: str) -> HttpResp
     return HttpResponseRedirect(reverse("admin:projects_project_change", args=[made["projectId"]]))
 
 
-def _told(ctx: Context, draft: Draft, project_id: UUID) -> str:
+def _told(ctx: Context, draft: OnboardingDraft, project_id: UUID) -> str:
     """What there is now, and what comes next."""
     there = replace(ctx, project_id=project_id)
     with reading(there):
@@ -151,13 +151,13 @@ def _told(ctx: Context, draft: Draft, project_id: UUID) -> str:
     return f"{seen(draft.name)} is there, with {what} and {who}; it is the chosen project now. {then}"
 
 
-def _question(draft: Draft, tenant: str, more: str = "") -> Question:
+def _question(draft: OnboardingDraft, tenant: str, more: str = "") -> Confirmation:
     places = [
-        Place(at + 1, f"environments/{at}/slug", f"environments/{at}/name", one)
+        EnvironmentRow(at + 1, f"environments/{at}/slug", f"environments/{at}/name", one)
         for at, one in enumerate(_rows(draft.environments, more == "environments"))
     ]
     people = [_person(at, one) for at, one in enumerate(_rows(draft.members, more == "members"))]
-    return Question(
+    return Confirmation(
         title=f"Onboard a project of {tenant}",
         lead="A project is where people ask for runs and decide on them. All of this is made at once, or "
         "nothing; environments and members can also be added later, and the tenant's own members, its policy "
@@ -184,9 +184,9 @@ def _question(draft: Draft, tenant: str, more: str = "") -> Question:
     )
 
 
-def _person(at: int, written: NewMember | None) -> Person:
+def _person(at: int, written: NewMember | None) -> MemberRow:
     subject, name, roles, grants = (f"members/{at}/{what}" for what in FIELDS)
-    return Person(at + 1, subject, name, roles, grants, written)
+    return MemberRow(at + 1, subject, name, roles, grants, written)
 
 
 def _rows(written: tuple[T, ...], more: bool) -> list[T | None]:

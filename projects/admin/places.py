@@ -13,8 +13,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin, OwnPageAdmin
-from factory.console.confirming import Act, Question, act_on
+from factory.console.base import BaseAdmin, OwnPageAdmin
+from factory.console.confirming import Act, Confirmation, act_on
 from factory.console.links import names
 from factory.console.page_extensions import able
 from factory.console.scope import context_of
@@ -54,7 +54,7 @@ NEW = {
 """What is added to a project: the end of the form's address, and its name."""
 
 
-class Stated(HouseAdmin[Any]):
+class Stated(BaseAdmin[Any]):
     file_headings: ClassVar[dict[str, str]] = {"short_name": "slug"}
 
     @admin.display(description="short name")
@@ -213,7 +213,7 @@ ACTS = {
 }
 
 
-def question(act: ProjectAct, row: Project, found: dict[str, int], back: str) -> Question:
+def question(act: ProjectAct, row: Project, found: dict[str, int], back: str) -> Confirmation:
     """The page before an act on a project, with what it will reach."""
     facts = [
         ("Project", row.name),
@@ -221,7 +221,7 @@ def question(act: ProjectAct, row: Project, found: dict[str, int], back: str) ->
         ("Open runs that are not being stopped already", found.get("openRuns", 0)),
         ("Attempts held by a worker", found.get("heldAttempts", 0)),
     ]
-    return Question(
+    return Confirmation(
         title=f"{act.label}: {row.name}",
         lead=act.lead,
         button=act.label,

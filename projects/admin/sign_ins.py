@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from factory.console.confirming import Act, Choice, Question, act_on
+from factory.console.confirming import Act, ChoiceField, Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.show import seen
 from factory.identity.accounts import account_of, link_hours, why_no_link, why_no_sign_in
@@ -125,7 +125,7 @@ def send_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpRes
     """Have a link sent to a member's own mailbox."""
     ctx = context_of(request)
 
-    def question() -> Question:
+    def question() -> Confirmation:
         with reading(ctx):
             return _sending(row)
 
@@ -139,12 +139,12 @@ def send_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpRes
     )
 
 
-def _sending(row: Membership) -> Question:
+def _sending(row: Membership) -> Confirmation:
     able = not why_no_sign_in(account_of(row.subject))
     now = (
         "They can sign in now; their password stays until they set another." if able else "It is their first."
     )
-    return Question(
+    return Confirmation(
         title=f"Send {seen(row)} a sign-in link",
         lead="With it they set a password, and sign in to this console. Nobody else sees it, you neither.",
         button="Send the link",
@@ -178,8 +178,8 @@ def join_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpRes
     )
 
 
-def _joining(row: Membership) -> Question:
-    return Question(
+def _joining(row: Membership) -> Confirmation:
+    return Confirmation(
         title=f"Join a sign-in to {seen(row)}",
         lead="Whoever comes by it is this member: in each project, with all that their memberships give.",
         button="Join it to them",
@@ -190,8 +190,8 @@ def _joining(row: Membership) -> Question:
             "Make sure that it is theirs: whoever holds it acts as them.",
         ),
         fields=(
-            Choice("issuer", "Issuer", tuple((one, one) for one in _issuers(row.tenant_id))),
-            Choice("subject", "What it calls them", help="The `sub` of their tokens, exactly."),
+            ChoiceField("issuer", "Issuer", tuple((one, one) for one in _issuers(row.tenant_id))),
+            ChoiceField("subject", "What it calls them", help="The `sub` of their tokens, exactly."),
         ),
         reason="How you know that it is theirs",
         danger=False,
@@ -208,7 +208,7 @@ def end_view(site: AdminSite, request: HttpRequest, row: Membership, identity_id
         identity = sign_ins_of(row.subject).filter(pk=identity_id, state=IdentityState.ACTIVE).first()
     if identity is None:
         raise Http404
-    question = Question(
+    question = Confirmation(
         title=f"End a sign-in of {seen(row)}",
         lead="Who comes by it is nobody here from the next request on. What was done by it stays.",
         button="End the sign-in",

@@ -18,7 +18,7 @@ LOANS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberLine:
     """A membership in words: who, what they are, and through what."""
 
     key: UUID
@@ -35,7 +35,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Loan:
+class DelegationLine:
     """A role that is lent: `counts` says whether it gives anything at this moment."""
 
     row: Delegation
@@ -55,7 +55,7 @@ class Able:
     subjects: frozenset[str]
 
 
-def memberships(project: Project) -> tuple[list[Member], bool]:
+def memberships(project: Project) -> tuple[list[MemberLine], bool]:
     """The active memberships that reach a project, its own first, and whether there are more than these."""
     rows = active_memberships(project.pk).order_by("project_id", "display_name", "subject", "id")
     judged = frozenset[str]().union(*(ability.roles for ability in abilities() if ability.everywhere))
@@ -67,10 +67,10 @@ def _asked(role: str) -> str:
     return f"each_{role}"
 
 
-def _member(row: Membership, judged: Iterable[str]) -> Member:
+def _member(row: Membership, judged: Iterable[str]) -> MemberLine:
     machine = row.kind == SubjectKind.SERVICE
     through = "this project" if row.project_id else "the whole tenant"
-    return Member(
+    return MemberLine(
         key=row.pk,
         name=seen(row.display_name or row.subject),
         subject=seen(row.subject),
@@ -84,12 +84,12 @@ def _member(row: Membership, judged: Iterable[str]) -> Member:
     )
 
 
-def loans(project: Project, named: dict[str, str], at: datetime) -> list[Loan]:
+def loans(project: Project, named: dict[str, str], at: datetime) -> list[DelegationLine]:
     """The roles that are lent in it now, the one that ends first before the others."""
     rows = Delegation.objects.filter(project=project, state=DelegationState.ACTIVE, expires_at__gt=at)
     in_force = {view.id for view in delegations_in_force(project.pk)}
     return [
-        Loan(
+        DelegationLine(
             row,
             named.get(row.delegator, seen(row.delegator)),
             named.get(row.delegate, seen(row.delegate)),
@@ -114,19 +114,19 @@ class Hold:
     lent: bool = False
 
 
-def who_can(members: Iterable[Member], lent: Iterable[Loan]) -> list[Able]:
+def who_can(members: Iterable[MemberLine], lent: Iterable[DelegationLine]) -> list[Able]:
     """For each ability the people who have it, and through what."""
     held = [_own(one) for one in members]
     held += [_borrowed(each) for each in lent if each.counts]
     return [_able(ability, _opening(ability, held)) for ability in abilities()]
 
 
-def _own(one: Member) -> Hold:
+def _own(one: MemberLine) -> Hold:
     roles, grants, how = frozenset(one.roles), frozenset(one.grants), "tenant-wide" if one.wide else ""
     return Hold(one.subject, one.name, roles, grants, how, one.wide, one.each)
 
 
-def _borrowed(loan: Loan) -> Hold:
+def _borrowed(loan: DelegationLine) -> Hold:
     role, subject = frozenset({loan.row.role}), seen(loan.row.delegate)
     return Hold(subject, loan.borrower, role, frozenset(), f"lent by {loan.lender}", lent=True)
 

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory.api.pages import page
-from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text
-from factory.api.views import HouseView
+from factory.api.serializers import Identifier, StrictSerializer, TextField, TimeField, WordField
+from factory.api.views import BaseView
 from factory.identity.formats import MOST_JTI, MOST_SUBJECT
 from factory.kernel.errors import FieldError, InvalidInput, NotFound
 from factory.kernel.models import RevokedToken
@@ -25,23 +25,23 @@ class RevocationBody(StrictSerializer):
     """One token by its `jti`, or every token of a `subject` from before."""
 
     revocationId = Identifier(source="id")
-    jti = Text(allow_blank=True)
-    subject = Text(allow_blank=True)
-    reason = Text(max_length=1000)
-    revokedBy = Text(source="revoked_by")
-    revokedAt = Moment(source="revoked_at")
-    expiresAt = Moment(source="expires_at", allow_null=True)
+    jti = TextField(allow_blank=True)
+    subject = TextField(allow_blank=True)
+    reason = TextField(max_length=1000)
+    revokedBy = TextField(source="revoked_by")
+    revokedAt = TimeField(source="revoked_at")
+    expiresAt = TimeField(source="expires_at", allow_null=True)
 
 
 class NewRevocationBody(StrictSerializer):
     """Either the `jti` of one token, or the `subject` whose tokens until now are meant."""
 
-    jti = Text(max_length=MOST_JTI, required=False)
-    subject = Text(max_length=MOST_SUBJECT, required=False)
-    reason = Text(max_length=1000)
+    jti = TextField(max_length=MOST_JTI, required=False)
+    subject = TextField(max_length=MOST_SUBJECT, required=False)
+    reason = TextField(max_length=1000)
 
 
-class Revocations(HouseView):
+class Revocations(BaseView):
     operation = {"GET": "ListRevocations", "POST": "RevokeToken"}
 
     @extend_schema(summary="List revoked tokens", responses=RevocationBody(many=True))
@@ -73,16 +73,16 @@ class ServiceAccountBody(StrictSerializer):
     """A machine's identity, and the person who answers for it."""
 
     accountId = Identifier(source="id")
-    slug = Text()
-    name = Text()
-    subject = Text()
-    owner = Text()
-    state = Choice(choices=ServiceAccountState.choices)
-    createdAt = Moment(source="created_at")
-    revokedAt = Moment(source="revoked_at", allow_null=True)
+    slug = TextField()
+    name = TextField()
+    subject = TextField()
+    owner = TextField()
+    state = WordField(choices=ServiceAccountState.choices)
+    createdAt = TimeField(source="created_at")
+    revokedAt = TimeField(source="revoked_at", allow_null=True)
 
 
-class ServiceAccounts(HouseView):
+class ServiceAccounts(BaseView):
     operation = {"GET": "ListServiceAccounts"}
 
     @extend_schema(summary="List service accounts", responses=ServiceAccountBody(many=True))
@@ -93,7 +93,7 @@ class ServiceAccounts(HouseView):
             return Response(page(rows, request, render=lambda row: ServiceAccountBody(row).data))
 
 
-class ServiceAccountRevoke(HouseView):
+class ServiceAccountRevoke(BaseView):
     operation = {"POST": "RevokeServiceAccount"}
 
     @extend_schema(summary="Revoke a service account", request=ReasonBody, responses=ServiceAccountBody)

@@ -9,8 +9,8 @@ from rest_framework.response import Response
 
 from factory.api.idempotency import ONCE
 from factory.api.pages import page
-from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text
-from factory.api.views import HouseView
+from factory.api.serializers import Identifier, StrictSerializer, TextField, TimeField, WordField
+from factory.api.views import BaseView
 from projects.commands import end_identity, join_identity
 from projects.models import Identity
 from projects.rest.serializers import ReasonBody
@@ -22,27 +22,27 @@ class IdentityBody(StrictSerializer):
     """A sign-in that an administrator has made a member's: who comes by it is `person`."""
 
     identityId = Identifier(source="id")
-    issuer = Text()
-    subject = Text()
-    person = Text()
-    reason = Text(max_length=1000)
-    state = Choice(choices=IdentityState.choices)
-    joinedAt = Moment(source="joined_at")
-    joinedBy = Text(source="joined_by")
-    endedAt = Moment(source="ended_at", allow_null=True)
-    endedBy = Text(source="ended_by", allow_blank=True)
+    issuer = TextField()
+    subject = TextField()
+    person = TextField()
+    reason = TextField(max_length=1000)
+    state = WordField(choices=IdentityState.choices)
+    joinedAt = TimeField(source="joined_at")
+    joinedBy = TextField(source="joined_by")
+    endedAt = TimeField(source="ended_at", allow_null=True)
+    endedBy = TextField(source="ended_by", allow_blank=True)
 
 
 class NewIdentityBody(StrictSerializer):
     """The `iss` and `sub` of somebody's tokens, and the member who they are."""
 
-    issuer = Text(max_length=255)
-    subject = Text(max_length=255)
-    person = Text(max_length=255)
-    reason = Text(max_length=1000)
+    issuer = TextField(max_length=255)
+    subject = TextField(max_length=255)
+    person = TextField(max_length=255)
+    reason = TextField(max_length=1000)
 
 
-class Identities(HouseView):
+class Identities(BaseView):
     operation = {"GET": "ListIdentities", "POST": "JoinIdentity"}
 
     @extend_schema(summary="List joined sign-ins", responses=IdentityBody(many=True))
@@ -73,7 +73,7 @@ class Identities(HouseView):
         return Response(IdentityBody(row).data, 201, headers=headers)
 
 
-class IdentityEnd(HouseView):
+class IdentityEnd(BaseView):
     operation = {"POST": "EndIdentity"}
 
     @extend_schema(summary="End a joined sign-in", request=ReasonBody, responses=IdentityBody)

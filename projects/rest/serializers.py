@@ -5,7 +5,15 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
-from factory.api.serializers import Choice, Identifier, InUseBody, Moment, StrictSerializer, Text, Whole
+from factory.api.serializers import (
+    Identifier,
+    InUseBody,
+    StrictSerializer,
+    TextField,
+    TimeField,
+    Whole,
+    WordField,
+)
 from projects.commands.inputs import NewEnvironment, NewMember
 from projects.models import SLUG, SLUG_WORDS
 from projects.states import (
@@ -20,7 +28,7 @@ from projects.states import (
 )
 
 
-class Slug(Text):
+class Slug(TextField):
     """A name for URLs and policies."""
 
     def __init__(self, **options: Any) -> None:
@@ -33,16 +41,16 @@ class ProjectBody(StrictSerializer):
 
     projectId = Identifier(source="id")
     slug = Slug()
-    name = Text()
-    state = Choice(choices=ProjectState.choices)
-    suspendedAt = Moment(source="suspended_at", allow_null=True)
-    suspensionReason = Text(source="suspension_reason", max_length=2000)
-    killingSince = Moment(source="killing_since", allow_null=True)
-    killedBy = Text(source="killed_by", allow_blank=True)
-    killReason = Text(source="kill_reason", allow_blank=True, max_length=2000)
+    name = TextField()
+    state = WordField(choices=ProjectState.choices)
+    suspendedAt = TimeField(source="suspended_at", allow_null=True)
+    suspensionReason = TextField(source="suspension_reason", max_length=2000)
+    killingSince = TimeField(source="killing_since", allow_null=True)
+    killedBy = TextField(source="killed_by", allow_blank=True)
+    killReason = TextField(source="kill_reason", allow_blank=True, max_length=2000)
     version = Whole()
-    createdAt = Moment(source="created_at")
-    updatedAt = Moment(source="updated_at")
+    createdAt = TimeField(source="created_at")
+    updatedAt = TimeField(source="updated_at")
 
 
 class ProjectInUseBody(ProjectBody):
@@ -56,8 +64,8 @@ class EnvironmentBody(StrictSerializer):
 
     environmentId = Identifier(source="id")
     slug = Slug()
-    name = Text()
-    createdAt = Moment(source="created_at")
+    name = TextField()
+    createdAt = TimeField(source="created_at")
 
 
 class MemberBody(StrictSerializer):
@@ -65,51 +73,53 @@ class MemberBody(StrictSerializer):
 
     memberId = Identifier(source="id")
     projectId = Identifier(source="project_id", allow_null=True)
-    subject = Text()
-    person = Text()
-    kind = Choice(choices=SubjectKind.choices)
-    email = Text()
-    displayName = Text(source="display_name")
-    roles = serializers.ListField(child=Choice(choices=ROLES))
-    grants = serializers.ListField(child=Choice(choices=GRANTS))
-    state = Choice(choices=MembershipState.choices)
+    subject = TextField()
+    person = TextField()
+    kind = WordField(choices=SubjectKind.choices)
+    email = TextField()
+    displayName = TextField(source="display_name")
+    roles = serializers.ListField(child=WordField(choices=ROLES))
+    grants = serializers.ListField(child=WordField(choices=GRANTS))
+    state = WordField(choices=MembershipState.choices)
     version = Whole()
-    createdAt = Moment(source="created_at")
-    updatedAt = Moment(source="updated_at")
-    removedAt = Moment(source="removed_at", allow_null=True)
+    createdAt = TimeField(source="created_at")
+    updatedAt = TimeField(source="updated_at")
+    removedAt = TimeField(source="removed_at", allow_null=True)
 
 
 class NewEnvironmentBody(StrictSerializer):
     """An environment to add."""
 
     slug = Slug()
-    name = Text(max_length=200, required=False, default="")
+    name = TextField(max_length=200, required=False, default="")
 
 
 PROJECT_ROLES = tuple(role for role in ROLES if role != Role.PLATFORM_ADMIN)
 """PlatformAdmin is a role in the whole tenant, and these routes are a project's."""
 
 
-class StandingBody(StrictSerializer):
+class GrantsBody(StrictSerializer):
     """Roles and grants."""
 
     roles = serializers.ListField(
-        child=Choice(choices=PROJECT_ROLES), min_length=1, max_length=len(PROJECT_ROLES)
+        child=WordField(choices=PROJECT_ROLES), min_length=1, max_length=len(PROJECT_ROLES)
     )
     grants = serializers.ListField(
-        child=Choice(choices=GRANTS), max_length=len(GRANTS), required=False, default=list
+        child=WordField(choices=GRANTS), max_length=len(GRANTS), required=False, default=list
     )
 
 
-class NewMemberBody(StandingBody):
+class NewMemberBody(GrantsBody):
     """A member to add; `subject` is the `sub` of their tokens."""
 
-    subject = Text()
+    subject = TextField()
     email = serializers.EmailField(required=False, default="", allow_blank=True, max_length=254)
-    displayName = Text(source="display_name", max_length=200, required=False, default="", allow_blank=True)
+    displayName = TextField(
+        source="display_name", max_length=200, required=False, default="", allow_blank=True
+    )
 
 
-class ChangedMemberBody(StandingBody):
+class ChangedMemberBody(GrantsBody):
     """What a member shall be from now on, and the version on which that was decided."""
 
     version = Whole()
@@ -119,7 +129,7 @@ class OnboardingBody(StrictSerializer):
     """A project with its environments and members."""
 
     slug = Slug()
-    name = Text(max_length=200)
+    name = TextField(max_length=200)
     environments = serializers.ListField(
         child=NewEnvironmentBody(), required=False, default=list, max_length=50
     )
@@ -136,13 +146,13 @@ class OnboardedBody(ProjectBody):
 class ReasonBody(StrictSerializer):
     """Why."""
 
-    reason = Text(max_length=2000)
+    reason = TextField(max_length=2000)
 
 
 class MemberFilter(StrictSerializer):
     """Which memberships to list."""
 
-    state = Choice(choices=MembershipState.choices, required=False, default=MembershipState.ACTIVE.value)
+    state = WordField(choices=MembershipState.choices, required=False, default=MembershipState.ACTIVE.value)
 
 
 class DelegationBody(StrictSerializer):
@@ -150,31 +160,31 @@ class DelegationBody(StrictSerializer):
 
     delegationId = Identifier(source="id")
     projectId = Identifier(source="project_id")
-    role = Choice(choices=LENDABLE)
-    delegator = Text()
-    delegate = Text()
-    reason = Text(max_length=2000)
-    state = Choice(choices=DelegationState.choices)
-    lentAt = Moment(source="lent_at")
-    expiresAt = Moment(source="expires_at")
-    endedAt = Moment(source="ended_at", allow_null=True)
-    endedBy = Text(source="ended_by", allow_blank=True)
+    role = WordField(choices=LENDABLE)
+    delegator = TextField()
+    delegate = TextField()
+    reason = TextField(max_length=2000)
+    state = WordField(choices=DelegationState.choices)
+    lentAt = TimeField(source="lent_at")
+    expiresAt = TimeField(source="expires_at")
+    endedAt = TimeField(source="ended_at", allow_null=True)
+    endedBy = TextField(source="ended_by", allow_blank=True)
     version = Whole()
 
 
 class NewDelegationBody(StrictSerializer):
     """One of the caller's own roles, lent to another member of the project until `expiresAt`."""
 
-    role = Choice(choices=LENDABLE)
-    delegate = Text()
-    expiresAt = Moment(source="expires_at")
-    reason = Text(max_length=2000)
+    role = WordField(choices=LENDABLE)
+    delegate = TextField()
+    expiresAt = TimeField(source="expires_at")
+    reason = TextField(max_length=2000)
 
 
 class DelegationFilter(StrictSerializer):
     """Which delegations to list. `state` is the recorded one: an end by time is recorded within minutes."""
 
-    state = Choice(choices=DelegationState.choices, required=False)
+    state = WordField(choices=DelegationState.choices, required=False)
 
 
 def new_member(values: dict[str, Any]) -> NewMember:

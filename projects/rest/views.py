@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from factory.api.etags import with_etag
 from factory.api.idempotency import ONCE
 from factory.api.pages import page
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from factory.kernel.clock import now
 from factory.kernel.commanding import Command
 from factory.kernel.errors import NotFound
@@ -50,7 +50,7 @@ from projects.rest.serializers import (
 )
 
 
-class ProjectsView(HouseView):
+class ProjectsView(BaseView):
     """Base: finds what the caller's scope includes."""
 
     def own(self, project_id: UUID) -> Project:

@@ -71,7 +71,7 @@ class MemberView:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class UserScope:
     """Somewhere that a person may work: a project, or the tenant as a whole (`project_id` None)."""
 
     tenant_id: str
@@ -473,7 +473,7 @@ def memberships_of_address(address: str) -> dict[str, tuple[UUID, str]]:
         return {tenant_id: (key, subject) for tenant_id, key, subject in cursor.fetchall()}
 
 
-def places_of_user(subject: str) -> list[Place]:
+def places_of_user(subject: str) -> list[UserScope]:
     """Where a person may work, with names, for a switcher. Call it outside any tenant's scope."""
     found: dict[str, list[Belonging]] = {}
     for belonging in memberships_of_user(subject):
@@ -481,7 +481,7 @@ def places_of_user(subject: str) -> list[Place]:
     return [place for tenant_id, own in found.items() for place in _places_in(tenant_id, own)]
 
 
-def _places_in(tenant_id: str, own: Sequence[Belonging]) -> list[Place]:
+def _places_in(tenant_id: str, own: Sequence[Belonging]) -> list[UserScope]:
     wide = tuple(role for one in own if one.project_id is None for role in one.roles)
     by_project = {one.project_id: one.roles for one in own if one.project_id is not None}
     with reading(system(tenant_id, "places")):
@@ -490,9 +490,9 @@ def _places_in(tenant_id: str, own: Sequence[Belonging]) -> list[Place]:
         if not wide:
             rows = rows.filter(pk__in=list(by_project))
         name = home.name if home else tenant_id
-        places = [Place(tenant_id, name, None, "", "", wide)] if wide else []
+        places = [UserScope(tenant_id, name, None, "", "", wide)] if wide else []
         return places + [
-            Place(tenant_id, name, row.id, row.slug, row.name, _union(wide, by_project.get(row.id, ())))
+            UserScope(tenant_id, name, row.id, row.slug, row.name, _union(wide, by_project.get(row.id, ())))
             for row in rows
         ]
 

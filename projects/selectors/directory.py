@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from factory.identity.directory import Loan, Place, SignIn, Standing
+from factory.identity.directory import EffectiveGrants, HeldDelegation, Scope, SignIn
 from projects.models import Membership
 from projects.selectors import has_project, members_of_sign_in, places_of_user, service_account, standing_of
 from projects.states import SubjectKind
@@ -17,7 +17,7 @@ class Memberships:
         """Return the subjects of the members whom a sign-in may be."""
         return members_of_sign_in(sign_in)
 
-    def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> Standing | None:
+    def grants_of(self, subject: str, tenant_id: str, project_id: UUID | None) -> EffectiveGrants | None:
         """The roles and grants of a subject in a project, those of the whole tenant included."""
         own = standing_of(subject, project_id)
         if not own or not _is_here(project_id, own):
@@ -27,7 +27,7 @@ class Memberships:
             return None
         roles = frozenset(role for one in own for role in one.roles_that_count)
         lent = tuple(loan for loan in _loans(own[0]) if loan.role not in roles)
-        return Standing(
+        return EffectiveGrants(
             person=person,
             roles=roles | {loan.role for loan in lent},
             grants=frozenset(grant for one in own for grant in one.grants),
@@ -36,10 +36,10 @@ class Memberships:
             withheld=frozenset(role for one in own for role in one.roles) - roles,
         )
 
-    def places_of(self, subject: str) -> list[Place]:
+    def places_of(self, subject: str) -> list[Scope]:
         """The projects and tenants that a person is a member of, projects first."""
         own = [
-            Place(p.tenant_id, p.tenant_name, p.project_id, p.project_name, p.project_slug)
+            Scope(p.tenant_id, p.tenant_name, p.project_id, p.project_name, p.project_slug)
             for p in places_of_user(subject)
         ]
         return sorted(own, key=lambda p: (p.tenant_name, p.project_id is None, p.project_name))
@@ -51,10 +51,12 @@ def _is_here(project_id: UUID | None, own: list[Membership]) -> bool:
     return named or has_project(project_id)
 
 
-def _loans(member: Any) -> list[Loan]:
+def _loans(member: Any) -> list[HeldDelegation]:
     """What is lent to the subject: it stands beside each of its memberships."""
     return [
-        Loan(UUID(told["id"]), told["role"], told["delegator"], datetime.fromisoformat(told["expires_at"]))
+        HeldDelegation(
+            UUID(told["id"]), told["role"], told["delegator"], datetime.fromisoformat(told["expires_at"])
+        )
         for told in member.lent
     ]
 

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console.base import OwnPageAdmin
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.show import badge, when
 from factory.console.site import site
 from registry.admin.naming import history_of_asset
@@ -20,7 +20,7 @@ from registry.selectors import releases
 MOST = 100
 
 
-class NamedList(HouseList):
+class NamedList(BaseList):
     """A page of assets, each with what its alias `latest` names."""
 
     @staticmethod
@@ -46,7 +46,7 @@ class AssetAdmin(OwnPageAdmin[Asset]):
     order_words = ("By name", "Names backwards")
     ordering = ("name", "id")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return NamedList
 
     def told_of(self, request: HttpRequest, row: Asset) -> dict[str, Any]:

@@ -10,12 +10,12 @@ import yaml
 
 from factory.console.diffs import Diff, File, for_page
 from factory.console.show import commit_in_short
-from factory.console.textdiff import Work, between
+from factory.console.textdiff import ComparisonBudget, between
 from factory.kernel.context import Context
 from factory.kernel.permissions import may
 from projects.states import Role
 from registry.admin.changes import Change, changes, same
-from registry.manifest.closure import Entry
+from registry.manifest.closure import ClosureFile
 from registry.models import Release, ReleaseBlob
 from registry.selectors import entries, releases
 from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
@@ -29,7 +29,7 @@ MOST_BYTES = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ComparableRelease:
     """A release that this one can be held against."""
 
     id: UUID
@@ -37,7 +37,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReleaseDifference:
     """From `before` to the release of the page; `diff` is None where the two are the same text."""
 
     before: Release
@@ -50,21 +50,21 @@ class Difference:
     unread: str
 
 
-def choices(row: Release) -> tuple[list[Choice], UUID | None]:
+def choices(row: Release) -> tuple[list[ComparableRelease], UUID | None]:
     """What it can be compared with, newest first, and which of them is the one before, if one is."""
     rows = releases().defer("closure__definition").filter(asset_id=row.asset_id, closure__isnull=False)
     others = list(rows.exclude(pk=row.id).order_by("-created_at", "-id")[:CHOICES])
     older = [one for one in others if (one.created_at, one.id) < (row.created_at, row.id)]
     held = next((one for one in older if one.state in HOLDS_VERSION), None)
     default = held or next(iter(older), None)
-    return [Choice(one.id, _words(one)) for one in others], default.id if default else None
+    return [ComparableRelease(one.id, _words(one)) for one in others], default.id if default else None
 
 
 def _words(row: Release) -> str:
     return f"{row.semver}, {row.state}, {row.created_at:%d %b %Y}, {commit_in_short(row.commit)}"
 
 
-def difference(ctx: Context, row: Release, other: Release) -> Difference:
+def difference(ctx: Context, row: Release, other: Release) -> ReleaseDifference:
     """Within bounds of rows, files, bytes and work; both releases have their closures."""
     assert row.closure is not None
     assert other.closure is not None
@@ -74,11 +74,11 @@ def difference(ctx: Context, row: Release, other: Release) -> Difference:
     why = unread(ctx, other, row)
     shown = [] if why else _within_bounds(paths, old, new)
     contents = _contents({_sha(side, path) for path in shown for side in (old, new)} - {""})
-    work = Work()
+    work = ComparisonBudget()
     manifest = [] if why else _manifest(other, row, work)
     files = [*manifest, *(_file(path, old, new, contents, work) for path in shown)]
     rest = [path for path in paths if path not in set(shown)]
-    return Difference(
+    return ReleaseDifference(
         before=other,
         sentence=_sentence(other, row, told, paths, old, new),
         groups=tuple(
@@ -115,16 +115,18 @@ def unread(ctx: Context, *rows: Release) -> str:
     return ""
 
 
-def _files(pieces: Sequence[Entry]) -> dict[str, Entry]:
+def _files(pieces: Sequence[ClosureFile]) -> dict[str, ClosureFile]:
     """By path; a file that several parts name is one."""
     return {piece.path: piece for piece in pieces if piece.path}
 
 
-def _sha(side: dict[str, Entry], path: str) -> str:
+def _sha(side: dict[str, ClosureFile], path: str) -> str:
     return side[path].sha256 if path in side else ""
 
 
-def _within_bounds(paths: Sequence[str], old: dict[str, Entry], new: dict[str, Entry]) -> list[str]:
+def _within_bounds(
+    paths: Sequence[str], old: dict[str, ClosureFile], new: dict[str, ClosureFile]
+) -> list[str]:
     found, left = [], MOST_BYTES
     for path in paths[:MOST_FILES]:
         size = sum(side[path].size for side in (old, new) if path in side)
@@ -139,7 +141,7 @@ def _contents(hashes: Collection[str]) -> dict[str, bytes]:
     return {sha256: bytes(content) for sha256, content in rows} if hashes else {}
 
 
-def _manifest(other: Release, row: Release, work: Work) -> Iterator[File]:
+def _manifest(other: Release, row: Release, work: ComparisonBudget) -> Iterator[File]:
     before, after = (_yaml(one.resolved.definition) for one in (other, row))
     if before != after:
         note = "The manifest as it was read, without its comments."
@@ -163,7 +165,11 @@ def _ordered(value: Any) -> Any:
 
 
 def _file(
-    path: str, old: dict[str, Entry], new: dict[str, Entry], contents: dict[str, bytes], work: Work
+    path: str,
+    old: dict[str, ClosureFile],
+    new: dict[str, ClosureFile],
+    contents: dict[str, bytes],
+    work: ComparisonBudget,
 ) -> File:
     was, now = _sha(old, path), _sha(new, path)
     notes = [f"sha256 {_end(was)} → {_end(now)}"]
@@ -184,7 +190,7 @@ def _end(sha256: str) -> str:
 
 
 def _hashes(
-    paths: Sequence[str], old: dict[str, Entry], new: dict[str, Entry]
+    paths: Sequence[str], old: dict[str, ClosureFile], new: dict[str, ClosureFile]
 ) -> Iterator[tuple[str, str, str, str]]:
     for path in paths:
         was, now = _sha(old, path), _sha(new, path)
@@ -203,8 +209,8 @@ def _sentence(
     row: Release,
     told: Sequence[Change],
     paths: Sequence[str],
-    old: dict[str, Entry],
-    new: dict[str, Entry],
+    old: dict[str, ClosureFile],
+    new: dict[str, ClosureFile],
 ) -> str:
     assert row.closure is not None
     assert other.closure is not None

@@ -8,8 +8,8 @@ from typing import Any
 from django.urls import reverse
 
 from approvals.selectors import open_waivers_of_release
-from factory.console.confirming import Choice, Question
-from factory.console.impact import MOST, SHOWN, Row, Touched, counted, touched
+from factory.console.confirming import ChoiceField, Confirmation
+from factory.console.impact import MOST, SHOWN, ImpactRow, Touched, counted, touched
 from factory.console.show import seen
 from factory.kernel.commanding import Command
 from factory.kernel.context import Context
@@ -95,12 +95,12 @@ IN_FLIGHT = (
 WITH_DEPRECATION = "They end with block and with cancel. With drain they go on."
 
 
-def question(ctx: Context, end: End, row: Release) -> Question:
+def question(ctx: Context, end: End, row: Release) -> Confirmation:
     """The page before the end of a release, with what it would touch; read in the reader's transaction."""
     name, named = name_of(row), aliases_of(row.id) if end is DEPRECATE else []
     other = other_of(row) if named else None
     reached = resting_on(row.id) if end is REVOKE else [row.id]
-    return Question(
+    return Confirmation(
         title=f"{end.label} {name}",
         lead=end.lead,
         button=f"{end.label} it",
@@ -109,7 +109,9 @@ def question(ctx: Context, end: End, row: Release) -> Question:
         stops=stops_ending(row, end.word, end.states) or stops_leading(named, other),
         instead=_elsewhere(row, other) if named else None,
         fields=[
-            Choice("in_flight", "What becomes of the open runs", (("drain", DRAINED[end.word]), *IN_FLIGHT))
+            ChoiceField(
+                "in_flight", "What becomes of the open runs", (("drain", DRAINED[end.word]), *IN_FLIGHT)
+            )
         ],
         template="registry/end.html",
         more={
@@ -134,7 +136,7 @@ def _needing(ctx: Context, row: Release) -> Touched:
     others = [one for one in resting_on(row.id) if one != row.id]
     rows = releases().filter(pk__in=others[: MOST + 1]).order_by("-created_at", "-id")[:SHOWN]
     shown = [
-        Row(
+        ImpactRow(
             str(one.state),
             name_of(one),
             url_of(one.id),
@@ -153,7 +155,7 @@ def _waived(ctx: Context, row: Release, says: str = "They end.") -> Touched:
     here = rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
     listed = here[:SHOWN] if may(ctx, "ListWaivers") else ()
     shown = [
-        Row(
+        ImpactRow(
             str(one.state),
             f"{seen(one.template_name)} with {seen(one.release_name)}",
             reverse("admin:approvals_waiver_change", args=[one.id]),
@@ -166,7 +168,7 @@ def _waived(ctx: Context, row: Release, says: str = "They end.") -> Touched:
 
 def _aliased(ctx: Context, row: Release) -> Touched:
     named = aliases_of(row.id)
-    shown = [Row("", name, note="leads nowhere until it is moved") for name in named[:SHOWN]]
+    shown = [ImpactRow("", name, note="leads nowhere until it is moved") for name in named[:SHOWN]]
     return Touched("Aliases that name it", min(len(named), MOST + 1), "", shown)
 
 

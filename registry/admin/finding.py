@@ -3,7 +3,7 @@
 from django.db.models import Q
 from django.urls import reverse
 
-from factory.console.searching import SHOWN, Found, Hit, Sought, finder
+from factory.console.searching import SHOWN, Hit, SearchResults, Sought, finder
 from factory.console.show import commit_in_short, seen
 from factory.kernel.context import Context
 from factory.kernel.permissions import may
@@ -13,7 +13,7 @@ NEWEST = 5_000
 
 
 @finder(30)
-def releases(ctx: Context, what: Sought) -> Found | None:
+def releases(ctx: Context, what: Sought) -> SearchResults | None:
     """Releases by id, name, version, commit, author or hash."""
     if not may(ctx, "ListReleases"):
         return None
@@ -21,7 +21,7 @@ def releases(ctx: Context, what: Sought) -> Found | None:
     looked = f"Among the tenant's newest {NEWEST:,}."
     if what.id is not None:
         found = tuple(_hit(row, exact=True) for row in rows.filter(pk=what.id))
-        return Found("Releases", found, looked)
+        return SearchResults("Releases", found, looked)
     newest = Release.objects.order_by("-created_at", "-id").values("pk")[:NEWEST]
     name, _, version = what.text.partition("@")
     named = Q(asset__name__icontains=name, semver__startswith=version) if version else Q()
@@ -31,7 +31,7 @@ def releases(ctx: Context, what: Sought) -> Found | None:
     if what.commit:
         named |= Q(commit__startswith=what.commit)
     rows = rows.filter(named, pk__in=newest).order_by("-created_at", "-id")
-    return Found("Releases", tuple(_hit(row) for row in rows[:SHOWN]), looked)
+    return SearchResults("Releases", tuple(_hit(row) for row in rows[:SHOWN]), looked)
 
 
 def _hit(row: Release, *, exact: bool = False) -> Hit:

@@ -9,14 +9,14 @@ from django.urls import reverse
 
 from approvals.selectors import ApprovalView, approval_view, visible
 from factory.kernel.context import Context
-from registry.admin.difference import Difference, choices, difference
+from registry.admin.difference import ReleaseDifference, choices, difference
 from registry.admin.naming import history_of_release
 from registry.admin.tree import Tree, loads, tree_of
 from registry.commands.closing import RETRIES
 from registry.models import EvaluationRecord, Release
 from registry.selectors import aliases_of, evaluations, releases
 from registry.selectors.timeline import MOST_MOMENTS, entries_of, moment
-from registry.states import ReleaseState, Verdict
+from registry.states import EvaluationVerdict, ReleaseState
 
 MOST_REVIEWS = 10
 OLDER = 20
@@ -48,7 +48,7 @@ class Measured:
 
     @property
     def passed(self) -> bool:
-        return self.record.verdict == Verdict.PASS
+        return self.record.verdict == EvaluationVerdict.PASS
 
     @property
     def missed(self) -> int:
@@ -96,7 +96,7 @@ def _reviews(ctx: Context, row: Release) -> list[ApprovalView]:
 
 def _against(
     ctx: Context, row: Release, wanted: UUID | None, default: UUID | None, known: set[UUID]
-) -> Difference | None:
+) -> ReleaseDifference | None:
     """The wanted one, or the one before; what is no release of this asset is compared with nothing."""
     chosen = wanted if wanted is not None else default
     if chosen is None or (chosen not in known and not _same_asset(row, chosen)):

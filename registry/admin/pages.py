@@ -8,14 +8,14 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin
-from factory.console.lists.pages import HouseList
+from factory.console.base import BaseAdmin
+from factory.console.lists.pages import BaseList
 from factory.console.show import badge, filed, short, when
 from factory.console.site import site
 from registry.admin.page import url_of
 from registry.models import Alias, AliasMove, EvaluationRecord, Release
 from registry.selectors import releases
-from registry.states import ReleaseState, Verdict
+from registry.states import EvaluationVerdict, ReleaseState
 
 
 def linked(row: Release) -> SafeString:
@@ -23,7 +23,7 @@ def linked(row: Release) -> SafeString:
     return format_html('<a class="fc-link" href="{}">{}</a>', url_of(row.pk), str(row))
 
 
-class MeasuredList(HouseList):
+class MeasuredList(BaseList):
     """A page of evaluations, each with the release that was measured: the newest with that closure."""
 
     @staticmethod
@@ -39,7 +39,7 @@ class MeasuredList(HouseList):
 
 
 @admin.register(EvaluationRecord, site=site)
-class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
+class EvaluationAdmin(BaseAdmin[EvaluationRecord]):
     """What a suite measured of a release. A record counts only for the hash that it was made for."""
 
     view_operation = "ListReleases"
@@ -52,7 +52,7 @@ class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
     search_help_text = "Words of a suite or a producer, or a release's hash"
     ordering = ("-recorded_at", "-id")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return MeasuredList
 
     def headline(self, row: EvaluationRecord) -> str:
@@ -64,7 +64,7 @@ class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
 
     @admin.display(description="verdict")
     def said(self, row: EvaluationRecord) -> SafeString:
-        tone, mark = ("good", "✓") if row.verdict == Verdict.PASS else ("bad", "✕")
+        tone, mark = ("good", "✓") if row.verdict == EvaluationVerdict.PASS else ("bad", "✕")
         return format_html(
             '<span class="fc-badge {}"><span aria-hidden="true">{}</span>{}</span>', tone, mark, row.verdict
         )
@@ -87,7 +87,7 @@ class EvaluationAdmin(HouseAdmin[EvaluationRecord]):
 
 
 @admin.register(Alias, site=site)
-class AliasAdmin(HouseAdmin[Alias]):
+class AliasAdmin(BaseAdmin[Alias]):
     """Names that lead to releases. Moving one affects later submissions only."""
 
     view_operation = "ReadAlias"
@@ -128,7 +128,7 @@ class AliasAdmin(HouseAdmin[Alias]):
 
 
 @admin.register(AliasMove, site=site)
-class AliasMoveAdmin(HouseAdmin[AliasMove]):
+class AliasMoveAdmin(BaseAdmin[AliasMove]):
     """Which alias named which release, from when, and who moved it."""
 
     view_operation = "ReadAlias"

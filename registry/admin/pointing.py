@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from factory.console.confirming import Choice, Question
+from factory.console.confirming import ChoiceField, Confirmation
 from factory.kernel.context import Context
 from registry.admin.page import url_of
 from registry.commands import move_alias
@@ -14,7 +14,7 @@ MOST = 100
 """Of an asset's aliases so many are named on the page; any of them may be written."""
 
 
-def pointing(row: Release, written: str = "") -> Question:
+def pointing(row: Release, written: str = "") -> Confirmation:
     """What the aliases of its asset name now, and where one of them, or a new one, would lead.
 
     `written` is the alias that was sent: what it names now stands there even where there are too many.
@@ -23,7 +23,7 @@ def pointing(row: Release, written: str = "") -> Question:
     every = Alias.objects.filter(asset_id=row.asset_id).select_related("release").order_by("name")
     rows = {one.name: one for one in (*every.filter(name=written)[: bool(written)], *every[:MOST])}
     known = [(one.name, one.release.semver, one.version) for one in rows.values()]
-    return Question(
+    return Confirmation(
         title=f"Let an alias name {name}",
         lead="Who submits a run may name an alias instead of a release: the run pins what it names then.",
         button="Let it name this release",
@@ -35,7 +35,9 @@ def pointing(row: Release, written: str = "") -> Question:
             "What the alias named before stays on record, and it can be moved back.",
         ),
         fields=[
-            Choice("alias", "Alias", help="One of those above, or a new one: small letters, digits and -.")
+            ChoiceField(
+                "alias", "Alias", help="One of those above, or a new one: small letters, digits and -."
+            )
         ],
         reason="",
         danger=False,

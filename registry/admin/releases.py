@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString
 
 from factory.console.asking import not_understood
 from factory.console.base import OwnPageAdmin
-from factory.console.confirming import Act, Question, act_on
-from factory.console.lists.pages import HouseList
+from factory.console.confirming import Act, Confirmation, act_on
+from factory.console.lists.pages import BaseList
 from factory.console.scope import as_uuid, context_of
 from factory.console.show import cut, opening, seen, short, when
 from factory.console.site import site
@@ -29,7 +29,7 @@ from registry.selectors import needs_in_words, revoked_needs
 from registry.states import ReleaseState
 
 
-class LoadedList(HouseList):
+class LoadedList(BaseList):
     """A page of releases, each with what it needs and was taken back: it does not load for that."""
 
     @staticmethod
@@ -59,7 +59,7 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("asset", "closure", "evaluation")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return LoadedList
 
     def get_urls(self) -> list[URLPattern]:
@@ -104,7 +104,7 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
         if not may(ctx, "MoveAlias"):
             raise PermissionDenied("An Operator or an administrator moves aliases, in a project.")
 
-        def asked() -> Question:
+        def asked() -> Confirmation:
             with reading(ctx):
                 return pointing(row, request.POST.get("alias", "").strip()[:255])
 
@@ -130,7 +130,7 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
         if not may(ctx, end.command.name):
             raise PermissionDenied("An Operator or an administrator takes releases out of use, in a project.")
 
-        def asked() -> Question:
+        def asked() -> Confirmation:
             with reading(ctx):
                 return question(ctx, end, row)
 

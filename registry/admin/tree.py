@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Case, When
 from django.urls import reverse
 
-from registry.manifest.closure import Entry
+from registry.manifest.closure import ClosureFile
 from registry.models import ClosureDependency, ClosureEntry, Release, ReleaseBlob
 from registry.selectors import entries, needs_in_words
 from registry.states import LOADABLE, ReleaseState
@@ -64,7 +64,7 @@ class Material:
     """What the tree is drawn from, read once, and how much of it still fits on the page."""
 
     definition: Mapping[str, Any]
-    entries: Sequence[Entry]
+    entries: Sequence[ClosureFile]
     kept: frozenset[str]
     needed: Mapping[str, Release] = field(default_factory=dict)
     needs: Mapping[Any, Sequence[str]] = field(default_factory=dict)
@@ -156,15 +156,15 @@ def _broken(of: Material, revoked: Sequence[str]) -> Iterable[str]:
         yield f"The content of {', '.join(lost[:5])}{more} is not in the store."
 
 
-def _is_lost(of: Material, piece: Entry) -> bool:
+def _is_lost(of: Material, piece: ClosureFile) -> bool:
     return bool(piece.path or piece.kind == "manifest") and piece.sha256 not in of.kept
 
 
-def _direct(of: Material) -> list[Entry]:
+def _direct(of: Material) -> list[ClosureFile]:
     return [piece for piece in of.entries if piece.kind == "dependency"]
 
 
-def _needed(of: Material, piece: Entry, above: tuple[str, ...]) -> Piece:
+def _needed(of: Material, piece: ClosureFile, above: tuple[str, ...]) -> Piece:
     """Another release, and what that one needs in its turn."""
     row, hash_ = of.needed.get(piece.item_id), piece.sha256
     if row is None and not of.complete:
@@ -179,7 +179,9 @@ def _needed(of: Material, piece: Entry, above: tuple[str, ...]) -> Piece:
     }
     path = (*above, piece.item_id)
     deeper = [name for name in of.needs.get(row.closure_id, ()) if name not in path]
-    parts, left_out = of.few(deeper, lambda name: _needed(of, Entry("dependency", name, "", "", 0), path))
+    parts, left_out = of.few(
+        deeper, lambda name: _needed(of, ClosureFile("dependency", name, "", "", 0), path)
+    )
     return Piece(
         "release",
         piece.item_id,
@@ -192,11 +194,11 @@ def _needed(of: Material, piece: Entry, above: tuple[str, ...]) -> Piece:
     )
 
 
-def _files(of: Material, kind: str, item_id: str) -> list[Entry]:
+def _files(of: Material, kind: str, item_id: str) -> list[ClosureFile]:
     return [one for one in of.entries if (one.kind, one.item_id) == (kind, item_id) and one.path]
 
 
-def _file(of: Material, piece: Entry) -> Piece:
+def _file(of: Material, piece: ClosureFile) -> Piece:
     lost = _is_lost(of, piece)
     return Piece(
         "file",

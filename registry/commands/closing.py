@@ -10,7 +10,7 @@ from factory.kernel.context import Context
 from factory.kernel.errors import FieldError
 from factory.kernel.recording import record, save
 from registry.errors import DependencyNotPublished, ReleaseNotInState
-from registry.manifest.closure import Closure as Found
+from registry.manifest.closure import ResolvedClosure as Found
 from registry.models import Closure, ClosureDependency, ClosureEntry, Release, ReleaseBlob
 from registry.operations import lock_release
 from registry.selectors import dependency_releases

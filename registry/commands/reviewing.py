@@ -15,7 +15,7 @@ from registry.commands.inputs import hash_faults, refuse, score_faults
 from registry.errors import ClosureNotResolved, EvaluationMismatch, EvaluationMissing, ReleaseNotInState
 from registry.models import EvaluationRecord, Release
 from registry.operations import lock_release
-from registry.states import ReleaseState, Verdict
+from registry.states import EvaluationVerdict, ReleaseState
 from registry.subjects import check_publishable, proposal_of
 
 
@@ -66,7 +66,7 @@ def record_evaluation(
 def verdict_of(scores: Mapping[str, Any], thresholds: Mapping[str, Any]) -> str:
     """`pass` when each threshold has a score that reaches it."""
     reached = all(name in scores and scores[name] >= least for name, least in thresholds.items())
-    return str((Verdict.PASS if reached else Verdict.FAIL).value)
+    return str((EvaluationVerdict.PASS if reached else EvaluationVerdict.FAIL).value)
 
 
 def _draft(ctx: Context, release_id: UUID) -> Release:
@@ -121,6 +121,6 @@ def _passing(release: Release) -> EvaluationRecord:
     )
     if newest is None:
         raise EvaluationMissing("The release has not been evaluated.")
-    if newest.verdict != Verdict.PASS or newest.release_hash != release.resolved.hash:
+    if newest.verdict != EvaluationVerdict.PASS or newest.release_hash != release.resolved.hash:
         raise EvaluationMissing("The newest evaluation does not pass.")
     return newest

@@ -13,7 +13,7 @@ KINDS = ("agent", "dependency", "evaluation", "manifest", "model-profile", "skil
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Entry:
+class ClosureFile:
     """One piece of a release: a file, a definition, or another release that it depends on."""
 
     kind: EntryKind
@@ -35,11 +35,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Closure:
+class ResolvedClosure:
     """Everything that a commit says about a release. `files` are contents by their hash."""
 
     definition: dict[str, Any]
-    entries: tuple[Entry, ...]
+    entries: tuple[ClosureFile, ...]
     files: dict[str, bytes]
     hash: str
 
@@ -70,37 +70,37 @@ def close(
     manifest: bytes,
     contents: Mapping[str, bytes],
     dependencies: Mapping[str, str],
-) -> Closure:
+) -> ResolvedClosure:
     """Build the closure from the manifest, the files by their path, and the hashes of the dependencies."""
     hashes = {path: digest_bytes(content) for path, content in contents.items()}
-    entries = [Entry("manifest", definition["asset"], "", digest_bytes(manifest), len(manifest))]
+    entries = [ClosureFile("manifest", definition["asset"], "", digest_bytes(manifest), len(manifest))]
     entries += [
-        Entry(kind, item, path, hashes[path], len(contents[path]), side_effect_class)
+        ClosureFile(kind, item, path, hashes[path], len(contents[path]), side_effect_class)
         for kind, item, path, side_effect_class in referred_files(definition)
     ]
     entries += _defined(definition)
-    entries += [Entry("dependency", name, "", dependencies[name], 0) for name in dependencies]
+    entries += [ClosureFile("dependency", name, "", dependencies[name], 0) for name in dependencies]
     files = {hashes[path]: bytes(content) for path, content in contents.items()}
     files[digest_bytes(manifest)] = manifest
     ordered = tuple(sorted(entries))
     root = release_hash(definition["asset"], definition["version"], commit, ordered)
-    return Closure(definition, ordered, files, root)
+    return ResolvedClosure(definition, ordered, files, root)
 
 
-def _defined(definition: Mapping[str, Any]) -> list[Entry]:
+def _defined(definition: Mapping[str, Any]) -> list[ClosureFile]:
     """What the manifest defines in itself: its hash is that of its canonical form."""
     workflows = [
-        Entry("workflow", item["workflowId"], "", digest(item), len(canonical(item)))
+        ClosureFile("workflow", item["workflowId"], "", digest(item), len(canonical(item)))
         for item in definition["workflows"]
     ]
     profiles = [
-        Entry("model-profile", item["modelProfileId"], "", digest(item), len(canonical(item)))
+        ClosureFile("model-profile", item["modelProfileId"], "", digest(item), len(canonical(item)))
         for item in definition["modelProfiles"]
     ]
     return workflows + profiles
 
 
-def release_hash(asset: str, version: str, commit: str, entries: Iterable[Entry]) -> str:
+def release_hash(asset: str, version: str, commit: str, entries: Iterable[ClosureFile]) -> str:
     """The Merkle root over the release's name and its entries, whatever the order they come in."""
     name = {"asset": asset, "version": version, "sourceCommit": commit}
     leaves = [canonical(name), *(canonical(entry.to_json()) for entry in sorted(entries))]

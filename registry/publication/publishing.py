@@ -24,7 +24,7 @@ from registry.publication.resolving import read_manifest, resolve
 from registry.selectors import find_release, release, releases, view
 from registry.source.git import fetched
 from registry.source.locations import check_repository
-from registry.states import HOLDS_VERSION, ReleaseState, Verdict
+from registry.states import HOLDS_VERSION, EvaluationVerdict, ReleaseState
 
 Tell = Callable[[str], object]
 
@@ -45,7 +45,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PublicationPath:
     """Who goes which way: a commit, its author, and the reviewer who decides."""
 
     author: Context
@@ -56,7 +56,7 @@ class Way:
     tell: Tell
 
 
-def publish(way: Way) -> Published:
+def publish(way: PublicationPath) -> Published:
     """Submit, resolve, evaluate, review and decide; skips what is already done.
 
     Raises PublicationStopped, or the refusal of the command that said no.
@@ -98,7 +98,7 @@ def _present(row: Release) -> Published:
     return Published(shown.id, shown.hash, shown.asset, shown.version, fresh=False)
 
 
-def _draft(way: Way, asset: str, version: str) -> UUID:
+def _draft(way: PublicationPath, asset: str, version: str) -> UUID:
     """The candidate with its closure; one that an earlier try left behind is taken up again."""
     try:
         made = submit_release(
@@ -121,7 +121,7 @@ def _draft(way: Way, asset: str, version: str) -> UUID:
     return release_id
 
 
-def _evaluate(way: Way, release_id: UUID, definition: dict[str, Any]) -> None:
+def _evaluate(way: PublicationPath, release_id: UUID, definition: dict[str, Any]) -> None:
     with reading(way.author):
         row = find_release(release_id)
         release_hash, files = row.resolved.hash, stored_files(row.resolved)
@@ -136,7 +136,7 @@ def _evaluate(way: Way, release_id: UUID, definition: dict[str, Any]) -> None:
         evidence_hash=found.evidence_hash,
     )
     way.tell(f"evaluation {found.suite}@{found.suite_version}: {made['verdict']}, {_told(found)}")
-    if made["verdict"] != Verdict.PASS:
+    if made["verdict"] != EvaluationVerdict.PASS:
         raise PublicationStopped(f"The evaluation does not pass: {_told(found)}\n{found.said}")
 
 
@@ -152,7 +152,7 @@ def stored_files(closure: Closure) -> dict[str, bytes]:
     return {path: contents[sha256] for path, sha256 in paths.items()}
 
 
-def _approve(way: Way, release_id: UUID) -> None:
+def _approve(way: PublicationPath, release_id: UUID) -> None:
     """The reviewer's decision on exactly what is asked. By the command's name: it is approvals' own."""
     house = system(way.reviewer.tenant_id, "publish_release", project_id=way.reviewer.project_id)
     with reading(house):

@@ -12,11 +12,11 @@ from factory.kernel.errors import DomainError
 from factory.kernel.tenancy import reading
 from registry.commands.closing import record_resolution_failure, resolve_closure
 from registry.errors import DependencyNotPublished, ManifestRefused
-from registry.manifest.closure import Closure, close, in_repository, referred_files
+from registry.manifest.closure import ResolvedClosure, close, in_repository, referred_files
 from registry.manifest.definitions import validated
 from registry.models import Release
 from registry.selectors import dependency_releases
-from registry.source.git import Commit, fetched
+from registry.source.git import FetchedCommit, fetched
 from registry.source.locations import check_repository
 from registry.states import ReleaseState
 
@@ -24,7 +24,7 @@ ACTOR = "ClosureResolver"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PendingClosure:
     """What the resolver needs of a release that waits for its closure."""
 
     release_id: UUID
@@ -55,13 +55,13 @@ def resolve(tenant_id: str, release_id: UUID) -> None:
         )
 
 
-def due_candidate(ctx: Context, release_id: UUID) -> Candidate | None:
+def due_candidate(ctx: Context, release_id: UUID) -> PendingClosure | None:
     """The candidate, unless its closure is resolved or given up on."""
     with reading(ctx):
         row = Release.objects.select_related("asset").filter(pk=release_id).first()
         if row is None or row.next_resolution_at is None:
             return None
-        return Candidate(
+        return PendingClosure(
             release_id=row.id,
             asset=row.asset.name,
             version=row.semver,
@@ -72,7 +72,7 @@ def due_candidate(ctx: Context, release_id: UUID) -> Candidate | None:
         )
 
 
-def closure_of(ctx: Context, candidate: Candidate) -> Closure:
+def closure_of(ctx: Context, candidate: PendingClosure) -> ResolvedClosure:
     """Fetch the commit and close over it. Raises ManifestRefused, SourceRefused, FetchFailed or
     DependencyNotPublished."""
     source = check_repository(candidate.repository, settings.FACTORY_GIT_LOCAL_ROOTS)
@@ -95,13 +95,13 @@ def closure_of(ctx: Context, candidate: Candidate) -> Closure:
     )
 
 
-def read_manifest(commit: Commit, path: str) -> tuple[bytes, dict[str, Any]]:
+def read_manifest(commit: FetchedCommit, path: str) -> tuple[bytes, dict[str, Any]]:
     """The manifest's bytes and what they say. Raises ManifestRefused."""
     manifest = commit.read([path])[path]
     return manifest, validated(manifest)
 
 
-def read_files(commit: Commit, manifest_path: str, definition: dict[str, Any]) -> dict[str, bytes]:
+def read_files(commit: FetchedCommit, manifest_path: str, definition: dict[str, Any]) -> dict[str, bytes]:
     """Every file that the manifest names, by its path in the manifest."""
     paths = sorted({path for _, _, path, _ in referred_files(definition)})
     found = commit.read([in_repository(manifest_path, path) for path in paths])

@@ -5,43 +5,43 @@ from typing import Any
 from rest_framework import serializers
 
 from factory.api.serializers import (
-    Choice,
     Identifier,
     InUseBody,
     JSONObject,
-    Moment,
-    QueryMoment,
+    QueryTimeField,
     StrictSerializer,
-    Text,
+    TextField,
+    TimeField,
     Whole,
+    WordField,
 )
 from registry.commands.submitting import DEFAULT_MANIFEST
 from registry.models import EvaluationRecord, Release
-from registry.states import ReleaseState, Verdict
+from registry.states import EvaluationVerdict, ReleaseState
 
 
 class NewReleaseBody(StrictSerializer):
     """A candidate: exactly one commit of a repository."""
 
-    asset = Text(max_length=63)
-    version = Text(max_length=64)
-    repository = Text(max_length=500)
-    commit = Text(max_length=64)
-    manifestPath = Text(source="manifest_path", required=False, default=DEFAULT_MANIFEST)
+    asset = TextField(max_length=63)
+    version = TextField(max_length=64)
+    repository = TextField(max_length=500)
+    commit = TextField(max_length=64)
+    manifestPath = TextField(source="manifest_path", required=False, default=DEFAULT_MANIFEST)
 
 
 class FaultBody(StrictSerializer):
-    pointer = Text()
-    detail = Text()
+    pointer = TextField()
+    detail = TextField()
 
 
-class ResolutionBody(StrictSerializer):
+class ClosureResolutionBody(StrictSerializer):
     """How far the commit's closure is; `faults` point into the manifest."""
 
-    state = Choice(choices=["pending", "resolved", "failed"])
+    state = WordField(choices=["pending", "resolved", "failed"])
     attempts = Whole(source="resolution_attempts")
-    nextAttemptAt = Moment(source="next_resolution_at", allow_null=True)
-    error = Text(source="resolution_error", max_length=1000)
+    nextAttemptAt = TimeField(source="next_resolution_at", allow_null=True)
+    error = TextField(source="resolution_error", max_length=1000)
     faults = FaultBody(source="resolution_faults", many=True)
 
     def to_representation(self, instance: Release) -> dict[str, Any]:
@@ -64,37 +64,37 @@ class EvaluationBody(StrictSerializer):
     """What a suite found about one release hash."""
 
     evaluationId = Identifier(source="id")
-    releaseHash = Text(source="release_hash")
-    suite = Text()
-    suiteVersion = Text(source="suite_version")
+    releaseHash = TextField(source="release_hash")
+    suite = TextField()
+    suiteVersion = TextField(source="suite_version")
     scores = JSONObject()
     thresholds = JSONObject()
-    verdict = Choice(choices=Verdict.choices)
-    evidenceHash = Text(source="evidence_hash")
-    producer = Text()
-    recordedAt = Moment(source="recorded_at")
+    verdict = WordField(choices=EvaluationVerdict.choices)
+    evidenceHash = TextField(source="evidence_hash")
+    producer = TextField()
+    recordedAt = TimeField(source="recorded_at")
 
 
 class ReleaseBody(StrictSerializer):
     """A release."""
 
     releaseId = Identifier(source="id")
-    asset = Text(source="asset.name")
-    version = Text(source="semver")
-    state = Choice(choices=ReleaseState.choices)
+    asset = TextField(source="asset.name")
+    version = TextField(source="semver")
+    state = WordField(choices=ReleaseState.choices)
     hash = serializers.SerializerMethodField()
-    repository = Text(max_length=500)
-    sourceCommit = Text(source="commit")
-    manifestPath = Text(source="manifest_path")
-    author = Text()
-    resolution = ResolutionBody(source="*")
+    repository = TextField(max_length=500)
+    sourceCommit = TextField(source="commit")
+    manifestPath = TextField(source="manifest_path")
+    author = TextField()
+    resolution = ClosureResolutionBody(source="*")
     approvalId = Identifier(source="approval_id", allow_null=True)
-    inFlight = Text(source="in_flight")
-    reason = Text(source="ending_reason", max_length=1000)
-    createdAt = Moment(source="created_at")
-    publishedAt = Moment(source="published_at", allow_null=True)
-    deprecatedAt = Moment(source="deprecated_at", allow_null=True)
-    revokedAt = Moment(source="revoked_at", allow_null=True)
+    inFlight = TextField(source="in_flight")
+    reason = TextField(source="ending_reason", max_length=1000)
+    createdAt = TimeField(source="created_at")
+    publishedAt = TimeField(source="published_at", allow_null=True)
+    deprecatedAt = TimeField(source="deprecated_at", allow_null=True)
+    revokedAt = TimeField(source="revoked_at", allow_null=True)
     revision = Whole(source="version")
 
     def get_hash(self, row: Release) -> str | None:
@@ -105,7 +105,7 @@ class ReleaseDetailBody(ReleaseBody):
     """A release with what was evaluated, newest first, the aliases that name it, and what rests on it."""
 
     evaluations = EvaluationBody(many=True)
-    aliases = serializers.ListField(child=Text())
+    aliases = serializers.ListField(child=TextField())
     inUse = InUseBody()
 
 
@@ -118,24 +118,24 @@ def release_detail(
 
 
 class ReleaseFilter(StrictSerializer):
-    asset = Text(max_length=63, required=False)
-    state = Choice(choices=ReleaseState.choices, required=False)
+    asset = TextField(max_length=63, required=False)
+    state = WordField(choices=ReleaseState.choices, required=False)
 
 
 class EntryBody(StrictSerializer):
     """One piece of a release; a release's hash is the root over all of them."""
 
-    kind = Text()
-    id = Text()
-    path = Text()
-    sha256 = Text()
+    kind = TextField()
+    id = TextField()
+    path = TextField()
+    sha256 = TextField()
     size = Whole()
-    sideEffectClass = Text()
+    sideEffectClass = TextField()
 
 
 class FileBody(StrictSerializer):
-    path = Text()
-    sha256 = Text()
+    path = TextField()
+    sha256 = TextField()
     size = Whole()
 
 
@@ -143,10 +143,10 @@ class ManifestBody(StrictSerializer):
     """What a worker loads: the manifest, its files, and the pieces that the hash is made of."""
 
     releaseId = Identifier()
-    hash = Text()
-    asset = Text()
-    version = Text()
-    sourceCommit = Text()
+    hash = TextField()
+    asset = TextField()
+    version = TextField()
+    sourceCommit = TextField()
     manifest = JSONObject()
     files = FileBody(many=True)
     entries = EntryBody(many=True)
@@ -155,21 +155,21 @@ class ManifestBody(StrictSerializer):
 class NewEvaluationBody(StrictSerializer):
     """What an evaluator found. The verdict follows from the manifest's thresholds."""
 
-    releaseHash = Text(source="release_hash", max_length=71)
-    suite = Text(max_length=63)
-    suiteVersion = Text(source="suite_version", max_length=64)
+    releaseHash = TextField(source="release_hash", max_length=71)
+    suite = TextField(max_length=63)
+    suiteVersion = TextField(source="suite_version", max_length=64)
     scores = JSONObject()
-    evidenceHash = Text(source="evidence_hash", max_length=71)
+    evidenceHash = TextField(source="evidence_hash", max_length=71)
 
 
 class EvaluatedBody(StrictSerializer):
     evaluationId = Identifier()
-    verdict = Choice(choices=Verdict.choices)
+    verdict = WordField(choices=EvaluationVerdict.choices)
 
 
 class ReviewBody(StrictSerializer):
     approvalId = Identifier()
-    state = Choice(choices=ReleaseState.choices)
+    state = WordField(choices=ReleaseState.choices)
 
 
 class EmptyBody(StrictSerializer):
@@ -179,8 +179,8 @@ class EmptyBody(StrictSerializer):
 class EndingBody(StrictSerializer):
     """Why a release is taken out of use, and what becomes of runs in flight: `drain`, `block`, `cancel`."""
 
-    inFlight = Text(source="in_flight", max_length=16)
-    reason = Text(max_length=1000)
+    inFlight = TextField(source="in_flight", max_length=16)
+    reason = TextField(max_length=1000)
 
 
 class AliasTargetBody(StrictSerializer):
@@ -191,16 +191,16 @@ class AliasTargetBody(StrictSerializer):
 
 
 class AliasFilter(StrictSerializer):
-    at = QueryMoment(required=False)
+    at = QueryTimeField(required=False)
 
 
 class AliasBody(StrictSerializer):
     """What an alias names."""
 
-    asset = Text()
-    alias = Text()
+    asset = TextField()
+    alias = TextField()
     releaseId = Identifier(source="release_id")
-    releaseVersion = Text(source="release_version")
+    releaseVersion = TextField(source="release_version")
     version = Whole()
-    movedBy = Text(source="moved_by")
-    movedAt = Moment(source="moved_at")
+    movedBy = TextField(source="moved_by")
+    movedAt = TimeField(source="moved_at")

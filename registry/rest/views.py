@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from factory.api.etags import with_etag
 from factory.api.pages import page
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from factory.kernel.commanding import Command
 from factory.kernel.impact import concerns
 from registry import selectors
@@ -43,7 +43,7 @@ from registry.rest.serializers import (
 )
 
 
-class RegistryView(HouseView):
+class RegistryView(BaseView):
     """Base: commands under the caller's key, and one release as everybody sees it."""
 
     def detail(self, release_id: UUID) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from registry.errors import (
     UnknownAlias,
     UnknownWorkflow,
 )
-from registry.manifest.closure import Entry
+from registry.manifest.closure import ClosureFile
 from registry.manifest.contradictions import Contradiction, contradiction, contradictions
 from registry.manifest.input_schemas import input_faults, schema_faults
 from registry.models import (
@@ -206,11 +206,12 @@ def workflow(release_id: UUID, workflow_id: str) -> dict[str, Any]:
     return found
 
 
-def entries(closure_id: UUID) -> list[Entry]:
+def entries(closure_id: UUID) -> list[ClosureFile]:
     """The pieces of a closure, in their canonical order."""
     rows = ClosureEntry.objects.filter(closure_id=closure_id)
     return sorted(
-        Entry(row.kind, row.item_id, row.path, row.sha256, row.size, row.side_effect_class) for row in rows
+        ClosureFile(row.kind, row.item_id, row.path, row.sha256, row.size, row.side_effect_class)
+        for row in rows
     )
 
 
@@ -277,7 +278,7 @@ def _needs_revoked(closure_id: UUID | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Decree:
+class Withdrawal:
     """What was decreed over the runs of a release when it, or one that it needs, was taken out of use."""
 
     release: str
@@ -286,7 +287,7 @@ class Decree:
     reason: str
 
 
-def decree_over(release_id: UUID) -> Decree | None:
+def decree_over(release_id: UUID) -> Withdrawal | None:
     """What becomes of runs that pinned this release; None while nothing was decreed. The strictest stands.
 
     A Deprecated dependency still loads, so only a Revoked one reaches those who need it.
@@ -296,7 +297,7 @@ def decree_over(release_id: UUID) -> Decree | None:
     own = Q(pk=release_id, state__in=[ReleaseState.DEPRECATED, ReleaseState.REVOKED])
     rows = releases().filter(own | Q(pk__in=needed, state=ReleaseState.REVOKED))
     found = [
-        Decree(f"{row.asset.name}@{row.semver}", str(row.state), row.in_flight, row.ending_reason)
+        Withdrawal(f"{row.asset.name}@{row.semver}", str(row.state), row.in_flight, row.ending_reason)
         for row in rows
     ]
     return max(found, key=lambda one: STRICTNESS.index(InFlight(one.in_flight)), default=None)

@@ -7,10 +7,10 @@ from django.urls import reverse
 
 from approvals.selectors import ApprovalView
 from approvals.states import ApprovalState
-from approvals.subjects import Moment, Story
+from approvals.subjects import Timeline, TimelineEntry
 from factory.kernel.models import JournalEntry
 from registry.models import Release
-from registry.states import HOLDS_VERSION, ReleaseState, Verdict
+from registry.states import HOLDS_VERSION, EvaluationVerdict, ReleaseState
 
 MOST_MOMENTS = 40
 WORDS = {
@@ -37,17 +37,17 @@ def entries_of(release_id: UUID) -> list[JournalEntry]:
     return list(rows[: MOST_MOMENTS + 1])
 
 
-def moment(row: Release, entry: JournalEntry) -> Moment:
+def moment(row: Release, entry: JournalEntry) -> TimelineEntry:
     """One of them in words, with who did it; its end with the reason that was given."""
     what, became, tone = WORDS.get(entry.cause, (entry.cause, "", "plain"))
     verdict = str(entry.detail.get("verdict", ""))
     if verdict:
-        became, tone = f"with the verdict {verdict}", "good" if verdict == Verdict.PASS else "bad"
+        became, tone = f"with the verdict {verdict}", "good" if verdict == EvaluationVerdict.PASS else "bad"
     quote = row.ending_reason if entry.cause == str(row.state) else ""
-    return Moment(entry.occurred_at, what, became, tone, f"by {entry.actor}", quote)
+    return TimelineEntry(entry.occurred_at, what, became, tone, f"by {entry.actor}", quote)
 
 
-def _of_request(row: Release, entry: JournalEntry, view: ApprovalView) -> Moment:
+def _of_request(row: Release, entry: JournalEntry, view: ApprovalView) -> TimelineEntry:
     """One of them beside the request that ended in it: the decision and what it did have one time."""
     told = moment(row, entry)
     approved = entry.cause == "ApprovalGranted" and view.state == ApprovalState.APPROVED
@@ -55,11 +55,11 @@ def _of_request(row: Release, entry: JournalEntry, view: ApprovalView) -> Moment
     return replace(told, at=view.closed_at) if (approved or ended) and view.closed_at else told
 
 
-def story_of_release(row: Release, view: ApprovalView) -> Story:
+def story_of_release(row: Release, view: ApprovalView) -> Timeline:
     """What a reviewer should know beside the proposal, and the way to what is different in it."""
     rows = Release.objects.filter(asset_id=row.asset_id, state__in=HOLDS_VERSION - {ReleaseState.IN_REVIEW})
     before = rows.exclude(pk=row.pk).order_by("-created_at", "-id").first()
-    return Story(
+    return Timeline(
         title=f"The release so far: {row.asset.name}@{row.semver}",
         url=reverse("admin:registry_release_change", args=[row.pk]),
         opens="See its parts, and what is different",

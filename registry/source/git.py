@@ -45,7 +45,7 @@ _CONFIG = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SourceLimits:
     """How much a source may cost before it is given up."""
 
     seconds: int = 30
@@ -56,12 +56,12 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class FetchedCommit:
     """One fetched commit; it lives as long as the `fetched` block."""
 
     folder: Path
     oid: str
-    limits: Limits
+    limits: SourceLimits
 
     def read(self, paths: Sequence[str]) -> dict[str, bytes]:
         """The contents of regular files of the commit.
@@ -111,12 +111,12 @@ class Commit:
 
 
 @contextmanager
-def fetched(source: Source, commit: str, limits: Limits | None = None) -> Iterator[Commit]:
+def fetched(source: Source, commit: str, limits: SourceLimits | None = None) -> Iterator[FetchedCommit]:
     """Fetch one commit into a folder of its own, gone afterwards. Never inside a transaction.
 
     Raises SourceRefused for a host that leads inside, FetchFailed for what may work later.
     """
-    limits = limits or Limits()
+    limits = limits or SourceLimits()
     check_commit(commit)
     with tempfile.TemporaryDirectory(prefix="factory-fetch-") as place:
         folder = Path(place)
@@ -126,7 +126,7 @@ def fetched(source: Source, commit: str, limits: Limits | None = None) -> Iterat
         kind = _git(folder, ["cat-file", "-t", commit], limits)
         if kind.strip() != b"commit":
             raise FetchFailed(f"{commit} is not a commit.")
-        yield Commit(folder, commit, limits)
+        yield FetchedCommit(folder, commit, limits)
 
 
 def _fetch(source: Source, commit: str) -> list[str]:
@@ -186,7 +186,7 @@ def _environment(folder: Path, protocol: str) -> Mapping[str, str]:
 def _git(
     folder: Path,
     arguments: Sequence[str],
-    limits: Limits,
+    limits: SourceLimits,
     *,
     given: bytes = b"",
     protocol: str = "none",

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from approvals.selectors import current_policy
-from factory.console.confirming import Choice, Question, ask
+from factory.console.confirming import ChoiceField, Confirmation, ask
 from factory.console.scope import as_uuid, context_of
 from factory.console.show import short
 from factory.kernel.context import Context
@@ -62,7 +62,7 @@ def _run(ctx: Context, run_id: UUID) -> Run:
     return run
 
 
-def _question(ctx: Context, run: Run, key: str) -> Question:
+def _question(ctx: Context, run: Run, key: str) -> Confirmation:
     found = pinnable(run.workflow_id)
     own = [pair for pair in found if pair[0].id == run.release_id]
     ordered = own + [pair for pair in found if pair[0].id != run.release_id]
@@ -76,13 +76,13 @@ def _question(ctx: Context, run: Run, key: str) -> Question:
         lead += f" {before.asset}@{before.version} is {before.state} and takes no new runs: choose another."
     if not options:
         options = ((str(run.release_id), "The same release, which is not published any more"),)
-    return Question(
+    return Confirmation(
         title=f"Run {run.workflow_id} again",
         lead=lead,
         button="Run it again",
         back=reverse("admin:runs_run_change", args=[run.id]),
         facts=_pins(ctx, run, before),
-        fields=[Choice("release_id", "Against which release", options)],
+        fields=[ChoiceField("release_id", "Against which release", options)],
         reason="",
         danger=False,
         hidden=[("key", key)],

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from factory.console.bulk import Fate, Fates, chosen, fates_of, keep_chosen, keep_fates
+from factory.console.bulk import BulkResult, BulkResults, chosen, fates_of, keep_chosen, keep_fates
 from factory.console.scope import as_uuid, context_of
 from factory.kernel.bulk import one_by_one
 from factory.kernel.errors import DomainError
@@ -25,14 +25,14 @@ Own = Callable[[HttpRequest], QuerySet[Run]]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CancelRow:
     """A run of the page, and, once it was asked to stop, what came of it."""
 
     run_id: UUID
     workflow_id: str
     state: str
     url: str
-    fate: Fate | None = None
+    fate: BulkResult | None = None
 
     @property
     def left_out(self) -> str:
@@ -76,7 +76,7 @@ def cancelled(site: AdminSite, request: HttpRequest, own: Own, name: str) -> Htt
     fates = fates_of(request, ACT, name)
     told = {one.key: one for one in fates.each}
     rows = [
-        Row(row.run_id, row.workflow_id, told[row.run_id].state, row.url, told[row.run_id])
+        CancelRow(row.run_id, row.workflow_id, told[row.run_id].state, row.url, told[row.run_id])
         for row in _rows(request, own, told)
     ]
     return _page(site, request, rows, fates=fates)
@@ -85,9 +85,9 @@ def cancelled(site: AdminSite, request: HttpRequest, own: Own, name: str) -> Htt
 def _page(
     site: AdminSite,
     request: HttpRequest,
-    rows: Sequence[Row],
+    rows: Sequence[CancelRow],
     *,
-    fates: Fates | None = None,
+    fates: BulkResults | None = None,
     refusal: DomainError | None = None,
 ) -> HttpResponse:
     context = {
@@ -108,16 +108,16 @@ def _page(
     return TemplateResponse(request, "runs/cancel_many.html", context, status=status)
 
 
-def _rows(request: HttpRequest, own: Own, keys: Iterable[UUID]) -> list[Row]:
+def _rows(request: HttpRequest, own: Own, keys: Iterable[UUID]) -> list[CancelRow]:
     with reading(context_of(request)):
         runs = list(own(request).filter(pk__in=list(keys)).order_by("-created_at", "-id"))
     return [
-        Row(run.id, run.workflow_id, str(run.state), reverse("admin:runs_run_change", args=[run.id]))
+        CancelRow(run.id, run.workflow_id, str(run.state), reverse("admin:runs_run_change", args=[run.id]))
         for run in runs
     ]
 
 
-def _fate(row: Row, found: str | DomainError) -> Fate:
+def _fate(row: CancelRow, found: str | DomainError) -> BulkResult:
     if isinstance(found, DomainError):
-        return Fate.refused(row.run_id, row.state, found)
-    return Fate(row.run_id, found, f"{found}; it was {row.state}.")
+        return BulkResult.refused(row.run_id, row.state, found)
+    return BulkResult(row.run_id, found, f"{found}; it was {row.state}.")

@@ -9,12 +9,12 @@ from django.urls import reverse
 from factory.console.dashboard import (
     MOST,
     Card,
+    CardLine,
+    DashboardQuery,
     Figure,
-    Item,
-    Look,
+    FigureShare,
     Need,
     Needs,
-    Share,
     Tone,
     card,
     count,
@@ -72,7 +72,7 @@ def uncertain_count(ctx: Context) -> int | None:
 
 
 @needs(10)
-def uncertain_attempts(look: Look) -> Needs | None:
+def uncertain_attempts(look: DashboardQuery) -> Needs | None:
     """What an Operator has to settle, oldest first."""
     if not may(look.ctx, "ResolveUncertainStep"):
         return None
@@ -106,7 +106,7 @@ def _settle(row: Step) -> Need:
 
 
 @needs(60)
-def leases_nobody_recovers(look: Look) -> Needs | None:
+def leases_nobody_recovers(look: DashboardQuery) -> Needs | None:
     """Whether time alone still moves what it has to: leases that are over and stand."""
     if not may(look.ctx, "DrainWorkerByOperator"):
         return None
@@ -126,12 +126,12 @@ def leases_nobody_recovers(look: Look) -> Needs | None:
 
 
 @figure(10)
-def open_runs(look: Look) -> Figure | None:
+def open_runs(look: DashboardQuery) -> Figure | None:
     """Open runs by state."""
     if not may(look.ctx, "ListRuns"):
         return None
     found = open_by_state(look.ctx)
-    shares = tuple(Share(TONES[state], found[state], state) for state in ORDER if found.get(state))
+    shares = tuple(FigureShare(TONES[state], found[state], state) for state in ORDER if found.get(state))
     return Figure(
         "Open runs",
         str(sum(share.count for share in shares)),
@@ -142,7 +142,7 @@ def open_runs(look: Look) -> Figure | None:
 
 
 @figure(20)
-def workers(look: Look) -> Figure | None:
+def workers(look: DashboardQuery) -> Figure | None:
     """Who works, and who has stopped to."""
     if not may(look.ctx, "ListWorkers"):
         return None
@@ -211,14 +211,14 @@ def runs_of_mine(ctx: Context) -> Card | None:
     )
 
 
-def _own(rows: Sequence[Run]) -> list[Item]:
+def _own(rows: Sequence[Run]) -> list[CardLine]:
     used = usage_of_runs([row.id for row in rows])
     running = [row.id for row in rows if row.state in RUN_ACTIVE]
     steps: dict[object, list[Step]] = {}
     for step in Step.objects.filter(run_id__in=running).order_by("ordinal"):
         steps.setdefault(step.run_id, []).append(step)
     return [
-        Item(
+        CardLine(
             title=f"{row.workflow_id} …{str(row.id)[-8:]}",
             url=reverse("admin:runs_run_change", args=[row.id]),
             state=row.state,

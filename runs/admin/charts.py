@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
-from factory.console.charts import Column, Part, Series, curves, stacked
-from factory.console.dashboard import Chart, Look, Table, Window, chart, in_words
+from factory.console.charts import Column, ColumnPart, Series, curves, stacked
+from factory.console.dashboard import Chart, DashboardQuery, Table, Window, chart, in_words
 from factory.console.show import span
 from factory.kernel.permissions import may
 from runs.selectors.figures import NEWEST, Ended, Took, ended, took
@@ -15,7 +15,7 @@ OUTCOMES = ((RunState.COMPLETED, "good"), (RunState.FAILED, "bad"), (RunState.CA
 
 
 @chart(10)
-def runs_by_outcome(look: Look) -> Chart | None:
+def runs_by_outcome(look: DashboardQuery) -> Chart | None:
     """How runs ended, by the hour or the day."""
     if not may(look.ctx, "ListRuns"):
         return None
@@ -47,8 +47,8 @@ def runs_by_outcome(look: Look) -> Chart | None:
     )
 
 
-def _part(many: int, state: str, kind: str) -> Part:
-    return Part(kind, state, many, named=state == RunState.FAILED)
+def _part(many: int, state: str, kind: str) -> ColumnPart:
+    return ColumnPart(kind, state, many, named=state == RunState.FAILED)
 
 
 def _within(window: Window) -> str:
@@ -98,7 +98,7 @@ def _axis(most: float) -> list[tuple[float, str]]:
 
 
 @chart(20)
-def attempt_duration(look: Look) -> Chart | None:
+def attempt_duration(look: DashboardQuery) -> Chart | None:
     """How long attempts took."""
     if not may(look.ctx, "ListRuns"):
         return None

@@ -9,7 +9,7 @@ CORNER = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NodeLabel:
     """How a node stands: its state, and what is remarkable about it, in few words."""
 
     state: str
@@ -51,7 +51,7 @@ class Graph:
         return self.width > 7 * (WIDTH + GAP_X)
 
 
-def draw_graph(nodes: Sequence[Mapping[str, Any]], told: Mapping[str, Told]) -> Graph:
+def draw_graph(nodes: Sequence[Mapping[str, Any]], told: Mapping[str, NodeLabel]) -> Graph:
     """Nodes in columns by their depth; `told` gives each key how it stands."""
     depth = _depths(nodes)
     columns: dict[int, list[Mapping[str, Any]]] = {}
@@ -63,7 +63,7 @@ def draw_graph(nodes: Sequence[Mapping[str, Any]], told: Mapping[str, Told]) -> 
         top = (tallest - len(column)) * (HEIGHT + GAP_Y) // 2
         for row, node in enumerate(column):
             x, y = level * (WIDTH + GAP_X) + 2, top + row * (HEIGHT + GAP_Y) + MARGIN
-            places[node["key"]] = _box(node, told.get(node["key"], Told("Not begun")), x, y)
+            places[node["key"]] = _box(node, told.get(node["key"], NodeLabel("Not begun")), x, y)
     arrows = tuple(
         Arrow(_path(places[before], places[node["key"]], places.values()))
         for node in nodes
@@ -74,7 +74,7 @@ def draw_graph(nodes: Sequence[Mapping[str, Any]], told: Mapping[str, Told]) -> 
     return Graph(tuple(places.values()), arrows, width, height)
 
 
-def _box(node: Mapping[str, Any], told: Told, x: int, y: int) -> Box:
+def _box(node: Mapping[str, Any], told: NodeLabel, x: int, y: int) -> Box:
     return Box(node["key"], _kind(node), told.state, told.note, tuple(node.get("dependsOn", ())), x, y)
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from approvals.selectors import ApprovalView, approvals_of_run
 from factory.kernel.models import JournalEntry
 from runs.models import Artifact, Attempt, Lease, Receipt, Resolution, Run, Step
-from runs.selectors.standing import Standing, standings
+from runs.selectors.standing import NodeProgress, standings
 from runs.states import LeaseState, RunState, StepState
 from usage.selectors import UsageView, usage_of_attempts, usage_of_run
 
@@ -18,7 +18,7 @@ WAITS_FOR_A_WORKER = "Waits for a worker"
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class AttemptFacts:
     """An attempt with its leases and receipts, what people found out about it, and what it has cost."""
 
     step: Step
@@ -53,18 +53,18 @@ class Facts:
     costs: dict[UUID, UsageView]
 
     @cached_property
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[NodeProgress]:
         """The nodes, each with its steps."""
         return standings(self.run.snapshot.content["workflow"], self.steps)
 
     @cached_property
-    def _tries(self) -> dict[UUID, list[Try]]:
+    def _tries(self) -> dict[UUID, list[AttemptFacts]]:
         leases, receipts = _grouped(self.leases), _grouped(self.receipts)
         made, settled = _grouped(self.artifacts), _grouped(self.resolutions)
         steps = {step.id: step for step in self.steps}
-        found: dict[UUID, list[Try]] = {}
+        found: dict[UUID, list[AttemptFacts]] = {}
         for each in self.attempts:
-            one = Try(
+            one = AttemptFacts(
                 steps[each.step_id],
                 each,
                 leases=leases.get(each.id, ()),
@@ -76,7 +76,7 @@ class Facts:
             found.setdefault(each.step_id, []).append(one)
         return found
 
-    def tries(self, step: Step) -> list[Try]:
+    def tries(self, step: Step) -> list[AttemptFacts]:
         """The attempts at a step, oldest first."""
         return self._tries.get(step.id, [])
 

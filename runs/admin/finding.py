@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from django.urls import reverse
 
-from factory.console.searching import SHOWN, Found, Hit, Sought, finder
+from factory.console.searching import SHOWN, Hit, SearchResults, Sought, finder
 from factory.console.show import seen
 from factory.kernel.context import Context
 from factory.kernel.permissions import may
@@ -18,20 +18,20 @@ LOOKED = (
 
 
 @finder(10)
-def runs(ctx: Context, what: Sought) -> Found | None:
+def runs(ctx: Context, what: Sought) -> SearchResults | None:
     """Runs by id, its ending, key, workflow, requester or commit."""
     if not may(ctx, "ListRuns"):
         return None
     if what.id is not None:
         run = finding.by_id(ctx, what.id)
-        return Found("Runs", (_hit(run, "by its id", exact=True),) if run else (), LOOKED)
+        return SearchResults("Runs", (_hit(run, "by its id", exact=True),) if run else (), LOOKED)
     found: dict[object, Hit] = {}
     for why, rows in _ways(ctx, what):
         for run in rows:
             found.setdefault(run.id, _hit(run, why))
         if len(found) >= SHOWN:
             break
-    return Found("Runs", tuple(found.values())[:SHOWN], LOOKED)
+    return SearchResults("Runs", tuple(found.values())[:SHOWN], LOOKED)
 
 
 def _ways(ctx: Context, what: Sought) -> Iterable[tuple[str, Iterable[Run]]]:

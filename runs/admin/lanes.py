@@ -53,7 +53,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class AxisSpan:
     """A span in per cent of the axis."""
 
     kind: str
@@ -67,12 +67,12 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TimelineRow:
     """One line of the timeline."""
 
     title: str
     state: str
-    bars: tuple[Bar, ...]
+    bars: tuple[AxisSpan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Sign:
 class Timeline:
     """Rows on one axis, the axis' marks as (per cent, words), and what its signs mean."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TimelineRow, ...]
     marks: tuple[tuple[float, str], ...]
     signs: tuple[Sign, ...]
 
@@ -101,7 +101,7 @@ def draw_timeline(
     """All lines on the axis from `start` to `end`; what has not ended reaches to its end."""
     whole = max((end - start).total_seconds(), 0.001)
 
-    def bar(span: Span) -> Bar:
+    def bar(span: Span) -> AxisSpan:
         until = min(span.end or end, end)
         left = 100 * (span.start - start).total_seconds() / whole
         width = 100 * (until - span.start).total_seconds() / whole
@@ -109,9 +109,9 @@ def draw_timeline(
         left = min(max(left, 0), 100 - THINNEST)
         width = min(max(width, THINNEST), 100 - left)
         place = round(left, 2), round(width, 2)
-        return Bar(span.kind, span.state, tone(span.state), *place, words, goes_on=span.end is None)
+        return AxisSpan(span.kind, span.state, tone(span.state), *place, words, goes_on=span.end is None)
 
-    rows = tuple(Row(title, state, tuple(bar(s) for s in spans)) for title, state, spans in lines)
+    rows = tuple(TimelineRow(title, state, tuple(bar(s) for s in spans)) for title, state, spans in lines)
     return Timeline(rows, tuple(_marks(start, end)), _signs(rows))
 
 
@@ -152,7 +152,7 @@ def _mark_words(at: datetime, step: timedelta, whole: timedelta) -> str:
     return at.strftime("%H:%M:%S" if step < timedelta(minutes=1) else "%H:%M")
 
 
-def _signs(rows: Iterable[Row]) -> tuple[Sign, ...]:
+def _signs(rows: Iterable[TimelineRow]) -> tuple[Sign, ...]:
     """Nothing but what is drawn; of the bars each colour once, with all that it stands for here."""
     bars = [bar for row in rows for bar in row.bars]
     states = {bar.state: bar.tone for bar in bars if bar.kind == "bar"}
@@ -163,7 +163,7 @@ def _signs(rows: Iterable[Row]) -> tuple[Sign, ...]:
     )
 
 
-def _sign(kind: str, bars: Sequence[Bar]) -> Sign:
+def _sign(kind: str, bars: Sequence[AxisSpan]) -> Sign:
     """The sign of one kind of mark, as these are drawn."""
     open_ = [bar for bar in bars if bar.goes_on]
     words = GOES_ON.get(kind, DRAWN[kind]) if open_ else DRAWN[kind]

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.scope import context_of
 from factory.console.show import outline, seen, short, span, timed, when
 from factory.console.site import site
@@ -35,7 +35,7 @@ def _then(row: Lease) -> str:
 
 
 @admin.register(Lease, site=site)
-class LeaseAdmin(HouseAdmin[Lease]):
+class LeaseAdmin(BaseAdmin[Lease]):
     """Attempts that workers hold or are offered now, those first that end first. A renewal moves the end."""
 
     view_operation = "ListRuns"

@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.lists.filters import one_of
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.scope import context_of
 from factory.console.show import badge, cut, outline, seen, short, span, when, whole
 from factory.console.site import site
@@ -35,7 +35,7 @@ def _all(parts: SafeString) -> SafeString:
 
 
 @admin.register(Step, site=site)
-class AttentionAdmin(HouseAdmin[Step]):
+class AttentionAdmin(BaseAdmin[Step]):
     """Steps that a person has to look at: uncertain effects, violations, effects that came too late."""
 
     view_operation = "ListUncertainAttempts"
@@ -61,7 +61,7 @@ class AttentionAdmin(HouseAdmin[Step]):
         return attention_steps(context_of(request)).select_related("run").annotate(at=at)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        return DoubtedList
+        return UncertainList
 
     @admin.display(description="step")
     def what(self, row: Step) -> SafeString:
@@ -131,7 +131,7 @@ def with_short_ids(reason: str, most: int) -> SafeString:
     return format_html('<span title="{}">{}</span>', all_of_it, whole(kept))
 
 
-class DoubtedList(HouseList):
+class UncertainList(BaseList):
     """A list whose page of steps carries the evidence of each, read with a few queries for all."""
 
     @staticmethod

@@ -11,7 +11,7 @@ from factory.kernel import clock
 from factory.kernel.context import Context
 from registry.selectors import release
 from runs.admin.again import may_run_again
-from runs.admin.facts import Facts, Try, read
+from runs.admin.facts import AttemptFacts, Facts, read
 from runs.admin.pictures import graph, states, tally, timeline
 from runs.admin.settling import cards
 from runs.admin.tabs import tabs
@@ -138,7 +138,7 @@ class Group:
 
     title: str
     note: str
-    tries: list[Try]
+    tries: list[AttemptFacts]
     unstarted: list[Step]
 
 

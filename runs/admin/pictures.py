@@ -6,11 +6,11 @@ from typing import Any
 
 from approvals.selectors import ApprovalView
 from factory.console.show import brief
-from runs.admin.drawing import Graph, Told, draw_graph
-from runs.admin.facts import WAITS_FOR_A_WORKER, Facts, Try
+from runs.admin.drawing import Graph, NodeLabel, draw_graph
+from runs.admin.facts import WAITS_FOR_A_WORKER, AttemptFacts, Facts
 from runs.admin.lanes import THINNEST, Span, Timeline, draw_timeline
 from runs.models import Run, Step
-from runs.selectors.standing import Standing
+from runs.selectors.standing import NodeProgress
 from runs.states import RUN_ACTIVE, AttemptState, Attention, RunState, StepState
 
 WAITS_FOR_PEOPLE = "Waits for approval"
@@ -43,15 +43,15 @@ def _counted(state: str, count: int) -> str:
     return f"1 step waits for {what}" if count == 1 else f"{count} steps wait for {what}"
 
 
-def _told(facts: Facts, standing: Standing, at: datetime) -> Told:
+def _told(facts: Facts, standing: NodeProgress, at: datetime) -> NodeLabel:
     """Of a node that fanned out, how many of its instances are done."""
     if standing.instances:
-        return Told(standing.state, f"{standing.done} of {len(standing.instances)} done")
+        return NodeLabel(standing.state, f"{standing.done} of {len(standing.instances)} done")
     step = standing.steps[0]
     tries = facts.tries(step)
     used = max(len(tries), sum(lease.is_used_up for each in tries for lease in each.leases))
     number = f"attempt {used} of {step.max_attempts}" if used > 1 else ""
-    return Told(_state(facts, step), ", ".join(filter(None, (_remark(facts, step, tries, at), number))))
+    return NodeLabel(_state(facts, step), ", ".join(filter(None, (_remark(facts, step, tries, at), number))))
 
 
 def _state(facts: Facts, step: Step) -> str:
@@ -63,7 +63,7 @@ def _state(facts: Facts, step: Step) -> str:
     return WAITS_FOR_A_WORKER if facts.waits_for_a_worker(step) else str(step.state)
 
 
-def _remark(facts: Facts, step: Step, tries: list[Try], at: datetime) -> str:
+def _remark(facts: Facts, step: Step, tries: list[AttemptFacts], at: datetime) -> str:
     if step.attention == Attention.UNCERTAIN:
         return "settle it"
     if step.attention:
@@ -158,7 +158,7 @@ def _before_the_first(facts: Facts, step: Step, least: timedelta) -> Iterator[Sp
         yield Span("attempt 1", WAITS_FOR_A_WORKER, step.created_at, until)
 
 
-def _attempt_spans(each: Try, name: str, least: timedelta) -> Iterator[Span]:
+def _attempt_spans(each: AttemptFacts, name: str, least: timedelta) -> Iterator[Span]:
     """An attempt as the times in which it was offered, somebody held it, and it was parked."""
     attempt = each.attempt
     ended = attempt.settled_at

@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from django.urls import reverse
 
 from approvals.selectors import everybody_who_may
-from factory.console.dashboard import Card, Figure, Item, Share
+from factory.console.dashboard import Card, CardLine, Figure, FigureShare
 from factory.console.page_extensions import Missing, Part, able, part_of
 from factory.console.show import seen
 from factory.kernel.context import Context
@@ -42,7 +42,7 @@ def open_runs(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
     rows = Run.objects.filter(project_id=project_id, state__in=sorted(RUN_ACTIVE))
     found = Counter(rows.values_list("state", flat=True)[: MOST + 1])
     many = sum(found.values())
-    shares = tuple(Share(TONES[state], found[state], state) for state in ORDER if found[state])
+    shares = tuple(FigureShare(TONES[state], found[state], state) for state in ORDER if found[state])
     note = (
         ", ".join(f"{each.count} {each.word}" for each in shares) if many <= MOST else "No more is counted."
     )
@@ -64,7 +64,7 @@ def pools(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
     online = Count("workers", filter=Q(workers__last_seen_at__gte=at - ALIVE))
     rows = WorkerPool.objects.filter(tenants__contains=[ctx.tenant_id]).annotate(online=online)
     items = tuple(
-        Item(
+        CardLine(
             seen(row.name),
             state="Online" if row.online else "Offline",
             tone="good" if row.online else "bad",

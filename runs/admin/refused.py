@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.lists.filters import one_of
 from factory.console.scope import context_of
 from factory.console.show import pretty, seen, short, when
@@ -25,7 +25,7 @@ HIDDEN = "not shown: it takes the grant payloads"
 
 
 @admin.register(RefusedReceipt, site=site)
-class RefusedReceiptAdmin(HouseAdmin[RefusedReceipt]):
+class RefusedReceiptAdmin(BaseAdmin[RefusedReceipt]):
     """Receipts that workers sent and that were not taken, with the reason. Each may be a call that was paid
     and stands in no usage: compare it with what the provider says."""
 

@@ -4,7 +4,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from factory.console.confirming import Question, act_on
+from factory.console.confirming import Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.show import span
 from factory.identity.config import leeway_in_words
@@ -17,7 +17,7 @@ def revoke_view(site: AdminSite, request: HttpRequest, row: Worker, held: int) -
     """GET asks; POST revokes, with the reason."""
     ctx = context_of(request)
     back = reverse("admin:runs_worker_change", args=[row.pk])
-    question = Question(
+    question = Confirmation(
         title=f"Revoke the credential of {row.name}",
         lead="Every token that it has is refused at once, and it is given nothing new.",
         button="Revoke it",

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from factory.console.asking import one_asked
 from factory.console.base import OwnPageAdmin
 from factory.console.lists.filters import one_of
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.scope import context_of
 from factory.console.show import seen, short, when
 from factory.console.site import site
@@ -209,7 +209,7 @@ class RunAdmin(OwnPageAdmin[Run]):
         return CostedList
 
 
-class CostedList(HouseList):
+class CostedList(BaseList):
     """A list whose rows carry what the runs have used; None of one that has used nothing."""
 
     @staticmethod

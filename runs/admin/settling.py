@@ -17,7 +17,7 @@ from runs.engine import (
 from runs.models import Run, Step
 from runs.operations.resolving import Situations
 from runs.operations.settling import attempts_used
-from runs.selectors.doubts import Doubt
+from runs.selectors.doubts import UncertainAttempt
 from runs.states import RunState
 
 LABELS = {HAPPENED: "The effect happened", DID_NOT_HAPPEN: "It did not happen", GAVE_UP: "Give up"}
@@ -40,18 +40,18 @@ class Answer:
 class Card:
     """A doubt with the answers that would be taken; `refused` says why none would be."""
 
-    doubt: Doubt
+    doubt: UncertainAttempt
     refused: str
     answers: tuple[Answer, ...]
 
 
-def cards(run: Run, doubts: Sequence[Doubt], at: datetime) -> list[Card]:
+def cards(run: Run, doubts: Sequence[UncertainAttempt], at: datetime) -> list[Card]:
     """Return the cards of a run's doubts; each promise is what the command would do at this moment."""
     situations = Situations(run, at)
     return [_card(run, doubt, situations.of(doubt.step, doubt.attempt)) for doubt in doubts]
 
 
-def _card(run: Run, doubt: Doubt, situation: Situation) -> Card:
+def _card(run: Run, doubt: UncertainAttempt, situation: Situation) -> Card:
     outcomes = {value: outcome_of_settling(situation, value) for value in LABELS}
     if any(outcome.refused for outcome in outcomes.values()):
         return Card(doubt, REFUSED, ())

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from approvals.selectors import current_policy, waivers_of_template
 from factory.api.strict_json import Malformed, loads
 from factory.console.base import OwnPageAdmin
-from factory.console.confirming import Act, Question, act_on
+from factory.console.confirming import Act, Confirmation, act_on
 from factory.console.links import names_of
 from factory.console.scope import as_moment, as_uuid, context_of
 from factory.console.show import seen, when
@@ -161,7 +161,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         if row is None:
             raise Http404
         back = reverse("admin:runs_runtemplate_change", args=[template_id])
-        asked = Question(
+        asked = Confirmation(
             title=f"Retire {row.name}",
             lead="No run begins from it any more. It cannot be taken back; its name is free for another.",
             button="Retire it",

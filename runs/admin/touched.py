@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from factory.console.impact import MOST, SHOWN, Row, Touched, counted, touches
+from factory.console.impact import MOST, SHOWN, ImpactRow, Touched, counted, touches
 from factory.console.show import seen
 from factory.kernel.context import Context
 from factory.kernel.permissions import may
@@ -22,7 +22,7 @@ def open_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[
     total = len(here) + elsewhere
     listed = Run.objects.filter(pk__in=here).order_by("-created_at", "-id")[:SHOWN]
     shown = [
-        Row(
+        ImpactRow(
             str(run.state),
             f"{seen(run.workflow_id)} …{str(run.id)[-8:]}",
             reverse("admin:runs_run_change", args=[run.id]),
@@ -57,7 +57,7 @@ def kinds_of_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Seque
     left = workflows_left(about, reached) if total else frozenset()
     listed = RunTemplate.objects.filter(pk__in=here).order_by("name", "id")[:SHOWN]
     shown = [
-        Row(
+        ImpactRow(
             str(one.state),
             seen(one.name),
             reverse("admin:runs_runtemplate_change", args=[one.id]),

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 
 from factory.console.base import OwnPageAdmin
 from factory.console.lists.filters import one_of
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.scope import as_uuid, context_of
 from factory.console.settings import whole
 from factory.console.show import badge, seen, span, timed
@@ -201,7 +201,7 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
         return BusyList
 
 
-class BusyList(HouseList):
+class BusyList(BaseList):
     """A list whose page of workers carries how many leases each has, read with one query for all."""
 
     @staticmethod

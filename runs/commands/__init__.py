@@ -27,7 +27,7 @@ from runs.commands.record_receipts import record_receipts
 from runs.commands.recover_lease import recover_lease
 from runs.commands.report import report
 from runs.commands.report_outcome import report_outcome
-from runs.commands.request_approval import Park, request_approval
+from runs.commands.request_approval import ParkRequest, request_approval
 from runs.commands.request_waiver import request_waiver
 from runs.commands.resolve_step import resolve_step
 from runs.commands.revoke_worker import revoke_worker
@@ -45,7 +45,7 @@ from runs.commands.templates import create_run_template, retire_run_template
 from runs.commands.workers import WorkerView, heartbeat, register_worker, start_draining, undrain
 
 __all__ = [
-    "Park",
+    "ParkRequest",
     "WorkerView",
     "acquire_lease",
     "add_up_usage",

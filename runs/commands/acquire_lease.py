@@ -10,7 +10,7 @@ from factory.kernel.recording import record, save
 from runs.commands.workers import note_heartbeat
 from runs.errors import LeaseOver
 from runs.models import Lease
-from runs.operations.holding import Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.holding import LockedAttempt, current_lease, lock_attempt, why_not_held
 from runs.operations.timing import grace, is_timed_out, renewed
 from runs.selectors.answers import CANCELLED, TIMED_OUT, LeaseGrant
 from runs.states import LeaseState, StepState
@@ -46,7 +46,7 @@ def acquire_lease(
     return _renew(tried, lease, at)
 
 
-def _acquire(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> LeaseGrant:
+def _acquire(ctx: Context, tried: LockedAttempt, lease: Lease, at: datetime) -> LeaseGrant:
     lease.acquire(at=at, expires_at=renewed(tried.step, lease, at))
     record(ctx, lease, "LeaseAcquired", detail={"holder": lease.holder, "fencingToken": lease.fencing_token})
     if tried.attempt.held_at is None:
@@ -58,7 +58,7 @@ def _acquire(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> LeaseGra
     return _grant(lease)
 
 
-def _renew(tried: Tried, lease: Lease, at: datetime) -> LeaseGrant:
+def _renew(tried: LockedAttempt, lease: Lease, at: datetime) -> LeaseGrant:
     stop = _stop(tried, lease, at)
     if stop is None:
         lease.expires_at = renewed(tried.step, lease, at)
@@ -66,7 +66,7 @@ def _renew(tried: Tried, lease: Lease, at: datetime) -> LeaseGrant:
     return _grant(lease, stop)
 
 
-def _stop(tried: Tried, lease: Lease, at: datetime) -> str | None:
+def _stop(tried: LockedAttempt, lease: Lease, at: datetime) -> str | None:
     if not tried.run.is_working:
         return CANCELLED
     return TIMED_OUT if is_timed_out(tried.step, lease, at) else None

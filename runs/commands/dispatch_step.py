@@ -19,7 +19,7 @@ from runs.operations.capacity import lock_worker_with_a_slot, next_token, requir
 from runs.operations.holding import lock_run, lock_step
 from runs.operations.moving import moved
 from runs.operations.timing import ttl
-from runs.selectors.answers import Assignment
+from runs.selectors.answers import OfferedAttempt
 from runs.selectors.assignments import assignment
 from runs.selectors.clocks import out_of_time
 from runs.selectors.limits import why_money_stops
@@ -27,7 +27,7 @@ from runs.states import AttemptState, RunState, StepState
 
 
 @command("DispatchStep", audited=False)
-def dispatch_step(ctx: Context, *, run_id: UUID, step_id: UUID, worker_id: UUID) -> Assignment:
+def dispatch_step(ctx: Context, *, run_id: UUID, step_id: UUID, worker_id: UUID) -> OfferedAttempt:
     """Offer a step to a live worker: attempt, lease and token in one transaction, if it has a free slot.
 
     Guards, under the locks of worker, quota, project (shared), run and step: a slot; the tenant below its

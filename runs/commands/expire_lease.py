@@ -15,7 +15,7 @@ from runs.models import Lease, Step
 from runs.operations.advancing import end_if_spent
 from runs.operations.clock import note_clock
 from runs.operations.ending import end_if_out_of_time, outcome_of
-from runs.operations.holding import Tried, lock_attempt, lock_run
+from runs.operations.holding import LockedAttempt, lock_attempt, lock_run
 from runs.operations.metering import count_expired, time_attempt
 from runs.operations.parking import park_lapsed, waits_for_a_person, withdraw
 from runs.operations.settling import attempts_used, effect_may_have_happened, follow_up, retry_or_fail
@@ -55,7 +55,7 @@ def expire_lease(ctx: Context, *, lease_id: UUID, fencing_token: int) -> bool:
     return True
 
 
-def _still_current(tried: Tried, lease_id: UUID, fencing_token: int) -> Lease | None:
+def _still_current(tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease | None:
     lease = (
         Lease.objects.select_for_update(no_key=True)
         .filter(pk=lease_id, fencing_token=fencing_token, state__in=sorted(LEASE_CURRENT))
@@ -66,7 +66,7 @@ def _still_current(tried: Tried, lease_id: UUID, fencing_token: int) -> Lease | 
     return lease
 
 
-def _settle_held(ctx: Context, tried: Tried, lease: Lease, at: datetime) -> None:
+def _settle_held(ctx: Context, tried: LockedAttempt, lease: Lease, at: datetime) -> None:
     run, step, attempt = tried.run, tried.step, tried.attempt
     waiting_for = _goes_on_for(tried, at)
     if waiting_for is not None:
@@ -87,7 +87,7 @@ def _why(step: Step, lease: Lease) -> str:
     return took_too_long(step) if is_timed_out(step, lease, lease.expires_at) else "The worker fell silent."
 
 
-def _goes_on_for(tried: Tried, at: datetime) -> ApprovalView | None:
+def _goes_on_for(tried: LockedAttempt, at: datetime) -> ApprovalView | None:
     """Return the request for whose sake the attempt of a silent holder stays open.
 
     One that is Pending: a person is at it. One that was approved: as long as attempts are left, for whatever
@@ -99,7 +99,7 @@ def _goes_on_for(tried: Tried, at: datetime) -> ApprovalView | None:
     return view if view.is_pending or attempts_used(tried.step) < tried.step.max_attempts else None
 
 
-def withdraw_offer(ctx: Context, tried: Tried, lease: Lease, cause: str, at: datetime) -> None:
+def withdraw_offer(ctx: Context, tried: LockedAttempt, lease: Lease, cause: str, at: datetime) -> None:
     """Take back what nobody acquired: parked again if it was parked before, else TimedOut at no cost.
 
     Of a frozen run nothing else follows: its step waits until the freeze is lifted.
@@ -138,7 +138,7 @@ def withdraw_from_frozen(ctx: Context, *, lease_id: UUID) -> bool:
     return tried.run.frozen_at is not None and _take_back(ctx, tried, lease_id, "RunFrozen")
 
 
-def _take_back(ctx: Context, tried: Tried, lease_id: UUID, cause: str) -> bool:
+def _take_back(ctx: Context, tried: LockedAttempt, lease_id: UUID, cause: str) -> bool:
     lease = Lease.objects.select_for_update(no_key=True).filter(pk=lease_id, state=LeaseState.OFFERED).first()
     if lease is None:
         return False

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from factory.kernel.commanding import command
 from factory.kernel.context import Context
-from registry.selectors import Decree, decree_over
+from registry.selectors import Withdrawal, decree_over
 from registry.states import InFlight
 from runs.models import Run
 from runs.operations.cancelling import cancel
@@ -41,5 +41,5 @@ def policy_of(run: Run) -> str:
     return f"policy:{run.policy_revision}"
 
 
-def _why(decree: Decree) -> str:
+def _why(decree: Withdrawal) -> str:
     return f"The release {decree.release} was {decree.state.lower()}: {decree.reason}"

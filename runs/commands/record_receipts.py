@@ -9,7 +9,7 @@ from factory.kernel.context import Context
 from runs.errors import LeaseOver
 from runs.models import Lease
 from runs.operations.advancing import end_if_spent
-from runs.operations.holding import Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.holding import LockedAttempt, current_lease, lock_attempt, why_not_held
 from runs.operations.receiving import take_receipts
 from runs.selectors.answers import ReceiptsTaken
 from runs.states import LeaseState
@@ -46,7 +46,7 @@ def record_receipts(
     return taken
 
 
-def _own_past_lease(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> Lease:
+def _own_past_lease(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease:
     row: Lease | None = Lease.objects.filter(
         pk=lease_id, attempt_id=tried.attempt.id, fencing_token=fencing_token, holder=ctx.actor.subject
     ).first()

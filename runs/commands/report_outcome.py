@@ -17,7 +17,7 @@ from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHash
 from runs.models import Attempt, Lease
 from runs.operations.artifacts import judge_artifacts, keep_artifacts
 from runs.operations.ending import outcome_of
-from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.holding import HeldAttempt, LockedAttempt, current_lease, lock_attempt, why_not_held
 from runs.operations.metering import time_attempt
 from runs.operations.receiving import take_receipts
 from runs.operations.settling import denies_the_effect, effect_may_have_happened, follow_up
@@ -36,7 +36,7 @@ CLASSES: Mapping[str, frozenset[str | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class OutcomeReport:
     """An outcome as it was told."""
 
     outcome: str
@@ -77,7 +77,7 @@ def report_outcome(
     `MalformedOutcome`, `InvalidInput` (400: a list that is none or too long), `OutcomeHashMismatch` (422),
     `AttemptNotFound`.
     """
-    report = Report(outcome, failure_class, reason, output, outcome_hash, artifacts)
+    report = OutcomeReport(outcome, failure_class, reason, output, outcome_hash, artifacts)
     _check(report)
     sound, refused = judge_artifacts(artifacts)
     tried = lock_attempt(ctx, attempt_id)
@@ -86,7 +86,7 @@ def report_outcome(
         own = _repeated(ctx, tried, lease_id, fencing_token, report)
         taken = take_receipts(ctx, tried, own, receipts, superseded=True)
         return _recorded(tried.attempt, taken, refused)
-    held = Held(tried.run, tried.step, tried.attempt, lease)
+    held = HeldAttempt(tried.run, tried.step, tried.attempt, lease)
     taken = take_receipts(ctx, held, lease, receipts, superseded=False)
     at = now()
     _settle(ctx, held, report, at)
@@ -95,7 +95,7 @@ def report_outcome(
     return _recorded(held.attempt, taken, refused)
 
 
-def _check(report: Report) -> None:
+def _check(report: OutcomeReport) -> None:
     if report.outcome not in CLASSES:
         errors = [FieldError("/outcome", f"One of {', '.join(CLASSES)}.")]
         raise MalformedOutcome("There is no such outcome for a worker to report.", errors=errors)
@@ -116,7 +116,9 @@ def _check(report: Report) -> None:
         raise OutcomeHashMismatch(f"The outcome's hash is {true_hash}.")
 
 
-def _repeated(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int, report: Report) -> Lease:
+def _repeated(
+    ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int, report: OutcomeReport
+) -> Lease:
     """Return the lease that settled the attempt with the same report; anything else is refused."""
     own: Lease | None = Lease.objects.filter(
         pk=lease_id,
@@ -143,7 +145,7 @@ def _stale(refusal: Any) -> StaleFencingToken:
     return found
 
 
-def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
+def _settle(ctx: Context, held: HeldAttempt, report: OutcomeReport, at: datetime) -> None:
     held.lease.settle(at=at)
     record(ctx, held.lease, "OutcomeReported")
     attempt, reason = held.attempt, report.reason or ""
@@ -164,7 +166,7 @@ def _settle(ctx: Context, held: Held, report: Report, at: datetime) -> None:
     time_attempt(ctx, attempt, held.step.agent_id)
 
 
-def _stopped_in_time(held: Held, report: Report, at: datetime) -> bool:
+def _stopped_in_time(held: HeldAttempt, report: OutcomeReport, at: datetime) -> bool:
     """Return whether a holder gave up because the time of its step was over, as a renewal told it to.
 
     It may say Cancelled, or Failed/transient: nobody cancelled anything, and the attempt is TimedOut.
@@ -173,7 +175,7 @@ def _stopped_in_time(held: Held, report: Report, at: datetime) -> bool:
     return gave_up and held.run.is_working and is_timed_out(held.step, held.lease, at)
 
 
-def _must_be_doubted(held: Held, report: Report, timed_out: bool) -> bool:
+def _must_be_doubted(held: HeldAttempt, report: OutcomeReport, timed_out: bool) -> bool:
     """Given up after an authorization: the holder has to show that nothing was done."""
     return (
         (timed_out or report.failure_class == FailureClass.TRANSIENT)

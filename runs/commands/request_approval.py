@@ -14,12 +14,12 @@ from factory.kernel.context import Context
 from factory.kernel.errors import FieldError, InvalidInput, TooLarge
 from factory.kernel.hashing import canonical, digest
 from factory.kernel.recording import save
-from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
+from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalChanged, RunNotWorking
 from runs.models import Lease, Run, Step
-from runs.operations.holding import Held, Tried, current_lease, lock_attempt, why_not_held
+from runs.operations.holding import HeldAttempt, LockedAttempt, current_lease, lock_attempt, why_not_held
 from runs.operations.moving import wait_for_approval
 from runs.operations.parking import park as park_attempt
-from runs.selectors.answers import ApprovalAnswer
+from runs.selectors.answers import ApprovalResult
 from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import decision_note
 from runs.selectors.limits import place_of
@@ -29,7 +29,7 @@ MOST_CHECKPOINT = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Park:
+class ParkRequest:
     """The wish to hand the lease back while a person decides, with what the next holder needs."""
 
     checkpoint: Any
@@ -59,8 +59,8 @@ def request_approval(
     proposal: Any,
     proposal_hash: str,
     summary: str,
-    park: Park | None = None,
-) -> ApprovalAnswer:
+    park: ParkRequest | None = None,
+) -> ApprovalResult:
     """Ask whether exactly this proposal may be carried out: allow, or a request that a person decides.
 
     The class that counts is the highest of the worker's word, the manifest's tool and the node. The run
@@ -69,18 +69,18 @@ def request_approval(
     lease stays, even with `park`); the repeat of a call that parked is told so again; another hash makes
     the older one Stale. What a waiver of the run's template serves is answered at once with its decision,
     and the run does not wait. Emits ApprovalRequested, RunStateChanged. Errors: `StaleFencingToken`,
-    `PinsMismatch`, `RunNotWorking` (409), `LeaseOver` (410), `ProposalHashMismatch`, `EnvironmentUnknown`
+    `PinsMismatch`, `RunNotWorking` (409), `LeaseOver` (410), `ProposalChanged`, `EnvironmentUnknown`
     (422), `ClassAboveStep`, `PolicyDenied` (403), `TooLarge`, `InvalidInput`.
     """
     _check_checkpoint(park)
     true_hash = digest(proposal, "/proposal")
     if true_hash != proposal_hash:
-        raise ProposalHashMismatch(f"The proposal's hash is {true_hash}.")
+        raise ProposalChanged(f"The proposal's hash is {true_hash}.")
     tried = lock_attempt(ctx, attempt_id)
     lease = current_lease(ctx, tried, lease_id, fencing_token)
     if lease is None or lease.state != LeaseState.HELD:
         return _parked_before(ctx, tried, lease_id, fencing_token, proposal_hash if park else "")
-    held = Held(tried.run, tried.step, tried.attempt, lease)
+    held = HeldAttempt(tried.run, tried.step, tried.attempt, lease)
     if not held.run.is_working:
         raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
     _check_pins(held.run, Pins(release_id, snapshot_id, policy_revision))
@@ -88,14 +88,14 @@ def request_approval(
     policy = pinned_policy(held.run.policy_id)
     where = _environment(held.run, environment_id)
     if evaluate(policy, held.step.side_effect_class, where).effect == Effect.ALLOW:
-        return ApprovalAnswer(effect="allow")
+        return ApprovalResult(effect="allow")
     view, opened = _ask(ctx, held, policy, proposal, summary)
     return _answer(ctx, held, view, opened, park)
 
 
 def _parked_before(
-    ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int, proposal_hash: str
-) -> ApprovalAnswer:
+    ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int, proposal_hash: str
+) -> ApprovalResult:
     """The same call again, whose answer was lost: it parked the attempt, and so it is told once more.
 
     Anything else without a lease is refused: `StaleFencingToken` or `LeaseOver`.
@@ -110,7 +110,7 @@ def _parked_before(
     if proposal_hash and tried.attempt.state == AttemptState.PARKED and mine.exists():
         view = approval(tried.attempt.approval_id) if tried.attempt.approval_id else None
         if view is not None and view.proposal_hash == proposal_hash:
-            return ApprovalAnswer(
+            return ApprovalResult(
                 effect="require-approval",
                 approval_id=view.id,
                 version=view.version,
@@ -120,7 +120,7 @@ def _parked_before(
     raise why_not_held(ctx, tried, lease_id, fencing_token)
 
 
-def _check_checkpoint(park: Park | None) -> None:
+def _check_checkpoint(park: ParkRequest | None) -> None:
     if park is not None and len(canonical(park.checkpoint, "/park/checkpoint")) > MOST_CHECKPOINT:
         raise TooLarge(f"A checkpoint may have {MOST_CHECKPOINT} bytes.")
 
@@ -150,7 +150,7 @@ def _environment(run: Run, environment_id: UUID | None) -> str | None:
 
 
 def _ask(
-    ctx: Context, held: Held, policy: PolicyView, proposal: Any, summary: str
+    ctx: Context, held: HeldAttempt, policy: PolicyView, proposal: Any, summary: str
 ) -> tuple[ApprovalView, bool]:
     """The request that answers the question: one that stands, or a new one."""
     run, step, attempt = held.run, held.step, held.attempt
@@ -177,7 +177,9 @@ def _ask(
     return view, view.requested_at >= at
 
 
-def _answer(ctx: Context, held: Held, view: ApprovalView, opened: bool, park: Park | None) -> ApprovalAnswer:
+def _answer(
+    ctx: Context, held: HeldAttempt, view: ApprovalView, opened: bool, park: ParkRequest | None
+) -> ApprovalResult:
     at = now()
     if held.attempt.approval_id != view.id:
         held.attempt.approval_id = view.id
@@ -190,7 +192,7 @@ def _answer(ctx: Context, held: Held, view: ApprovalView, opened: bool, park: Pa
         if park is not None:
             park_attempt(ctx, held, view.id, park.checkpoint, at)
             parked = True
-    return ApprovalAnswer(
+    return ApprovalResult(
         effect="require-approval",
         opened=opened and view.is_pending,
         approval_id=view.id,

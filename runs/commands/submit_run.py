@@ -8,7 +8,7 @@ from approvals.operations import PolicyDenied
 from approvals.selectors import PolicyView, current_policy, evaluate
 from approvals.states import ActionClass, Effect
 from factory.kernel.clock import now
-from factory.kernel.commanding import OTHER_REQUEST, AlreadyDone, Once, command
+from factory.kernel.commanding import OTHER_REQUEST, IdempotencyKey, IdempotentReplay, command
 from factory.kernel.context import Context
 from factory.kernel.errors import AlreadyThere, FieldError, IdempotencyConflict, InvalidInput
 from factory.kernel.events import wire
@@ -36,10 +36,10 @@ def submit(ctx: Context, *, payload: Any, key: str) -> tuple[dict[str, Any], boo
     payload is `IdempotencyConflict`; with the same one it is the first answer, whatever has changed since.
     """
     submission = parse_submission(payload)
-    once = Once(key, submission.input_hash)
+    once = IdempotencyKey(key, submission.input_hash)
     try:
         return submit_run.under(once)(ctx, submission=submission, key=key), False
-    except AlreadyDone as done:
+    except IdempotentReplay as done:
         return done.result, True
     except AlreadyThere:
         earlier = _answered_by_its_run(ctx, submission, key)

@@ -13,7 +13,7 @@ from projects.operations import lock_active_project, lock_project
 from registry.operations import hold_loadable
 from runs.errors import AttemptNotFound, LeaseOver, ReleaseRevoked, RunNotWorking
 from runs.models import Attempt
-from runs.operations.holding import Held, lock_held
+from runs.operations.holding import HeldAttempt, lock_held
 from runs.operations.timing import grace, renewed
 
 
@@ -61,7 +61,7 @@ def take_authorization(
     return taken
 
 
-def _taken_before(held: Held, approval_id: UUID, proposal_hash: str) -> bool:
+def _taken_before(held: HeldAttempt, approval_id: UUID, proposal_hash: str) -> bool:
     """Whether this is the identical repeat, by the same holder under the same lease."""
     wanted = (approval_id, held.lease.id, held.lease.fencing_token, proposal_hash)
     return any(
@@ -78,12 +78,12 @@ def _above(attempt_id: UUID) -> tuple[UUID, UUID]:
     return UUID(str(found[0])), UUID(str(found[1]))
 
 
-def _require_not_lapsed(held: Held) -> None:
+def _require_not_lapsed(held: HeldAttempt) -> None:
     if now() > held.lease.expires_at + grace():
         raise LeaseOver("The lease ended before this call: nothing may be done under it.")
 
 
-def _require_going_on(held: Held, *, loadable: bool) -> None:
+def _require_going_on(held: HeldAttempt, *, loadable: bool) -> None:
     if not held.run.is_working:
         raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
     if not loadable:

@@ -19,9 +19,18 @@ from runs.commands.revoke_worker import revoke_worker
 from runs.commands.workers import WorkerView, drain_by_operator, heartbeat, start_draining
 from runs.errors import NoSlot, QuotaReached
 from runs.operations.timing import grace
-from runs.selectors.answers import Assignment
+from runs.selectors.answers import OfferedAttempt
 from runs.selectors.assignments import offered_assignment
-from runs.selectors.waiting import PAGE, Board, Lapsed, Offer, Waiting, look, look_further, offers_of
+from runs.selectors.waiting import (
+    PAGE,
+    DispatchBoard,
+    Lapsed,
+    Offer,
+    WaitingStep,
+    look,
+    look_further,
+    offers_of,
+)
 
 log = structlog.get_logger("runs.dispatch")
 
@@ -32,7 +41,7 @@ RESTING = Resting()
 """Leases and steps of which a fault of their own keeps every poll: they are passed over for a while."""
 
 
-def poll_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> list[Assignment]:
+def poll_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> list[OfferedAttempt]:
     """Everything that the worker is offered now; it never waits.
 
     Offers that were not acquired are given again, so that a lost answer costs nothing. What is faulty about
@@ -84,7 +93,7 @@ def _not_resting(offers: Sequence[Offer]) -> list[Offer]:
     return [offer for offer in offers if offer.lease_id not in rests]
 
 
-def _look(worker: WorkerView) -> Board:
+def _look(worker: WorkerView) -> DispatchBoard:
     passed = RESTING.items()
     return look(worker.id, worker.tenants, worker.capabilities, worker.last_tenant, grace(), passed)
 
@@ -98,8 +107,8 @@ def _recover(ctx: Context, lapsed: Sequence[Lapsed]) -> None:
             expire_lease(house, lease_id=lease.lease_id, fencing_token=lease.fencing_token)
 
 
-def _given_again(ctx: Context, offers: Sequence[Offer]) -> list[Assignment]:
-    found: list[Assignment] = []
+def _given_again(ctx: Context, offers: Sequence[Offer]) -> list[OfferedAttempt]:
+    found: list[OfferedAttempt] = []
     alone = Bulkhead("poll.offers", resting=RESTING)
     for offer in _not_resting(offers):
         with alone.item(offer.lease_id, offer.tenant_id):
@@ -108,9 +117,9 @@ def _given_again(ctx: Context, offers: Sequence[Offer]) -> list[Assignment]:
     return found
 
 
-def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[Waiting]) -> list[Assignment]:
+def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[WaitingStep]) -> list[OfferedAttempt]:
     """Fill the free slots; what cannot be dispatched now is passed over, and hides nothing behind it."""
-    found: list[Assignment] = []
+    found: list[OfferedAttempt] = []
     passed = RESTING.items()
     full: set[str] = set()
     alone = Bulkhead("poll.dispatch", through=(NoSlot,), resting=RESTING)
@@ -128,7 +137,7 @@ def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[Waiting]) -> l
     return found
 
 
-def _try(ctx: Context, worker: WorkerView, waiting: Waiting, full: set[str]) -> list[Assignment]:
+def _try(ctx: Context, worker: WorkerView, waiting: WaitingStep, full: set[str]) -> list[OfferedAttempt]:
     """Nothing for a step that somebody else was faster with, or that may not go on now. Raises `NoSlot`."""
     try:
         return [] if waiting.tenant_id in full else [_offer(ctx, worker, waiting)]
@@ -141,12 +150,12 @@ def _try(ctx: Context, worker: WorkerView, waiting: Waiting, full: set[str]) -> 
     return []
 
 
-def _offer(ctx: Context, worker: WorkerView, waiting: Waiting) -> Assignment:
+def _offer(ctx: Context, worker: WorkerView, waiting: WaitingStep) -> OfferedAttempt:
     house = _house(ctx, waiting.tenant_id, waiting.project_id)
     return dispatch_step(house, run_id=waiting.run_id, step_id=waiting.step_id, worker_id=worker.id)
 
 
-def _again(ctx: Context, offer: Offer) -> Assignment | None:
+def _again(ctx: Context, offer: Offer) -> OfferedAttempt | None:
     with reading(_house(ctx, offer.tenant_id)):
         return offered_assignment(offer.lease_id, holder=ctx.actor.subject, grace=grace())
 

@@ -3,10 +3,10 @@
 from runs.engine.clock import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock, Span, Stop
 from runs.engine.definition import AGENT, HUMAN, MOST_INSTANCES, Node, node_of, nodes, step_key
 from runs.engine.planning import (
-    Completed,
-    Due,
     Failed,
     Plan,
+    PlanCompleted,
+    PlannedStep,
     Ready,
     Settled,
     StepFact,
@@ -42,13 +42,13 @@ __all__ = [
     "OVER",
     "SUSPENDED",
     "Clock",
-    "Completed",
-    "Due",
     "Failed",
     "Next",
     "Node",
     "Outcome",
     "Plan",
+    "PlanCompleted",
+    "PlannedStep",
     "Ready",
     "Settled",
     "Situation",

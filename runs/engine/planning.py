@@ -30,7 +30,7 @@ class StepFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class PlannedStep:
     """A step to be made: a node, or one instance of a node that fans out."""
 
     node: Node
@@ -58,12 +58,12 @@ class Settled:
 class Ready:
     """These steps can begin; none, while others are still at work."""
 
-    due: tuple[Due, ...]
+    due: tuple[PlannedStep, ...]
     settled: tuple[Settled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
+class PlanCompleted:
     """Every node is done; the run's output is that of `key`, null if that was skipped."""
 
     key: str
@@ -80,7 +80,7 @@ class Failed:
     key: str
 
 
-Plan = Ready | Completed | Failed
+Plan = Ready | PlanCompleted | Failed
 
 
 class _Fault(Exception):
@@ -95,7 +95,7 @@ class _State:
     facts: dict[str, dict[int | None, StepFact]]
     done: dict[str, Any] = field(default_factory=dict)
     skipped: set[str] = field(default_factory=set)
-    due: list[Due] = field(default_factory=list)
+    due: list[PlannedStep] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
 
     def data(self, node: Node) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def plan(definition: Mapping[str, Any], input: Any, steps: Sequence[StepFact]) -
             return Failed(VALIDATION, f"{node.key}: {fault}", node.key)
     if len(state.done) == len(every):
         output = definition["output"]
-        return Completed(output, state.done[output], tuple(state.settled))
+        return PlanCompleted(output, state.done[output], tuple(state.settled))
     return Ready(tuple(state.due), tuple(state.settled))
 
 
@@ -178,7 +178,7 @@ def _look_at(state: _State, node: Node) -> None:
     elif node.for_each:
         _fan_out(state, node, facts)
     else:
-        state.due.append(Due(node))
+        state.due.append(PlannedStep(node))
 
 
 def _is_done(state: _State, node: Node, output: Any, *, skipped: bool) -> None:
@@ -204,7 +204,7 @@ def _fan_out(state: _State, node: Node, facts: Mapping[int | None, StepFact]) ->
         state.settled.append(Settled(node, SUCCEEDED, NOTHING_TO_DO))
         _is_done(state, node, [], skipped=False)
         return
-    state.due += [Due(node, index) for index in range(len(found)) if index not in facts]
+    state.due += [PlannedStep(node, index) for index in range(len(found)) if index not in facts]
     ended = [facts[index] for index in range(len(found)) if index in facts]
     if len(ended) == len(found) and all(fact.state == SUCCEEDED for fact in ended):
         _is_done(state, node, [fact.output for fact in ended], skipped=False)

@@ -6,7 +6,7 @@ One function says it: the command moves the step by it, and the page promises by
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runs.engine.planning import CANCELLED, FAILED, SUCCEEDED, Completed, Failed, Plan
+from runs.engine.planning import CANCELLED, FAILED, SUCCEEDED, Failed, Plan, PlanCompleted
 
 HAPPENED, DID_NOT_HAPPEN, GAVE_UP = "effect-happened", "effect-did-not-happen", "give-up"
 PENDING, RUNNING, WAITING, COMPLETED = "Pending", "Running", "WaitingForApproval", "Completed"
@@ -88,7 +88,7 @@ def _ends_with(run: str, step: str) -> bool:
 def _run_after(now: Situation, step: str, then: Next) -> tuple[str, str]:
     if isinstance(then.plan, Failed):
         return FAILED, then.plan.reason
-    if isinstance(then.plan, Completed):
+    if isinstance(then.plan, PlanCompleted):
         return COMPLETED, ""
     waits = now.others or (now.own and step == PENDING)
     if now.money == "fail":

@@ -7,7 +7,7 @@ from factory.kernel.clock import now
 from factory.kernel.commanding import operation
 from factory.kernel.context import Context
 from factory.kernel.hints import WORK, wake
-from runs.engine import Completed, Failed, Plan, StepFact, needed_outputs, node_of, plan
+from runs.engine import Failed, Plan, PlanCompleted, StepFact, needed_outputs, node_of, plan
 from runs.models import Attempt, Run, Step
 from runs.operations.asking import open_human_steps
 from runs.operations.ending import fail_run
@@ -40,7 +40,7 @@ def advance(ctx: Context, run: Run) -> None:
         return
     make_settled(ctx, run, found.settled)
     withdraw_unneeded(ctx, run)
-    if isinstance(found, Completed):
+    if isinstance(found, PlanCompleted):
         _complete(ctx, run, found)
     elif run.state != RunState.ACCEPTED and why_money_stops(run):
         stop_for_money(ctx, run)
@@ -77,7 +77,7 @@ def end_if_spent(ctx: Context, run: Run) -> None:
             stop_for_money(ctx, run)
 
 
-def _complete(ctx: Context, run: Run, found: Completed) -> None:
+def _complete(ctx: Context, run: Run, found: PlanCompleted) -> None:
     """All is done. A run of which nothing had to run begins and ends in the same transaction."""
     if run.state == RunState.ACCEPTED:
         usage.confirm_live(ctx, run.id)

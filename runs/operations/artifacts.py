@@ -12,7 +12,7 @@ from factory.kernel.errors import FieldError, InvalidInput
 from factory.kernel.hashing import storable
 from factory.kernel.recording import audit
 from runs.models import Artifact
-from runs.operations.holding import Tried
+from runs.operations.holding import LockedAttempt
 from runs.selectors.answers import RefusedItem
 
 MOST_ARTIFACTS = 100
@@ -78,7 +78,7 @@ def _is_store(uri: str) -> bool:
 @operation
 def keep_artifacts(
     ctx: Context,
-    tried: Tried,
+    tried: LockedAttempt,
     artifacts: Sequence[Mapping[str, Any]],
     refused: Sequence[RefusedItem],
     at: datetime,

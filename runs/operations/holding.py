@@ -27,7 +27,7 @@ nobody could acquire is taken back, so that it holds no worker."""
 
 
 @dataclass(slots=True)
-class Tried:
+class LockedAttempt:
     """An attempt with what it belongs to, all locked."""
 
     run: Run
@@ -36,7 +36,7 @@ class Tried:
 
 
 @dataclass(slots=True)
-class Held(Tried):
+class HeldAttempt(LockedAttempt):
     """The same under the caller's current lease."""
 
     lease: Lease
@@ -70,7 +70,7 @@ def lock_step(run: Run, step_id: UUID) -> Step:
     return step
 
 
-def lock_attempt(ctx: Context, attempt_id: UUID) -> Tried:
+def lock_attempt(ctx: Context, attempt_id: UUID) -> LockedAttempt:
     """Run, step and attempt, from the top. Raises `AttemptNotFound`."""
     missing = AttemptNotFound(f"There is no attempt {attempt_id} here.")
     parents = Attempt.objects.filter(pk=attempt_id).values_list("run_id", "step_id").first()
@@ -80,10 +80,10 @@ def lock_attempt(ctx: Context, attempt_id: UUID) -> Tried:
     step = lock_step(run, parents[1])
     attempt = lock(Attempt, attempt_id, missing=missing)
     attempt.run, attempt.step = run, step
-    return Tried(run, step, attempt)
+    return LockedAttempt(run, step, attempt)
 
 
-def current_lease(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> Lease | None:
+def current_lease(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease | None:
     """The lease, if it is current, the caller's, and under this token: all asked in the locking statement."""
     lease = (
         Lease.objects.select_for_update(no_key=True)
@@ -101,7 +101,7 @@ def current_lease(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int
     return lease
 
 
-def lock_held(ctx: Context, attempt_id: UUID, lease_id: UUID, fencing_token: int) -> Held:
+def lock_held(ctx: Context, attempt_id: UUID, lease_id: UUID, fencing_token: int) -> HeldAttempt:
     """All that a holder speaks for. Raises `AttemptNotFound`, `StaleFencingToken` (409) or `LeaseOver` (410).
 
     An offer that was not acquired gives no right to anything but to be acquired.
@@ -110,10 +110,10 @@ def lock_held(ctx: Context, attempt_id: UUID, lease_id: UUID, fencing_token: int
     lease = current_lease(ctx, tried, lease_id, fencing_token)
     if lease is None or lease.state != LeaseState.HELD:
         raise why_not_held(ctx, tried, lease_id, fencing_token)
-    return Held(tried.run, tried.step, tried.attempt, lease)
+    return HeldAttempt(tried.run, tried.step, tried.attempt, lease)
 
 
-def why_not_held(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> DomainError:
+def why_not_held(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> DomainError:
     """The refusal for who holds no current lease: over, if it was theirs and lapsed; else stale."""
     row = Lease.objects.filter(pk=lease_id, attempt_id=tried.attempt.id).first()
     own = row is not None and (row.holder, row.fencing_token) == (ctx.actor.subject, fencing_token)
@@ -127,7 +127,7 @@ def why_not_held(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int)
     return StaleFencingToken("This is not the attempt's current lease: nothing was changed.", extra=extra)
 
 
-def _evidence(ctx: Context, tried: Tried, lease_id: UUID, fencing_token: int) -> Mapping[str, Any]:
+def _evidence(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> Mapping[str, Any]:
     current = Lease.objects.filter(attempt_id=tried.attempt.id).order_by("-fencing_token").first()
     return {
         "holder": ctx.actor.subject,

@@ -10,7 +10,7 @@ from factory.kernel.commanding import operation
 from factory.kernel.context import Context
 from factory.kernel.events import Event
 from factory.kernel.recording import record_new
-from runs.engine import Due, Node, Settled
+from runs.engine import Node, PlannedStep, Settled
 from runs.events import StepReady
 from runs.models import Run, Step
 from runs.operations.moving import step_run_id
@@ -23,7 +23,7 @@ WORDS = {
 
 
 @operation
-def make_steps(ctx: Context, run: Run, due: Sequence[Due]) -> list[Step]:
+def make_steps(ctx: Context, run: Run, due: Sequence[PlannedStep]) -> list[Step]:
     """A Pending step for each, all in one statement: a node may fan out a hundredfold. `StepReady`."""
     at = now()
     steps = [_step(run, each.node, each.key, each.ordinal, at) for each in due]

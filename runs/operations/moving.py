@@ -11,7 +11,7 @@ from factory.kernel.events import Event
 from factory.kernel.hashing import digest
 from factory.kernel.hints import WORK, wake
 from factory.kernel.recording import record
-from runs.engine import Completed
+from runs.engine import PlanCompleted
 from runs.events import (
     RunCancelled,
     RunCompleted,
@@ -45,7 +45,7 @@ def step_run_id(run: Run, node_key: str) -> str:
     return f"{run.id}/{node_key}"
 
 
-def complete_run(ctx: Context, run: Run, plan: Completed, at: datetime) -> None:
+def complete_run(ctx: Context, run: Run, plan: PlanCompleted, at: datetime) -> None:
     """Running → Completed with the output of the node that the definition names; the money is settled."""
     output_hash = digest(plan.output)
     run.complete(at=at, output=plan.output, output_hash=output_hash)

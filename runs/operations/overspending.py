@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from approvals.selectors import (
-    Verdict,
+    PolicyVerdict,
     evaluate_at_the_limit,
     evaluate_unknown_usage,
     pending_of_run,
@@ -52,13 +52,13 @@ def stop_for_money(ctx: Context, run: Run) -> None:
         _stop_at_the_unknown(ctx, run, not_accepted(run), verdict)
 
 
-def verdict_about_money(run: Run) -> Verdict:
+def verdict_about_money(run: Run) -> PolicyVerdict:
     """Return what the pinned policy says about a run whose money stops it: that a person is asked, or no."""
     judge = evaluate_at_the_limit if over_its_limit(run) else evaluate_unknown_usage
     return judge(policy_revision(run.policy_id), place_of(run))
 
 
-def _stop_at_the_limit(ctx: Context, run: Run, verdict: Verdict) -> None:
+def _stop_at_the_limit(ctx: Context, run: Run, verdict: PolicyVerdict) -> None:
     policy = policy_revision(run.policy_id)
     if verdict.effect is Effect.DENY:
         used = f"The run has used more than its limit of {limit_of(run):f} {CURRENCY}"
@@ -67,7 +67,9 @@ def _stop_at_the_limit(ctx: Context, run: Run, verdict: Verdict) -> None:
         _ask(ctx, run)
 
 
-def _stop_at_the_unknown(ctx: Context, run: Run, calls: Sequence[UnknownCalls], verdict: Verdict) -> None:
+def _stop_at_the_unknown(
+    ctx: Context, run: Run, calls: Sequence[UnknownCalls], verdict: PolicyVerdict
+) -> None:
     policy = policy_revision(run.policy_id)
     if verdict.effect is Effect.DENY:
         stops = f"policy {policy.revision} lets no run go on with that ({verdict.rule})"

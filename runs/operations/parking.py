@@ -8,11 +8,11 @@ from factory.kernel.context import Context
 from factory.kernel.hints import WORK, wake
 from factory.kernel.recording import record
 from runs.models import Attempt, Lease
-from runs.operations.holding import Held
+from runs.operations.holding import HeldAttempt
 
 
 @operation
-def park(ctx: Context, held: Held, approval_id: object, checkpoint: object, at: datetime) -> None:
+def park(ctx: Context, held: HeldAttempt, approval_id: object, checkpoint: object, at: datetime) -> None:
     """The holder hands its lease back with a checkpoint; the slot is free, the attempt stays open."""
     held.lease.release(at=at)
     record(ctx, held.lease, "Parked")

@@ -13,7 +13,7 @@ from factory.kernel.errors import FieldError, InvalidInput
 from factory.kernel.hashing import storable
 from factory.kernel.recording import audit, named, save
 from runs.models import Lease, Receipt, Run, Step
-from runs.operations.holding import Tried
+from runs.operations.holding import LockedAttempt
 from runs.operations.refusing import CONFLICT, FAULTY, MOST_DETAIL, Refusal, keep_refused
 from runs.selectors.answers import ReceiptAnswer, ReceiptsTaken
 from runs.states import Attention
@@ -26,14 +26,14 @@ DIFFERS = "A receipt of this provider and id stands in the run already, and says
 class _Sorted:
     """The receipts of a call by what becomes of them, and what their sender is told of each."""
 
-    new: list[tuple[usage.Receipt, Receipt]] = field(default_factory=list)
+    new: list[tuple[usage.ParsedReceipt, Receipt]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     answers: list[ReceiptAnswer] = field(default_factory=list)
 
 
 @operation
 def take_receipts(
-    ctx: Context, tried: Tried, lease: Lease, receipts: Sequence[Any], *, superseded: bool
+    ctx: Context, tried: LockedAttempt, lease: Lease, receipts: Sequence[Any], *, superseded: bool
 ) -> ReceiptsTaken:
     """Keep each receipt that is new, and say of each what became of it; a faulty one costs itself alone.
 
@@ -67,20 +67,22 @@ def _check_list(receipts: Any) -> None:
         raise InvalidInput(fault, errors=[FieldError("/receipts", fault)])
 
 
-def _sorted(ctx: Context, tried: Tried, lease: Lease, receipts: Sequence[Any], superseded: bool) -> _Sorted:
+def _sorted(
+    ctx: Context, tried: LockedAttempt, lease: Lease, receipts: Sequence[Any], superseded: bool
+) -> _Sorted:
     """Compare each with what stands under its identity, also with those before it in the same call."""
     read = [_read(value, f"/receipts/{index}") for index, value in enumerate(receipts)]
-    standing = _standing(tried.run, [each for each in read if isinstance(each, usage.Receipt)])
+    standing = _standing(tried.run, [each for each in read if isinstance(each, usage.ParsedReceipt)])
     found = _Sorted()
     for index, (value, each) in enumerate(zip(receipts, read, strict=True)):
         refusal = each if isinstance(each, Refusal) else None
         result = "accepted"
-        if isinstance(each, usage.Receipt) and each.identity in standing:
+        if isinstance(each, usage.ParsedReceipt) and each.identity in standing:
             stands, recorded = standing[each.identity]
             result = "repeat"
             if stands != each.content:
                 refusal = Refusal(value, CONFLICT, DIFFERS, recorded)
-        elif isinstance(each, usage.Receipt):
+        elif isinstance(each, usage.ParsedReceipt):
             row = _row(ctx, tried, lease, each, value, superseded)
             standing[each.identity] = (each.content, row.id)
             found.new.append((each, row))
@@ -90,7 +92,7 @@ def _sorted(ctx: Context, tried: Tried, lease: Lease, receipts: Sequence[Any], s
     return found
 
 
-def _read(value: Any, pointer: str) -> usage.Receipt | Refusal:
+def _read(value: Any, pointer: str) -> usage.ParsedReceipt | Refusal:
     try:
         return usage.read_receipt(value, pointer)
     except InvalidInput as fault:
@@ -98,7 +100,7 @@ def _read(value: Any, pointer: str) -> usage.Receipt | Refusal:
         return Refusal(value, FAULTY, storable(told or fault.detail, MOST_DETAIL))
 
 
-def _standing(run: Run, read: Sequence[usage.Receipt]) -> dict[tuple[str, str], tuple[str, UUID]]:
+def _standing(run: Run, read: Sequence[usage.ParsedReceipt]) -> dict[tuple[str, str], tuple[str, UUID]]:
     """Return what stands in the run under the identities of these receipts: its content, and its row."""
     ids = {each.receipt_id for each in read}
     rows = Receipt.objects.filter(run_id=run.id, receipt_id__in=ids) if ids else Receipt.objects.none()
@@ -107,7 +109,7 @@ def _standing(run: Run, read: Sequence[usage.Receipt]) -> dict[tuple[str, str], 
 
 def _content_of(row: Receipt) -> str:
     read = _read(row.content, "")
-    return read.content if isinstance(read, usage.Receipt) else ""
+    return read.content if isinstance(read, usage.ParsedReceipt) else ""
 
 
 def _answer(pointer: str, value: Any, result: str, refusal: Refusal | None) -> ReceiptAnswer:
@@ -118,7 +120,7 @@ def _answer(pointer: str, value: Any, result: str, refusal: Refusal | None) -> R
     return ReceiptAnswer(pointer, *names, "refused", refusal.code, refusal.detail)
 
 
-def _record_usage(ctx: Context, tried: Tried, receipts: Sequence[usage.Receipt]) -> None:
+def _record_usage(ctx: Context, tried: LockedAttempt, receipts: Sequence[usage.ParsedReceipt]) -> None:
     run, attempt = tried.run, tried.attempt
     usage.record_receipts(
         ctx,
@@ -137,9 +139,9 @@ def _record_usage(ctx: Context, tried: Tried, receipts: Sequence[usage.Receipt])
 
 def _row(
     ctx: Context,
-    tried: Tried,
+    tried: LockedAttempt,
     lease: Lease,
-    receipt: usage.Receipt,
+    receipt: usage.ParsedReceipt,
     value: Mapping[str, Any],
     superseded: bool,
 ) -> Receipt:

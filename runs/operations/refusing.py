@@ -11,7 +11,7 @@ from factory.kernel.context import Context
 from factory.kernel.hashing import digest_bytes, storable
 from factory.kernel.recording import audit
 from runs.models import Lease, RefusedReceipt
-from runs.operations.holding import Tried
+from runs.operations.holding import LockedAttempt
 
 CONFLICT = "receipt-conflict"
 FAULTY = "invalid-receipt"
@@ -52,7 +52,7 @@ class Refusal:
         found = self.value.get(member) if isinstance(self.value, Mapping) else None
         return storable(found, most) if isinstance(found, str) else ""
 
-    def row(self, ctx: Context, tried: Tried, lease: Lease) -> RefusedReceipt:
+    def row(self, ctx: Context, tried: LockedAttempt, lease: Lease) -> RefusedReceipt:
         """Return it as it is kept."""
         return RefusedReceipt(
             tenant_id=ctx.tenant_id,
@@ -73,7 +73,9 @@ class Refusal:
         )
 
 
-def keep_refused(ctx: Context, tried: Tried, lease: Lease, refused: Sequence[Refusal]) -> list[Refusal]:
+def keep_refused(
+    ctx: Context, tried: LockedAttempt, lease: Lease, refused: Sequence[Refusal]
+) -> list[Refusal]:
     """Keep and audit what was refused of a locked run, each once; return those that were not kept before."""
     if not refused:
         return []

@@ -7,10 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory.api.pages import page
-from factory.api.serializers import Choice, Identifier, Moment, StrictSerializer, Text, Whole
-from factory.api.views import HouseView
+from factory.api.serializers import Identifier, StrictSerializer, TextField, TimeField, Whole, WordField
+from factory.api.views import BaseView
 from runs.selectors import may_see_payloads
-from runs.selectors.doubts import Doubt, doubtful_steps, doubts
+from runs.selectors.doubts import UncertainAttempt, doubtful_steps, doubts
 from runs.states import LeaseState, StepState
 
 
@@ -18,12 +18,12 @@ class HolderBody(StrictSerializer):
     """Who had the attempt, under which lease."""
 
     leaseId = Identifier(source="id")
-    state = Choice(choices=LeaseState.choices)
-    holder = Text()
-    workerName = Text(source="worker_name")
+    state = WordField(choices=LeaseState.choices)
+    holder = TextField()
+    workerName = TextField(source="worker_name")
     fencingToken = Whole(source="fencing_token")
-    acquiredAt = Moment(source="acquired_at", allow_null=True)
-    closedAt = Moment(source="closed_at", allow_null=True)
+    acquiredAt = TimeField(source="acquired_at", allow_null=True)
+    closedAt = TimeField(source="closed_at", allow_null=True)
 
 
 class TakenBody(StrictSerializer):
@@ -31,33 +31,33 @@ class TakenBody(StrictSerializer):
 
     authorizationId = Identifier(source="id")
     approvalId = Identifier(source="approval_id")
-    proposalHash = Text(source="proposal_hash")
-    authorizedAt = Moment(source="authorized_at")
-    authorizedBy = Text(source="authorized_by")
+    proposalHash = TextField(source="proposal_hash")
+    authorizedAt = TimeField(source="authorized_at")
+    authorizedBy = TextField(source="authorized_by")
 
 
 class AllowedBody(StrictSerializer):
     """What was allowed, and by whom; the proposal itself is at the approval."""
 
     approvalId = Identifier(source="id")
-    actionClass = Text(source="action_class")
-    summary = Text(max_length=500)
-    proposalHash = Text(source="proposal_hash")
-    decidedBy = Text(source="decided_by")
-    decidedAt = Moment(source="decided_at", allow_null=True)
+    actionClass = TextField(source="action_class")
+    summary = TextField(max_length=500)
+    proposalHash = TextField(source="proposal_hash")
+    decidedBy = TextField(source="decided_by")
+    decidedAt = TimeField(source="decided_at", allow_null=True)
 
 
 class EvidenceBody(StrictSerializer):
     """A receipt that the attempt left."""
 
-    receiptId = Text(source="receipt_id")
-    kind = Text()
-    provider = Text()
-    name = Text()
+    receiptId = TextField(source="receipt_id")
+    kind = TextField()
+    provider = TextField()
+    name = TextField()
     approvalId = Identifier(source="approval_id", allow_null=True)
-    proposalHash = Text(source="proposal_hash", allow_blank=True)
-    superseded = Choice(choices=[True, False])
-    occurredAt = Moment(source="occurred_at")
+    proposalHash = TextField(source="proposal_hash", allow_blank=True)
+    superseded = WordField(choices=[True, False])
+    occurredAt = TimeField(source="occurred_at")
 
 
 class UncertainAttemptBody(StrictSerializer):
@@ -66,21 +66,21 @@ class UncertainAttemptBody(StrictSerializer):
     attemptId = Identifier(source="attempt.id")
     number = Whole(source="attempt.number")
     runId = Identifier(source="step.run_id")
-    runState = Text(source="step.run.state")
+    runState = TextField(source="step.run.state")
     stepId = Identifier(source="step.id")
-    stepState = Choice(choices=StepState.choices, source="step.state")
-    nodeKey = Text(source="step.node_key")
-    sideEffectClass = Text(source="step.side_effect_class")
+    stepState = WordField(choices=StepState.choices, source="step.state")
+    nodeKey = TextField(source="step.node_key")
+    sideEffectClass = TextField(source="step.side_effect_class")
     version = Whole(source="step.version")
-    reason = Text(source="attempt.reason", allow_blank=True, max_length=10_000)
-    settledAt = Moment(source="attempt.settled_at")
+    reason = TextField(source="attempt.reason", allow_blank=True, max_length=10_000)
+    settledAt = TimeField(source="attempt.settled_at")
     holders = HolderBody(source="leases", many=True)
     authorizations = TakenBody(many=True)
     approvals = AllowedBody(many=True)
     receipts = EvidenceBody(many=True)
 
 
-class UncertainAttempts(HouseView):
+class UncertainAttempts(BaseView):
     operation = {"GET": "ListUncertainAttempts"}
 
     @extend_schema(summary="List uncertain attempts", responses=UncertainAttemptBody(many=True))
@@ -93,7 +93,7 @@ class UncertainAttempts(HouseView):
         return Response(found)
 
 
-def _body(doubt: Doubt, payloads: bool) -> dict[str, Any]:
+def _body(doubt: UncertainAttempt, payloads: bool) -> dict[str, Any]:
     """Without payloads the receipts' details are left out, as everywhere."""
     body: dict[str, Any] = dict(UncertainAttemptBody(doubt).data)
     if payloads:

@@ -4,7 +4,15 @@ from typing import Any
 
 from rest_framework import serializers
 
-from factory.api.serializers import Choice, Identifier, Moment, QueryMoment, StrictSerializer, Text, Whole
+from factory.api.serializers import (
+    Identifier,
+    QueryTimeField,
+    StrictSerializer,
+    TextField,
+    TimeField,
+    Whole,
+    WordField,
+)
 from runs.commands.cancel_run import MOST_REASON
 from runs.commands.resolve_step import MOST_EVIDENCE
 from runs.engine import AGENT, HUMAN
@@ -15,7 +23,7 @@ from runs.states import AttemptState, LeaseState, RunState, StepState
 KINDS = ((AGENT, AGENT), (HUMAN, HUMAN))
 
 
-class Limits(StrictSerializer):
+class RunLimitsBody(StrictSerializer):
     """What the run may cost, and how long it may take."""
 
     maxCostUsd = serializers.FloatField(required=False)
@@ -29,87 +37,87 @@ class SubmissionBody(StrictSerializer):
     the same; without a release, `latest` is meant.
     """
 
-    workflowId = Text(max_length=63, required=False)
-    releaseAlias = Text(max_length=63, required=False)
+    workflowId = TextField(max_length=63, required=False)
+    releaseAlias = TextField(max_length=63, required=False)
     releaseId = Identifier(required=False)
-    modelProfileId = Text(max_length=64, required=False)
+    modelProfileId = TextField(max_length=64, required=False)
     environmentId = Identifier(required=False)
     input = serializers.DictField()
-    limits = Limits(required=False)
+    limits = RunLimitsBody(required=False)
     previousRunId = Identifier(required=False)
     templateId = Identifier(required=False)
 
 
 class Links(StrictSerializer):
-    self = Text()
-    watch = Text()
+    self = TextField()
+    watch = TextField()
 
 
 class AcceptedBody(StrictSerializer):
     """An accepted run: everything that it was pinned to."""
 
     runId = Identifier()
-    state = Choice(choices=RunState.choices)
-    workflowId = Text()
+    state = WordField(choices=RunState.choices)
+    workflowId = TextField()
     releaseId = Identifier()
-    releaseHash = Text()
-    policyRevision = Text()
-    modelProfileId = Text()
+    releaseHash = TextField()
+    policyRevision = TextField()
+    modelProfileId = TextField()
     templateId = Identifier(allow_null=True)
     snapshotId = Identifier()
-    inputHash = Text()
-    requestedBy = Text()
+    inputHash = TextField()
+    requestedBy = TextField()
     version = Whole()
-    createdAt = Moment()
+    createdAt = TimeField()
     links = Links()
 
 
 class CancelBody(StrictSerializer):
     """Why the run is to stop."""
 
-    reason = Text(max_length=MOST_REASON)
+    reason = TextField(max_length=MOST_REASON)
 
 
 class StateBody(StrictSerializer):
     """The state that was reached."""
 
     runId = Identifier()
-    state = Choice(choices=RunState.choices)
+    state = WordField(choices=RunState.choices)
 
 
-class ResolutionBody(StrictSerializer):
+class UncertainResolutionBody(StrictSerializer):
     """What was found out about an uncertain attempt; `version` is the step's."""
 
-    resolution = Choice(choices=RESOLUTIONS)
-    evidence = Text(max_length=MOST_EVIDENCE)
+    resolution = WordField(choices=RESOLUTIONS)
+    evidence = TextField(max_length=MOST_EVIDENCE)
     version = Whole()
 
 
 class AttentionBody(StrictSerializer):
     """What was found about a violation or a late effect; `version` is the step's."""
 
-    reason = Text(max_length=MOST_EVIDENCE)
+    reason = TextField(max_length=MOST_EVIDENCE)
     version = Whole()
 
 
 class RunsQuery(StrictSerializer):
     """The filters of the list."""
 
-    state = Choice(choices=RunState.choices, required=False)
-    workflowId = Text(max_length=63, required=False)
-    requestedBy = Text(required=False)
-    updatedAfter = QueryMoment(required=False)
+    state = WordField(choices=RunState.choices, required=False)
+    workflowId = TextField(max_length=63, required=False)
+    requestedBy = TextField(required=False)
+    updatedAfter = QueryTimeField(required=False)
 
 
-class Money(StrictSerializer):
-    amount = Text()
-    currency = Text()
+class MoneyBody(StrictSerializer):
+    amount = TextField()
+    currency = TextField()
 
 
 class UsageBody(StrictSerializer):
     """What was used so far; `uncertain` calls have no known cost, and are in no sum."""
 
-    cost = Money()
+    cost = MoneyBody()
     uncertain = Whole()
     records = Whole()
 
@@ -120,8 +128,8 @@ class ClockBody(StrictSerializer):
     While it runs nothing stops it, and `deadlineAt` says when the time is over.
     """
 
-    stoppedSince = Moment(source="stopped_since", allow_null=True)
-    because = serializers.ListField(child=Choice(choices=STOPS))
+    stoppedSince = TimeField(source="stopped_since", allow_null=True)
+    because = serializers.ListField(child=WordField(choices=STOPS))
     secondsLeft = serializers.IntegerField(source="seconds_left", allow_null=True)
 
 
@@ -129,31 +137,31 @@ class RunBody(StrictSerializer):
     """A run as a list shows it."""
 
     runId = Identifier(source="id")
-    state = Choice(choices=RunState.choices)
-    workflowId = Text(source="workflow_id")
+    state = WordField(choices=RunState.choices)
+    workflowId = TextField(source="workflow_id")
     environmentId = Identifier(source="environment_id", allow_null=True)
     releaseId = Identifier(source="release_id")
-    releaseHash = Text(source="release_hash")
-    policyId = Text(source="policy_id")
-    policyRevision = Text(source="policy_revision")
-    modelProfileId = Text(source="model_profile_id")
+    releaseHash = TextField(source="release_hash")
+    policyId = TextField(source="policy_id")
+    policyRevision = TextField(source="policy_revision")
+    modelProfileId = TextField(source="model_profile_id")
     snapshotId = Identifier(source="snapshot_id")
-    inputHash = Text(source="input_hash")
-    limits = Limits()
-    requestedBy = Text(source="requested_by")
+    inputHash = TextField(source="input_hash")
+    limits = RunLimitsBody()
+    requestedBy = TextField(source="requested_by")
     previousRunId = Identifier(source="previous_run_id", allow_null=True)
     templateId = Identifier(source="template_id", allow_null=True)
     version = Whole()
     sequence = Whole()
-    createdAt = Moment(source="created_at")
-    updatedAt = Moment(source="updated_at")
-    startedAt = Moment(source="started_at", allow_null=True)
-    deadlineAt = Moment(source="deadline_at", allow_null=True)
+    createdAt = TimeField(source="created_at")
+    updatedAt = TimeField(source="updated_at")
+    startedAt = TimeField(source="started_at", allow_null=True)
+    deadlineAt = TimeField(source="deadline_at", allow_null=True)
     clock = ClockBody()
-    finishedAt = Moment(source="finished_at", allow_null=True)
-    failureClass = Text(source="failure_class", allow_blank=True)
-    reason = Text(allow_blank=True, max_length=10_000)
-    outputHash = Text(source="output_hash", allow_blank=True)
+    finishedAt = TimeField(source="finished_at", allow_null=True)
+    failureClass = TextField(source="failure_class", allow_blank=True)
+    reason = TextField(allow_blank=True, max_length=10_000)
+    outputHash = TextField(source="output_hash", allow_blank=True)
     usage = serializers.SerializerMethodField()
     links = serializers.SerializerMethodField()
 
@@ -170,21 +178,21 @@ class LeaseBody(StrictSerializer):
     """The current lease of an attempt."""
 
     leaseId = Identifier(source="id")
-    state = Choice(choices=LeaseState.choices)
-    holder = Text()
+    state = WordField(choices=LeaseState.choices)
+    holder = TextField()
     workerId = Identifier(source="worker_id")
-    workerName = Text(source="worker_name")
+    workerName = TextField(source="worker_name")
     fencingToken = Whole(source="fencing_token")
-    offeredAt = Moment(source="offered_at")
-    acquiredAt = Moment(source="acquired_at", allow_null=True)
-    expiresAt = Moment(source="expires_at")
+    offeredAt = TimeField(source="offered_at")
+    acquiredAt = TimeField(source="acquired_at", allow_null=True)
+    expiresAt = TimeField(source="expires_at")
 
 
 class ArtifactBody(StrictSerializer):
     """What an attempt left in a store of its own; `size` is in bytes."""
 
-    uri = Text(max_length=2048)
-    hash = Text()
+    uri = TextField(max_length=2048)
+    hash = TextField()
     size = Whole()
 
 
@@ -193,13 +201,13 @@ class AttemptBody(StrictSerializer):
 
     attemptId = Identifier(source="id")
     number = Whole()
-    state = Choice(choices=AttemptState.choices)
-    outcome = Text(allow_null=True)
-    failureClass = Text(source="failure_class", allow_blank=True)
-    reason = Text(allow_blank=True, max_length=10_000)
-    outcomeHash = Text(source="outcome_hash", allow_blank=True)
-    dispatchedAt = Moment(source="dispatched_at")
-    settledAt = Moment(source="settled_at", allow_null=True)
+    state = WordField(choices=AttemptState.choices)
+    outcome = TextField(allow_null=True)
+    failureClass = TextField(source="failure_class", allow_blank=True)
+    reason = TextField(allow_blank=True, max_length=10_000)
+    outcomeHash = TextField(source="outcome_hash", allow_blank=True)
+    dispatchedAt = TimeField(source="dispatched_at")
+    settledAt = TimeField(source="settled_at", allow_null=True)
     approvalId = Identifier(source="approval_id", allow_null=True)
     artifacts = ArtifactBody(many=True)
     lease = LeaseBody(allow_null=True)
@@ -209,24 +217,24 @@ class StepBody(StrictSerializer):
     """A step with its attempts; `output` is there for those who may see payloads."""
 
     stepId = Identifier(source="id")
-    nodeKey = Text(source="node_key")
+    nodeKey = TextField(source="node_key")
     ordinal = Whole()
-    kind = Choice(choices=KINDS)
-    agentId = Text(source="agent_id", allow_blank=True)
-    skillId = Text(source="skill_id", allow_blank=True)
-    sideEffectClass = Text(source="side_effect_class")
+    kind = WordField(choices=KINDS)
+    agentId = TextField(source="agent_id", allow_blank=True)
+    skillId = TextField(source="skill_id", allow_blank=True)
+    sideEffectClass = TextField(source="side_effect_class")
     gated = serializers.BooleanField()
-    state = Choice(choices=StepState.choices)
+    state = WordField(choices=StepState.choices)
     version = Whole()
     maxAttempts = Whole(source="max_attempts")
-    nextDispatchAt = Moment(source="next_dispatch_at", allow_null=True)
-    attention = Text(allow_blank=True)
-    failureClass = Text(source="failure_class", allow_blank=True)
-    reason = Text(allow_blank=True, max_length=10_000)
-    waitingFor = Text(source="waiting", allow_blank=True)
-    createdAt = Moment(source="created_at")
-    updatedAt = Moment(source="updated_at")
-    finishedAt = Moment(source="finished_at", allow_null=True)
+    nextDispatchAt = TimeField(source="next_dispatch_at", allow_null=True)
+    attention = TextField(allow_blank=True)
+    failureClass = TextField(source="failure_class", allow_blank=True)
+    reason = TextField(allow_blank=True, max_length=10_000)
+    waitingFor = TextField(source="waiting", allow_blank=True)
+    createdAt = TimeField(source="created_at")
+    updatedAt = TimeField(source="updated_at")
+    finishedAt = TimeField(source="finished_at", allow_null=True)
     output = serializers.JSONField(required=False)
     attempts = AttemptBody(many=True)
 
@@ -236,20 +244,20 @@ class PendingBody(StrictSerializer):
 
     approvalId = Identifier(source="id")
     stepId = Identifier(source="step_id", allow_null=True)
-    actionClass = Text(source="action_class")
-    summary = Text(max_length=500)
-    proposalHash = Text(source="proposal_hash")
+    actionClass = TextField(source="action_class")
+    summary = TextField(max_length=500)
+    proposalHash = TextField(source="proposal_hash")
     version = Whole()
-    requestedAt = Moment(source="requested_at")
-    expiresAt = Moment(source="expires_at")
+    requestedAt = TimeField(source="requested_at")
+    expiresAt = TimeField(source="expires_at")
 
 
 class CancellationBody(StrictSerializer):
     """Who asked the run to stop, and why."""
 
-    requestedBy = Text(source="requested_by")
-    reason = Text(max_length=MOST_REASON)
-    requestedAt = Moment(source="requested_at")
+    requestedBy = TextField(source="requested_by")
+    reason = TextField(max_length=MOST_REASON)
+    requestedAt = TimeField(source="requested_at")
 
 
 class KinBody(StrictSerializer):
@@ -257,10 +265,10 @@ class KinBody(StrictSerializer):
 
     runId = Identifier(source="run_id")
     previousRunId = Identifier(source="previous_run_id", allow_null=True)
-    state = Choice(choices=RunState.choices)
+    state = WordField(choices=RunState.choices)
     releaseId = Identifier(source="release_id")
-    requestedBy = Text(source="requested_by")
-    createdAt = Moment(source="created_at")
+    requestedBy = TextField(source="requested_by")
+    createdAt = TimeField(source="created_at")
 
 
 class RunDetailBody(RunBody):
@@ -269,11 +277,11 @@ class RunDetailBody(RunBody):
     `limits` are those that it was pinned to; `effectiveLimits` hold, with what was approved since.
     """
 
-    effectiveLimits = Limits(source="effective_limits")
-    waitingFor = Text(source="waiting", allow_blank=True)
+    effectiveLimits = RunLimitsBody(source="effective_limits")
+    waitingFor = TextField(source="waiting", allow_blank=True)
     budgetReservationId = Identifier(source="budget_reservation_id", allow_null=True)
     cancellation = CancellationBody(allow_null=True)
-    cancelDeadline = Moment(source="cancel_deadline", allow_null=True)
+    cancelDeadline = TimeField(source="cancel_deadline", allow_null=True)
     reruns = KinBody(many=True, source="family")
     steps = StepBody(many=True)
     approvals = PendingBody(many=True, source="pending")
@@ -285,61 +293,61 @@ class JournalBody(StrictSerializer):
     """One transition of the run, or of something of it."""
 
     sequence = Whole()
-    entity = Text()
+    entity = TextField()
     entityId = Identifier(source="entity_id")
-    cause = Text()
-    fromState = Text(source="from_state")
-    toState = Text(source="to_state")
-    actor = Text()
-    actorKind = Text(source="actor_kind")
-    operation = Text()
+    cause = TextField()
+    fromState = TextField(source="from_state")
+    toState = TextField(source="to_state")
+    actor = TextField()
+    actorKind = TextField(source="actor_kind")
+    operation = TextField()
     correlationId = Identifier(source="correlation_id")
     detail = serializers.JSONField()
     events = serializers.JSONField()
-    occurredAt = Moment(source="occurred_at")
-    prevHash = Text(source="prev_hash", allow_blank=True)
-    hash = Text()
+    occurredAt = TimeField(source="occurred_at")
+    prevHash = TextField(source="prev_hash", allow_blank=True)
+    hash = TextField()
 
 
 class InstanceBody(StrictSerializer):
     """One step of a node that has fanned out."""
 
-    key = Text()
-    state = Choice(choices=StepState.choices)
+    key = TextField()
+    state = WordField(choices=StepState.choices)
     stepId = Identifier(source="step_id")
 
 
 class NodeBody(StrictSerializer):
     """A node; its state is `Waiting` until it has become a step. One that fans out has its instances."""
 
-    key = Text()
+    key = TextField()
     ordinal = Whole()
-    kind = Choice(choices=KINDS)
-    agentId = Text(source="agent_id", allow_blank=True)
-    skillId = Text(source="skill_id", allow_blank=True)
-    sideEffectClass = Text(source="side_effect_class")
-    question = Text(allow_blank=True, max_length=500)
-    when = Text(allow_blank=True, max_length=500)
-    forEach = Text(source="for_each", allow_blank=True, max_length=500)
-    state = Text()
+    kind = WordField(choices=KINDS)
+    agentId = TextField(source="agent_id", allow_blank=True)
+    skillId = TextField(source="skill_id", allow_blank=True)
+    sideEffectClass = TextField(source="side_effect_class")
+    question = TextField(allow_blank=True, max_length=500)
+    when = TextField(allow_blank=True, max_length=500)
+    forEach = TextField(source="for_each", allow_blank=True, max_length=500)
+    state = TextField()
     stepId = Identifier(source="step_id", allow_null=True)
-    attention = Text(allow_blank=True)
+    attention = TextField(allow_blank=True)
     instances = InstanceBody(many=True)
 
 
 class EdgeBody(StrictSerializer):
     """`to` needs `from`."""
 
-    to = Text()
+    to = TextField()
 
     def get_fields(self) -> dict[str, Any]:
-        return {"from": Text(), **super().get_fields()}
+        return {"from": TextField(), **super().get_fields()}
 
 
 class GraphBody(StrictSerializer):
     """The pinned workflow with the states of its steps."""
 
     runId = Identifier(source="run_id")
-    state = Choice(choices=RunState.choices)
+    state = WordField(choices=RunState.choices)
     nodes = NodeBody(many=True)
     edges = EdgeBody(many=True)

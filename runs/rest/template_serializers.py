@@ -4,9 +4,17 @@ from typing import Any
 
 from rest_framework import serializers
 
-from factory.api.serializers import Choice, Identifier, JSONObject, Moment, StrictSerializer, Text, Whole
+from factory.api.serializers import (
+    Identifier,
+    JSONObject,
+    StrictSerializer,
+    TextField,
+    TimeField,
+    Whole,
+    WordField,
+)
 from factory.kernel.reasons import MOST_REASON
-from runs.rest.serializers import Limits
+from runs.rest.serializers import RunLimitsBody
 from runs.states import TemplateState
 
 
@@ -20,10 +28,10 @@ class FixedLimits(StrictSerializer):
 class NewTemplateBody(StrictSerializer):
     """A run template. Its members are checked by the command itself, with a pointer to each fault."""
 
-    name = Text(max_length=63)
-    description = Text(max_length=500, required=False, allow_blank=True)
-    workflowId = Text(max_length=63)
-    modelProfileId = Text(max_length=64)
+    name = TextField(max_length=63)
+    description = TextField(max_length=500, required=False, allow_blank=True)
+    workflowId = TextField(max_length=63)
+    modelProfileId = TextField(max_length=64)
     limits = FixedLimits()
     inputSchema = JSONObject(required=False, allow_null=True)
 
@@ -33,26 +41,26 @@ class TemplateBody(StrictSerializer):
 
     templateId = Identifier(source="id")
     projectId = Identifier(source="project_id")
-    name = Text()
-    description = Text(max_length=500, allow_blank=True)
-    workflowId = Text(source="workflow_id")
-    modelProfileId = Text(source="model_profile_id")
-    limits = Limits()
+    name = TextField()
+    description = TextField(max_length=500, allow_blank=True)
+    workflowId = TextField(source="workflow_id")
+    modelProfileId = TextField(source="model_profile_id")
+    limits = RunLimitsBody()
     inputSchema = JSONObject(source="input_schema", allow_null=True)
-    contentHash = Text(source="content_hash")
-    state = Choice(choices=TemplateState.choices)
-    createdBy = Text(source="created_by")
-    createdAt = Moment(source="created_at")
-    retiredBy = Text(source="retired_by", allow_blank=True)
-    retiredAt = Moment(source="retired_at", allow_null=True)
-    reason = Text(source="retire_reason", max_length=MOST_REASON, allow_blank=True)
+    contentHash = TextField(source="content_hash")
+    state = WordField(choices=TemplateState.choices)
+    createdBy = TextField(source="created_by")
+    createdAt = TimeField(source="created_at")
+    retiredBy = TextField(source="retired_by", allow_blank=True)
+    retiredAt = TimeField(source="retired_at", allow_null=True)
+    reason = TextField(source="retire_reason", max_length=MOST_REASON, allow_blank=True)
     version = Whole()
 
 
 class RetireBody(StrictSerializer):
     """Why no run is to begin from it any more."""
 
-    reason = Text(max_length=MOST_REASON)
+    reason = TextField(max_length=MOST_REASON)
 
 
 class NewWaiverBody(StrictSerializer):
@@ -60,8 +68,8 @@ class NewWaiverBody(StrictSerializer):
 
     releaseId = Identifier(source="release_id")
     environmentIds = serializers.ListField(source="environment_ids", child=Identifier(), max_length=20)
-    expiresAt = Moment(source="expires_at")
-    reason = Text(max_length=2000)
+    expiresAt = TimeField(source="expires_at")
+    reason = TextField(max_length=2000)
 
 
 class AskedBody(StrictSerializer):
@@ -69,12 +77,12 @@ class AskedBody(StrictSerializer):
 
     waiverId = Identifier()
     approvalId = Identifier()
-    state = Text()
+    state = TextField()
 
 
 class TemplateFilter(StrictSerializer):
-    state = Choice(choices=TemplateState.choices, required=False)
-    workflowId = Text(source="workflow_id", max_length=63, required=False)
+    state = WordField(choices=TemplateState.choices, required=False)
+    workflowId = TextField(source="workflow_id", max_length=63, required=False)
 
 
 def body_of(row: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from factory.api.pages import page
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from runs.commands import create_run_template, request_waiver, retire_run_template
 from runs.rest.template_serializers import (
     AskedBody,
@@ -21,7 +21,7 @@ from runs.rest.template_serializers import (
 from runs.selectors import template, templates
 
 
-class TemplateList(HouseView):
+class TemplateList(BaseView):
     operation = {"GET": "ListRunTemplates", "POST": "CreateRunTemplate"}
 
     @extend_schema(
@@ -42,7 +42,7 @@ class TemplateList(HouseView):
         return Response(body, 201, headers={"Location": f"{request.path}/{made}", **headers})
 
 
-class TemplateDetail(HouseView):
+class TemplateDetail(BaseView):
     operation = {"GET": "ReadRunTemplate"}
 
     @extend_schema(summary="Read a run template", responses=TemplateBody)
@@ -52,7 +52,7 @@ class TemplateDetail(HouseView):
             return Response(body_of(template(self.ctx, template_id)))
 
 
-class TemplateRetire(HouseView):
+class TemplateRetire(BaseView):
     operation = {"POST": "RetireRunTemplate"}
 
     @extend_schema(summary="Retire a run template", request=RetireBody, responses=TemplateBody)
@@ -64,7 +64,7 @@ class TemplateRetire(HouseView):
             return Response(body_of(template(self.ctx, template_id)), headers=headers)
 
 
-class TemplateWaivers(HouseView):
+class TemplateWaivers(BaseView):
     operation = {"POST": "RequestWaiver"}
 
     @extend_schema(summary="Ask for a waiver", request=NewWaiverBody, responses={202: AskedBody})

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from factory.api.etags import with_etag
 from factory.api.idempotency import REPLAYED, key_of
 from factory.api.pages import page
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step, submit
 from runs.dispatch import revoke_from_outside
 from runs.rest.serializers import (
@@ -20,12 +20,12 @@ from runs.rest.serializers import (
     CancelBody,
     GraphBody,
     JournalBody,
-    ResolutionBody,
     RunBody,
     RunDetailBody,
     RunsQuery,
     StateBody,
     SubmissionBody,
+    UncertainResolutionBody,
 )
 from runs.selectors import graph, journal, may_see_payloads, run_view, runs, summaries
 from runs.selectors.views import RunView
@@ -39,7 +39,7 @@ FILTERS = {
 }
 
 
-class RunList(HouseView):
+class RunList(BaseView):
     operation = {"GET": "ListRuns", "POST": "SubmitRun"}
 
     @extend_schema(summary="List runs", parameters=[RunsQuery], responses=RunBody(many=True))
@@ -62,7 +62,7 @@ class RunList(HouseView):
         return Response(body, 202, headers=headers)
 
 
-class RunDetail(HouseView):
+class RunDetail(BaseView):
     operation = {"GET": "ReadRun"}
 
     @extend_schema(summary="Read a run", responses=RunDetailBody)
@@ -74,7 +74,7 @@ class RunDetail(HouseView):
         return with_etag(request, body, body)
 
 
-class RunJournal(HouseView):
+class RunJournal(BaseView):
     operation = {"GET": "ReadRunJournal"}
 
     @extend_schema(summary="Read a run's journal", responses=JournalBody(many=True))
@@ -86,7 +86,7 @@ class RunJournal(HouseView):
             return Response(page(rows, request, key=("sequence",), render=render, oldest_first=True))
 
 
-class RunGraph(HouseView):
+class RunGraph(BaseView):
     operation = {"GET": "ReadRunGraph"}
 
     @extend_schema(summary="Read a run's graph", responses=GraphBody)
@@ -99,7 +99,7 @@ class RunGraph(HouseView):
         return Response(GraphBody(shown | {"edges": edges}).data)
 
 
-class RunCancel(HouseView):
+class RunCancel(BaseView):
     operation = {"POST": "CancelRun"}
 
     @extend_schema(summary="Cancel a run", request=CancelBody, responses={202: StateBody})
@@ -110,7 +110,7 @@ class RunCancel(HouseView):
         return Response({"runId": str(run_id), "state": state}, 202)
 
 
-class FreezeLift(HouseView):
+class FreezeLift(BaseView):
     operation = {"POST": "LiftFreeze"}
 
     @extend_schema(summary="Lift a run's freeze", request=CancelBody, responses=StateBody)
@@ -122,20 +122,22 @@ class FreezeLift(HouseView):
         return Response({"runId": str(run_id), "state": state})
 
 
-class StepResolution(HouseView):
+class StepResolution(BaseView):
     operation = {"POST": "ResolveUncertainStep"}
 
-    @extend_schema(summary="Settle an uncertain step", request=ResolutionBody, responses=RunDetailBody)
+    @extend_schema(
+        summary="Settle an uncertain step", request=UncertainResolutionBody, responses=RunDetailBody
+    )
     def post(self, request: Request, run_id: UUID, step_id: UUID) -> Response:
         """Say, with evidence, whether the effect of an uncertain attempt happened; the run goes on."""
-        body = ResolutionBody.parse(request.data)
+        body = UncertainResolutionBody.parse(request.data)
         resolve_step(self.ctx, run_id=run_id, step_id=step_id, **body)
         with self.reading():
             view = run_view(self.ctx, run_id)
         return Response(detail_body(view, payloads=may_see_payloads(self.ctx)))
 
 
-class StepAttention(HouseView):
+class StepAttention(BaseView):
     operation = {"POST": "CloseAttention"}
 
     @extend_schema(
@@ -152,7 +154,7 @@ class StepAttention(HouseView):
         return Response(detail_body(view, payloads=may_see_payloads(self.ctx)))
 
 
-class WorkerRevoke(HouseView):
+class WorkerRevoke(BaseView):
     operation = {"POST": "RevokeWorker"}
 
     @extend_schema(summary="Revoke a worker's credential", request=CancelBody, responses={204: None})

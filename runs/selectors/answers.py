@@ -94,7 +94,7 @@ class DecisionNote:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalAnswer:
+class ApprovalResult:
     """`opened`: a new request was made, and waits (answered 201); else 200."""
 
     effect: str
@@ -118,7 +118,7 @@ class OutcomeRecorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class OfferedAttempt:
     """One attempt offered to the polling worker; `release` is {id, hash, manifestUrl}."""
 
     run_id: UUID

@@ -15,7 +15,7 @@ from factory.kernel.tenancy import scanning
 from runs.engine import Node, elements, node_of, nodes
 from runs.errors import AttemptNotFound
 from runs.models import Attempt, Lease, Run, Step
-from runs.selectors.answers import Assignment, DecisionNote
+from runs.selectors.answers import DecisionNote, OfferedAttempt
 from runs.states import StepState
 
 _SCOPE = """
@@ -38,9 +38,9 @@ def assignment_scope(ctx: Context, attempt_id: UUID) -> Context:
     return replace(ctx, tenant_id=row[0], project_id=row[1], channel="worker")
 
 
-def assignment(run: Run, step: Step, attempt: Attempt, lease: Lease) -> Assignment:
+def assignment(run: Run, step: Step, attempt: Attempt, lease: Lease) -> OfferedAttempt:
     """One attempt under its lease, with all that its skill is given."""
-    return Assignment(
+    return OfferedAttempt(
         run_id=run.id,
         step_id=step.id,
         attempt_id=attempt.id,
@@ -83,7 +83,7 @@ def decision_note(view: ApprovalView) -> DecisionNote | None:
     )
 
 
-def offered_assignment(lease_id: UUID, *, holder: str, grace: timedelta) -> Assignment | None:
+def offered_assignment(lease_id: UUID, *, holder: str, grace: timedelta) -> OfferedAttempt | None:
     """Return an offer again, for an answer that was lost on its way; None when `holder` could not acquire it.
 
     The guards are those of acquiring: the offer stands, is the holder's, is not over, and its run not frozen.

@@ -17,7 +17,7 @@ M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class UncertainAttempt:
     """An uncertain attempt: who had it when, what was allowed to it, and what it left as evidence."""
 
     step: Step
@@ -38,7 +38,7 @@ def doubtful_steps(ctx: Context) -> QuerySet[Step]:
     return rows if ctx.project_id is None else rows.filter(run__project_id=ctx.project_id)
 
 
-def doubts(steps: Sequence[Step]) -> list[Doubt]:
+def doubts(steps: Sequence[Step]) -> list[UncertainAttempt]:
     """The same steps with their evidence, read with a few queries for all of them."""
     attempts = _last(Attempt.objects.filter(step__in=steps, state=AttemptState.UNCERTAIN).order_by("number"))
     ids = [one.id for one in attempts.values()]
@@ -49,7 +49,7 @@ def doubts(steps: Sequence[Step]) -> list[Doubt]:
         taken.setdefault(view.attempt_id, []).append(view)
     asked = approvals_by_id({view.approval_id for own in taken.values() for view in own})
     return [
-        Doubt(
+        UncertainAttempt(
             step=step,
             attempt=attempts[step.id],
             leases=leases.get(attempts[step.id].id, ()),

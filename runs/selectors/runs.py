@@ -21,7 +21,7 @@ from runs.selectors.clocks import clock_view, clocks_of
 from runs.selectors.limits import limit_of
 from runs.selectors.reasons import Reasons
 from runs.selectors.reruns import family
-from runs.selectors.standing import Standing, standings
+from runs.selectors.standing import NodeProgress, standings
 from runs.selectors.views import (
     ArtifactView,
     AttemptView,
@@ -125,7 +125,7 @@ def graph(ctx: Context, run_id: UUID) -> GraphView:
     )
 
 
-def _node(standing: Standing) -> NodeView:
+def _node(standing: NodeProgress) -> NodeView:
     node, steps = standing.node, standing.steps
     return NodeView(
         key=node.key,

@@ -15,7 +15,7 @@ _FIRST = (StepState.FAILED, StepState.CANCELLED, StepState.RUNNING, StepState.DI
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NodeProgress:
     """A node and its steps; `state` is what the node as a whole has come to."""
 
     node: Node
@@ -36,12 +36,14 @@ class Standing:
         return sum(step.state == StepState.SUCCEEDED for step in self.steps)
 
 
-def standings(workflow: Mapping[str, Any], steps: Iterable[Step]) -> list[Standing]:
+def standings(workflow: Mapping[str, Any], steps: Iterable[Step]) -> list[NodeProgress]:
     """Every node in the definition's order."""
     found: dict[str, list[Step]] = {}
     for step in steps:
         found.setdefault(step.node, []).append(step)
-    return [Standing(n, _state(found.get(n.key, [])), tuple(found.get(n.key, ()))) for n in nodes(workflow)]
+    return [
+        NodeProgress(n, _state(found.get(n.key, [])), tuple(found.get(n.key, ()))) for n in nodes(workflow)
+    ]
 
 
 def _state(steps: Sequence[Step]) -> str:

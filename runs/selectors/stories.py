@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from approvals.selectors import ApprovalView, approvals_of_run
 from approvals.states import ApprovalState
-from approvals.subjects import Bar, Moment, Story
+from approvals.subjects import ShareBar, Timeline, TimelineEntry
 from factory.kernel.amounts import cost, number, usd
 from factory.kernel.clock import now
 from registry.selectors import release
@@ -38,13 +38,13 @@ ANSWERED = {
 }
 
 
-def story_of_run(run_id: UUID) -> Story | None:
+def story_of_run(run_id: UUID) -> Timeline | None:
     """The run so far: its pins, its cost and clock, and what happened in it, one line for each."""
     run = Run.objects.select_related("environment").filter(pk=run_id).first()
     if run is None:
         return None
     asset = release(run.release_id)
-    return Story(
+    return Timeline(
         title=f"The run so far: {run.workflow_id}",
         url=reverse("admin:runs_run_change", args=[run_id]),
         facts=(
@@ -59,14 +59,16 @@ def story_of_run(run_id: UUID) -> Story | None:
     )
 
 
-def _cost(run: Run, used: UsageView) -> Bar:
+def _cost(run: Run, used: UsageView) -> ShareBar:
     limit = limit_of(run)
     calls = "one call" if used.uncertain == 1 else f"{used.uncertain} calls"
     without = f"; without {calls} of unknown cost" if used.uncertain else ""
-    return Bar("Cost so far", _percent(used.cost, limit), f"{number(used.cost)} of {usd(limit)}{without}")
+    return ShareBar(
+        "Cost so far", _percent(used.cost, limit), f"{number(used.cost)} of {usd(limit)}{without}"
+    )
 
 
-def _clock(run: Run) -> Iterator[Bar]:
+def _clock(run: Run) -> Iterator[ShareBar]:
     """How much of its time a run has used; none before it has begun."""
     clock, at = clock_of(run), now()
     if clock is None:
@@ -76,26 +78,26 @@ def _clock(run: Run) -> Iterator[Bar]:
     why = why_it_stands(clock, at) if run.state in RUN_ACTIVE else ""
     stands = f"; it {why}" if why else ""
     percent = _percent(Decimal(minutes), Decimal(run.limits["maxMinutes"]))
-    yield Bar("Run clock", percent, f"{minutes} of {run.limits['maxMinutes']} min{stands}")
+    yield ShareBar("Run clock", percent, f"{minutes} of {run.limits['maxMinutes']} min{stands}")
 
 
 def _percent(part: Decimal, whole: Decimal) -> int:
     return min(100, int(100 * part / whole)) if whole else 100
 
 
-def _moments(run: Run) -> Iterator[Moment]:
+def _moments(run: Run) -> Iterator[TimelineEntry]:
     rows = Step.objects.filter(run_id=run.id).defer("output").order_by("ordinal")
     steps = {step.id: step for step in rows}
     told = sorted([*_of_steps(run, steps.values()), *_of_questions(run, steps)], key=lambda one: one.at)
     lines = list(_merged(told))
-    yield Moment(run.created_at, "The run", "was accepted and pinned")
+    yield TimelineEntry(run.created_at, "The run", "was accepted and pinned")
     if len(lines) > MOST_MOMENTS:
         earlier = len(lines) - MOST_MOMENTS
-        yield Moment(lines[earlier - 1].at, f"{earlier} things before", "stand on the page of the run")
+        yield TimelineEntry(lines[earlier - 1].at, f"{earlier} things before", "stand on the page of the run")
     yield from lines[-MOST_MOMENTS:]
 
 
-def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[Moment]:
+def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[TimelineEntry]:
     tries: dict[UUID, list[Attempt]] = {}
     rows = Attempt.objects.filter(run_id=run.id).only("id", "step_id", "number", "state")
     for attempt in rows.order_by("number"):
@@ -110,7 +112,7 @@ def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[Moment]:
             continue
         doubt = bool(own) and own[-1].state == AttemptState.UNCERTAIN
         became = AttemptState.UNCERTAIN if doubt else StepState(step.state)
-        yield Moment(
+        yield TimelineEntry(
             at=step.finished_at or step.updated_at,
             what=step.node_key,
             became=str(became.value) + (f" at attempt {len(own)}" if len(own) > 1 else ""),
@@ -135,7 +137,7 @@ def _spent(known: Mapping[UUID, UsageView], tries: Iterable[Attempt]) -> str:
     return cost(total, uncertain)
 
 
-def _of_questions(run: Run, steps: Mapping[UUID, Step]) -> Iterator[Moment]:
+def _of_questions(run: Run, steps: Mapping[UUID, Step]) -> Iterator[TimelineEntry]:
     rounds: dict[UUID | None, int] = {}
     for view in approvals_of_run(run.id):
         rounds[view.step_id] = rounds.get(view.step_id, 0) + 1
@@ -144,10 +146,12 @@ def _of_questions(run: Run, steps: Mapping[UUID, Step]) -> Iterator[Moment]:
         which = f"proposal {rounds[view.step_id]} " if step and not step.is_human else ""
         if view.is_pending:
             parked = "The attempt is parked: no worker is held while you read." if view.attempt_id else ""
-            yield Moment(view.requested_at, what, f"{which}waits for a decision", "wait", parked)
+            yield TimelineEntry(view.requested_at, what, f"{which}waits for a decision", "wait", parked)
             continue
         became, tone = _answer(view)
-        yield Moment(view.closed_at or view.requested_at, what, f"{which}{became}", tone, quote=view.reason)
+        yield TimelineEntry(
+            view.closed_at or view.requested_at, what, f"{which}{became}", tone, quote=view.reason
+        )
 
 
 def _answer(view: ApprovalView) -> tuple[str, str]:
@@ -158,9 +162,9 @@ def _answer(view: ApprovalView) -> tuple[str, str]:
     return words.format(f"{who}, breaking the glass" if view.break_glass else who), tone
 
 
-def _merged(moments: Iterable[Moment]) -> Iterator[Moment]:
+def _merged(moments: Iterable[TimelineEntry]) -> Iterator[TimelineEntry]:
     """Steps that came one after the other to the same plain end stand in one line."""
-    last: Moment | None = None
+    last: TimelineEntry | None = None
     for moment in moments:
         same = last is not None and (last.became, last.tone) == (moment.became, moment.tone)
         plain = not (moment.note or moment.quote or moment.aside)
@@ -174,13 +178,13 @@ def _merged(moments: Iterable[Moment]) -> Iterator[Moment]:
         yield last
 
 
-def asker_of(story: Story | None, step_id: UUID | None) -> Story | None:
+def asker_of(story: Timeline | None, step_id: UUID | None) -> Timeline | None:
     """The story with the name of the step that asks."""
     step = Step.objects.filter(pk=step_id).first() if story is not None and step_id else None
     return story if story is None or step is None else replace(story, asker=step.node_key)
 
 
-def story_of_spend(run_id: UUID, wanted: Decimal) -> Story | None:
+def story_of_spend(run_id: UUID, wanted: Decimal) -> Timeline | None:
     """The run, and what would be left of each budget that pays for it if it may cost `wanted` in all."""
     told, run = story_of_run(run_id), Run.objects.filter(pk=run_id).first()
     if told is None or run is None:
@@ -189,12 +193,12 @@ def story_of_spend(run_id: UUID, wanted: Decimal) -> Story | None:
     return replace(told, bars=tuple(_bar(budget, asked) for budget in budgets(run.project_id)))
 
 
-def _bar(budget: BudgetView, asked: Decimal) -> Bar:
+def _bar(budget: BudgetView, asked: Decimal) -> ShareBar:
     whose = "project" if budget.project_id else "tenant"
     taken = budget.amount - budget.available + asked
     percent = min(100, int(100 * taken / budget.amount)) if budget.amount else 100
     short = "" if asked <= budget.available else " It is not enough: the run would be denied."
-    return Bar(
+    return ShareBar(
         label=f"The {whose}'s budget, {budget.period_start:%B %Y}",
         percent=percent,
         words=f"{number(budget.available)} of {usd(budget.amount)} are free; "

@@ -19,7 +19,7 @@ MOST_LAPSED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingStep:
     """A step that could be given to a worker now."""
 
     tenant_id: str
@@ -142,12 +142,12 @@ def like(capability: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class DispatchBoard:
     """What a poll finds: what has lapsed, what the worker was offered before, what it could be given."""
 
     lapsed: list[Lapsed]
     offers: list[Offer]
-    waiting: list[Waiting]
+    waiting: list[WaitingStep]
 
 
 def look(
@@ -157,7 +157,7 @@ def look(
     last_tenant: str,
     grace: timedelta,
     passed: Sequence[UUID] = (),
-) -> Board:
+) -> DispatchBoard:
     """One look across tenants, in one transaction: polls are many.
 
     The oldest waiting steps that match, tenants in turn, beginning after the one that was served last;
@@ -169,12 +169,12 @@ def look(
         cursor.execute(_OFFERS, [worker_id])
         offers = [offer for row in cursor.fetchall() if (offer := Offer(*row)).tenant_id in tenants]
         waiting = _waiting(cursor, tenants, capabilities, last_tenant, passed, grace.total_seconds())
-        return Board(lapsed, offers, waiting)
+        return DispatchBoard(lapsed, offers, waiting)
 
 
 def look_further(
     tenants: Sequence[str], capabilities: Sequence[str], last_tenant: str, passed: Sequence[UUID]
-) -> list[Waiting]:
+) -> list[WaitingStep]:
     """The next page of waiting steps: those that match, without the ones that were passed over."""
     grace = _grace()
     with scanning() as cursor:
@@ -188,7 +188,7 @@ def _waiting(
     last_tenant: str,
     passed: Sequence[UUID],
     grace: float,
-) -> list[Waiting]:
+) -> list[WaitingStep]:
     params: dict[str, Any] = {
         "grace": grace,
         "tenants": list(tenants),
@@ -198,7 +198,7 @@ def _waiting(
         "most": PAGE,
     }
     cursor.execute(_WAITING, params)
-    return [Waiting(*row) for row in cursor.fetchall()]
+    return [WaitingStep(*row) for row in cursor.fetchall()]
 
 
 def last_served(tenants: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 from approvals.operations import AnswerNotPossible
 from approvals.selectors import ApprovalView, approvals_of_step
 from approvals.states import ApprovalState, SubjectType
-from approvals.subjects import Story, register
+from approvals.subjects import Timeline, register
 from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError
@@ -86,7 +86,7 @@ class StepAction:
             attempt.approval_id = new.id
             save(attempt)
 
-    def story(self, ctx: Context, view: ApprovalView) -> Story | None:
+    def story(self, ctx: Context, view: ApprovalView) -> Timeline | None:
         """The run so far, for the page on which somebody decides."""
         return asker_of(story_of_run(view.run_id), view.step_id) if view.run_id else None
 

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 import usage.operations as usage
 from approvals.selectors import ApprovalView, proposal
 from approvals.states import ApprovalState, SubjectType
-from approvals.subjects import Story, register
+from approvals.subjects import Timeline, register
 from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError
@@ -72,7 +72,7 @@ class RunSpend:
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
         """The run goes on waiting: it knows its request by its own id."""
 
-    def story(self, ctx: Context, view: ApprovalView) -> Story | None:
+    def story(self, ctx: Context, view: ApprovalView) -> Timeline | None:
         """The run, and the budgets that would pay for it, as they are at this moment."""
         return story_of_spend(view.subject_id, _amount(view))
 

@@ -8,7 +8,7 @@ from factory.kernel.permissions import authorize
 from factory.kernel.tenancy import reading
 from registry.selectors import file_content, load_release
 from runs.commands import (
-    Park,
+    ParkRequest,
     acquire_lease,
     record_receipts,
     register_worker,
@@ -52,7 +52,7 @@ def receipts(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: d
 def approval(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
     park = values.pop("park")
     asked = request_approval(
-        ctx, attempt_id=attempt_id, park=None if park is None else Park(park["checkpoint"]), **values
+        ctx, attempt_id=attempt_id, park=None if park is None else ParkRequest(park["checkpoint"]), **values
     )
     body = {name: value for name, value in told(asked).items() if value is not None}
     body.pop("opened")

@@ -14,7 +14,7 @@ from factory.kernel.telemetry import setup
 from runs.operations.timing import grace
 from runs.selectors.waiting import todo
 from runs.watch.background import Background
-from runs.watch.board import Board
+from runs.watch.board import PollBoard
 from runs.watch.feed import Feed
 from runs.watch.http import answer, endpoint, lost, wrong_method
 from runs.watch.hub import Hub
@@ -25,7 +25,7 @@ from runs.watch.wakes import Wakes
 from runs.watch.workers import WorkerSurface
 
 
-class Stream:
+class WatchProcess:
     """What the process holds: one tailer, one listener for hints, a few threads for commands."""
 
     def __init__(self, threads: int) -> None:
@@ -34,7 +34,7 @@ class Stream:
         self.hub = Hub(self.feed, self.wakes)
         self.threads = Threads(threads)
         self.watching = Watching(self.hub, self.threads, watch_scope)
-        self.board = Board(self.threads, self.wakes, lambda tenants: todo(tenants, grace()))
+        self.board = PollBoard(self.threads, self.wakes, lambda tenants: todo(tenants, grace()))
         self.workers = WorkerSurface(self.threads, self.board)
         self.background = Background(
             {"watching": self.hub.run, "hints": self.wakes.listen, "polling": self.board.run}
@@ -83,7 +83,7 @@ async def _healthz(request: Request) -> Response:
 
 def make(threads: int | None = None) -> Starlette:
     """The application; its threads are as many as its database connections."""
-    stream = Stream(threads or settings.WEB_THREADS)
+    stream = WatchProcess(threads or settings.WEB_THREADS)
     return Starlette(
         routes=stream.routes(),
         lifespan=stream.lifespan,

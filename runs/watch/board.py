@@ -29,7 +29,7 @@ Todo = dict[str, str]
 
 
 @dataclass(eq=False)
-class Waiting:
+class WaitingPoll:
     """A poll that waits: for which tenants, since when, and what calls it."""
 
     tenants: frozenset[str]
@@ -40,18 +40,18 @@ class Waiting:
         return not self.tenants.isdisjoint(todo)
 
 
-class Board:
+class PollBoard:
     """`look` says, blocking, what there is to do for the tenants that are waited for."""
 
     def __init__(self, threads: Threads, wakes: Wakes, look: Callable[[Iterable[str]], Todo]) -> None:
         self._threads, self._wakes, self._look = threads, wakes, look
-        self._waiting: set[Waiting] = set()
+        self._waiting: set[WaitingPoll] = set()
         self._turns = itertools.count()
 
     @contextmanager
-    def waiting(self, tenants: Iterable[str]) -> Iterator[Waiting]:
+    def waiting(self, tenants: Iterable[str]) -> Iterator[WaitingPoll]:
         """From here on the poll may be called, also before it begins to wait."""
-        one = Waiting(frozenset(tenants), next(self._turns))
+        one = WaitingPoll(frozenset(tenants), next(self._turns))
         self._waiting.add(one)
         try:
             yield one

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from approvals.states import ActionClass
-from factory.api.serializers import Choice, Identifier, JSONObject, StrictSerializer, Text, Whole
+from factory.api.serializers import Identifier, JSONObject, StrictSerializer, TextField, Whole, WordField
 from factory.kernel.errors import FieldError, InvalidInput
 from factory.kernel.events import camel, wire
 from runs.states import FailureClass
@@ -30,9 +30,9 @@ class Hash(serializers.RegexField):
 
 
 class Registration(StrictSerializer):
-    capabilities = serializers.ListField(child=Text(max_length=130), min_length=1, max_length=200)
+    capabilities = serializers.ListField(child=TextField(max_length=130), min_length=1, max_length=200)
     maxConcurrency = Whole(source="max_concurrency", min_value=1, max_value=1000)
-    version = Text(max_length=64, allow_blank=True)
+    version = TextField(max_length=64, allow_blank=True)
 
 
 class Nothing(StrictSerializer):
@@ -60,20 +60,20 @@ class Receipts(UnderLease):
     receipts = Items(max_length=1000)
 
 
-class Park(StrictSerializer):
+class ParkBody(StrictSerializer):
     checkpoint = serializers.JSONField(allow_null=True)
 
 
-class ApprovalRequest(UnderLease):
+class ApprovalRequestBody(UnderLease):
     releaseId = Identifier(source="release_id")
     snapshotId = Identifier(source="snapshot_id")
-    policyRevision = Text(source="policy_revision", max_length=16)
-    actionClass = Choice(ActionClass.values, source="action_class")
+    policyRevision = TextField(source="policy_revision", max_length=16)
+    actionClass = WordField(ActionClass.values, source="action_class")
     environmentId = Identifier(source="environment_id", required=False, allow_null=True, default=None)
     proposal = JSONObject()
     proposalHash = Hash(source="proposal_hash")
-    summary = Text(max_length=2000)
-    park = Park(required=False, allow_null=True, default=None)
+    summary = TextField(max_length=2000)
+    park = ParkBody(required=False, allow_null=True, default=None)
 
 
 class AuthorizationRequest(UnderLease):
@@ -81,13 +81,13 @@ class AuthorizationRequest(UnderLease):
     proposalHash = Hash(source="proposal_hash")
 
 
-class Outcome(UnderLease):
-    outcome = Choice(REPORTED)
+class OutcomeBody(UnderLease):
+    outcome = WordField(REPORTED)
     outcomeHash = Hash(source="outcome_hash")
-    failureClass = Choice(
+    failureClass = WordField(
         FailureClass.values, source="failure_class", required=False, allow_null=True, default=None
     )
-    reason = Text(max_length=4000, allow_blank=True, required=False, allow_null=True, default=None)
+    reason = TextField(max_length=4000, allow_blank=True, required=False, allow_null=True, default=None)
     output = serializers.JSONField(required=False, allow_null=True, default=None)
     receipts = Items(required=False, max_length=1000, default=list)
     artifacts = Items(required=False, max_length=100, default=list)

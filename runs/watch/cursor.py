@@ -26,7 +26,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class FeedSnapshot:
     """`pg_current_snapshot()`, and its question answered outside the database."""
 
     text: str
@@ -52,8 +52,8 @@ class Cursor:
     No key means the whole batch.
     """
 
-    before: Snapshot
-    batch: Snapshot
+    before: FeedSnapshot
+    batch: FeedSnapshot
     key: Key | None = None
 
     def covers(self, transaction: int, key: Key) -> bool:
@@ -73,7 +73,7 @@ class Cursor:
         try:
             before, batch, at = signing.loads(sealed, salt=SALT)
             key = Key(datetime.fromisoformat(at[0]), UUID(at[1]), at[2], at[3]) if at else None
-            return cls(Snapshot.parse(before), Snapshot.parse(batch), key)
+            return cls(FeedSnapshot.parse(before), FeedSnapshot.parse(batch), key)
         except (signing.BadSignature, ValueError, TypeError, IndexError) as fault:
             error = FieldError("/Last-Event-ID", "Not an id of this stream.")
             raise InvalidInput("The Last-Event-ID is not one of this stream.", errors=[error]) from fault

@@ -14,7 +14,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from factory.kernel.models import OutboxEvent
 from factory.kernel.tenancy import TENANT_SETTING
-from runs.watch.cursor import Cursor, Key, Snapshot
+from runs.watch.cursor import Cursor, FeedSnapshot, Key
 
 TOPICS = "run-control."
 POOL_SIZE = 4
@@ -108,14 +108,14 @@ class Feed:
             await held.execute("SELECT set_config(%s, %s, true)", [setting, value])
             yield held
 
-    async def now(self) -> Snapshot:
+    async def now(self) -> FeedSnapshot:
         """What a watcher that starts now has missed nothing of."""
         async with self._pool.connection() as held:
             row = await (await held.execute("SELECT pg_current_snapshot()::text AS text")).fetchone()
         assert row is not None
-        return Snapshot.parse(row["text"])
+        return FeedSnapshot.parse(row["text"])
 
-    async def news(self, before: Snapshot) -> tuple[Snapshot, list[Ref]]:
+    async def news(self, before: FeedSnapshot) -> tuple[FeedSnapshot, list[Ref]]:
         """Every event that `before` did not see, in order, and the snapshot that sees them."""
         role = f"{settings.FACTORY_ROLE_PREFIX}_scan"
         async with self._reading("role", role) as held:
@@ -123,14 +123,14 @@ class Feed:
             found = await held.execute(_NEW, {"low": before.oldest_running, "before": before.text})
             rows = await found.fetchall()
         assert first is not None
-        return Snapshot.parse(first["text"]), [_ref(row) for row in rows]
+        return FeedSnapshot.parse(first["text"]), [_ref(row) for row in rows]
 
     async def events(self, tenant_id: str, ids: Sequence[UUID]) -> dict[UUID, OutboxEvent]:
         async with self._reading(TENANT_SETTING, tenant_id) as held:
             found = await held.execute(_EVENTS, [list(ids)])
             return {row["id"]: OutboxEvent(**row) for row in await found.fetchall()}
 
-    async def missed(self, scope: Scope, cursor: Cursor, upto: Snapshot) -> AsyncIterator[OutboxEvent]:
+    async def missed(self, scope: Scope, cursor: Cursor, upto: FeedSnapshot) -> AsyncIterator[OutboxEvent]:
         """What `upto` sees of the cursor's own batch after its key, or of what came after the batch."""
         # Merged by key: the last key sent must tell, for all tenants at once, what was sent.
         sources = [self._missed_in(tenant, scope, cursor, upto) for tenant in sorted(scope.tenants)]
@@ -143,7 +143,7 @@ class Feed:
                 heads.append((key_of(following), source, following))
 
     async def _missed_in(
-        self, tenant_id: str, scope: Scope, cursor: Cursor, upto: Snapshot
+        self, tenant_id: str, scope: Scope, cursor: Cursor, upto: FeedSnapshot
     ) -> AsyncIterator[OutboxEvent]:
         key = cursor.key
         while True:
@@ -156,7 +156,7 @@ class Feed:
                 return
 
     async def _missed(
-        self, tenant_id: str, scope: Scope, before: Snapshot, upto: Snapshot, key: Key | None
+        self, tenant_id: str, scope: Scope, before: FeedSnapshot, upto: FeedSnapshot, key: Key | None
     ) -> list[dict[str, Any]]:
         at, stream, sequence, position = key or (None, None, None, None)
         values = {
@@ -173,7 +173,7 @@ class Feed:
         async with self._reading(TENANT_SETTING, tenant_id) as held:
             return await (await held.execute(_MISSED, values)).fetchall()
 
-    async def current(self, scope: Scope, upto: Snapshot) -> OutboxEvent | None:
+    async def current(self, scope: Scope, upto: FeedSnapshot) -> OutboxEvent | None:
         """The last thing that was told of the one run that the scope names."""
         for tenant_id in scope.tenants:
             values = {"run": scope.run_id, "project": scope.project_id, "upto": upto.text}

@@ -13,7 +13,7 @@ from psycopg_pool import PoolTimeout
 from factory.kernel.bulkhead import Bulkhead
 from factory.kernel.models import OutboxEvent
 from factory.messaging.relay.destinations import envelope
-from runs.watch.cursor import Cursor, Key, Snapshot
+from runs.watch.cursor import Cursor, FeedSnapshot, Key
 from runs.watch.feed import Feed, Ref, Scope
 from runs.watch.wakes import Wakes
 
@@ -33,7 +33,7 @@ def sse(event: OutboxEvent, cursor: Cursor) -> bytes:
 class Watcher:
     """One open stream: what it may see, where it started, and what waits to be sent."""
 
-    def __init__(self, scope: Scope, start: Snapshot, cursor: Cursor | None) -> None:
+    def __init__(self, scope: Scope, start: FeedSnapshot, cursor: Cursor | None) -> None:
         self.scope = scope
         self.start = start
         self.cursor = cursor
@@ -67,7 +67,7 @@ class Hub:
         self.feed = feed
         self._wakes = wakes
         self._watchers: set[Watcher] = set()
-        self._snapshot: Snapshot | None = None
+        self._snapshot: FeedSnapshot | None = None
         self._lock = asyncio.Lock()
 
     async def join(self, scope: Scope, cursor: Cursor | None) -> Watcher:

@@ -15,7 +15,7 @@ from factory.kernel.context import Context
 from factory.kernel.errors import FieldError, Forbidden, InvalidInput, NotFound
 from runs.selectors import assignment_scope
 from runs.watch import acts, bodies
-from runs.watch.board import Board, Waiting
+from runs.watch.board import PollBoard, WaitingPoll
 from runs.watch.http import Endpoint, answer, caller, read_body
 from runs.watch.scopes import tenants_of
 from runs.watch.threads import Threads
@@ -33,7 +33,7 @@ Call = tuple[str, str, Endpoint]
 class WorkerSurface:
     """The calls of a worker, each of them its command."""
 
-    def __init__(self, threads: Threads, board: Board) -> None:
+    def __init__(self, threads: Threads, board: PollBoard) -> None:
         self._threads = threads
         self._board = board
 
@@ -48,9 +48,9 @@ class WorkerSurface:
             ("GET", "/releases/{release_id}/files/{digits}", self.file),
             ("POST", f"{attempt}/lease", self._about(bodies.UnderLease, acts.lease)),
             ("POST", f"{attempt}/receipts", self._about(bodies.Receipts, acts.receipts)),
-            ("POST", f"{attempt}/approvals", self._about(bodies.ApprovalRequest, acts.approval)),
+            ("POST", f"{attempt}/approvals", self._about(bodies.ApprovalRequestBody, acts.approval)),
             ("POST", f"{attempt}/authorizations", authorization),
-            ("POST", f"{attempt}/outcome", self._about(bodies.Outcome, acts.outcome)),
+            ("POST", f"{attempt}/outcome", self._about(bodies.OutcomeBody, acts.outcome)),
         ]
 
     async def register(self, request: Request) -> Response:
@@ -123,7 +123,7 @@ class WorkerSurface:
         return call
 
 
-async def _called(request: Request, waiting: Waiting, seconds: float) -> None:
+async def _called(request: Request, waiting: WaitingPoll, seconds: float) -> None:
     """Until the board calls, the time is over, or the caller has gone away."""
     ends_at = asyncio.get_running_loop().time() + seconds
     while not waiting.called.done():

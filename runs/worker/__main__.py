@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any
 
 from runs.worker.client import WorkerClient
-from runs.worker.errors import Refused
-from runs.worker.runtime import Options, Worker
+from runs.worker.errors import ApiRefused
+from runs.worker.runtime import WorkerOptions, WorkerRuntime
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -75,13 +75,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     client = WorkerClient(given.url, lambda: given.token_file.read_text().strip(), given.name)
     cache = given.cache or Path.home() / ".cache" / "factory-worker"
     named = [item for item in os.environ.get("FACTORY_WORKER_CAPABILITIES", "*/*").split(",") if item]
-    options = Options(
+    options = WorkerOptions(
         cache=Path(cache),
         capabilities=given.capability or named,
         max_concurrency=given.concurrency,
         drain_seconds=given.drain_seconds,
     )
-    worker = Worker(client, options)
+    worker = WorkerRuntime(client, options)
     signalled = 0
 
     def stop(signum: int, frame: FrameType | None) -> None:
@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, stop)
     try:
         return worker.run()
-    except Refused as fault:
+    except ApiRefused as fault:
         logging.getLogger("factory.worker").error("the control plane does not take this worker: %s", fault)
         return 1
 

@@ -11,19 +11,19 @@ from typing import Any
 from runs.worker.client import WorkerClient
 from runs.worker.context import Interrupt, SkillContext
 from runs.worker.errors import (
+    ApiPolicyDenied,
+    ApiRefused,
     Interrupted,
     Invalid,
     LeaseLost,
     Parked,
-    PolicyDenied,
-    Refused,
     SkillFailed,
     ToolFailed,
     Unreachable,
 )
 from runs.worker.receipts import ReceiptBook, flush
 from runs.worker.release import ReleaseStore
-from runs.worker.wire import Assignment, LeaseGrant, Report, canonical
+from runs.worker.wire import Assignment, AttemptReport, LeaseReply, canonical
 
 log = logging.getLogger("factory.worker")
 
@@ -52,7 +52,7 @@ class AttemptRunner:
         """Acquire, work, report. Whatever happens, at most one outcome is reported."""
         try:
             grant = self._client.acquire(self.work)
-        except (LeaseLost, Refused, Unreachable) as fault:
+        except (LeaseLost, ApiRefused, Unreachable) as fault:
             log.info("attempt %s was not acquired: %s", self.work.attempt_id, fault)
             return
         self._heed(grant)
@@ -68,7 +68,7 @@ class AttemptRunner:
             if self.interrupt.lease_lost:  # what was spent was spent, whoever goes on with the work
                 self._quietly(lambda: flush(self._client, self.work, self._book, patience=5.0))
 
-    def _work(self) -> Report | None:
+    def _work(self) -> AttemptReport | None:
         try:
             with tempfile.TemporaryDirectory(prefix="factory-attempt-") as folder:
                 return self._call_skill(Path(folder))
@@ -86,7 +86,7 @@ class AttemptRunner:
             log.warning("attempt %s failed: %s: %s", self.work.attempt_id, type(fault).__name__, fault)
             return self._failed(fault)
 
-    def _call_skill(self, folder: Path) -> Report:
+    def _call_skill(self, folder: Path) -> AttemptReport:
         """Call the skill; what its validator refuses is corrected with that feedback, up to the node's limit.
 
         Not once an authorization was taken: nothing is done twice under it.
@@ -108,23 +108,23 @@ class AttemptRunner:
                 self._context.take_feedback(_plain(fault.reason))
         raise AssertionError("count() ends never")
 
-    def _interrupted(self) -> Report | None:
+    def _interrupted(self) -> AttemptReport | None:
         if self.interrupt.lease_lost:
             return None
         if self.interrupt.reason in (DRAINING, TIMED_OUT):
-            return Report("Failed", "transient", self.interrupt.reason)
-        return Report("Cancelled", "cancellation", self.interrupt.reason)
+            return AttemptReport("Failed", "transient", self.interrupt.reason)
+        return AttemptReport("Cancelled", "cancellation", self.interrupt.reason)
 
-    def _failed(self, fault: Exception) -> Report:
+    def _failed(self, fault: Exception) -> AttemptReport:
         """After an authorization only the skill itself may say that nothing was done."""
         reason = _plain(f"{type(fault).__name__}: {fault}")
         if isinstance(fault, SkillFailed):
-            return Report("Failed", fault.failure_class, _plain(fault.reason))
+            return AttemptReport("Failed", fault.failure_class, _plain(fault.reason))
         if self._context is not None and self._context.authorized:
-            return Report("Uncertain", "uncertain", reason)
-        return Report("Failed", _class_of(fault), reason)
+            return AttemptReport("Uncertain", "uncertain", reason)
+        return AttemptReport("Failed", _class_of(fault), reason)
 
-    def _report(self, report: Report) -> None:
+    def _report(self, report: AttemptReport) -> None:
         report.artifacts.extend(self._context.artifacts if self._context else [])
         try:
             report.receipts.extend(self._last_receipts())
@@ -133,7 +133,7 @@ class AttemptRunner:
         except Invalid as fault:
             log.warning("attempt %s: the outcome was refused: %s", self.work.attempt_id, fault)
             self._report_refused(fault)
-        except (Refused, Unreachable) as fault:
+        except (ApiRefused, Unreachable) as fault:
             log.warning("attempt %s: the outcome was not taken: %s", self.work.attempt_id, fault)
 
     def _last_receipts(self) -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ class AttemptRunner:
         try:
             self._client.report(self.work, report)
             log.info("attempt %s: %s", self.work.attempt_id, report.outcome)
-        except (Refused, Unreachable) as again:
+        except (ApiRefused, Unreachable) as again:
             log.warning("attempt %s: the outcome was not taken: %s", self.work.attempt_id, again)
 
     def _keep_lease(self, remaining: float) -> None:
@@ -171,7 +171,7 @@ class AttemptRunner:
                 log.warning("attempt %s: %s", self.work.attempt_id, fault)
                 self.interrupt.set("lease lost", lease_lost=True)
                 return
-            except (Refused, Unreachable) as fault:
+            except (ApiRefused, Unreachable) as fault:
                 log.warning("attempt %s: not renewed: %s", self.work.attempt_id, fault)
             except Exception:
                 log.exception("attempt %s: a fault while it was renewed", self.work.attempt_id)
@@ -181,7 +181,7 @@ class AttemptRunner:
         self._heed(grant)
         return grant.remaining
 
-    def _heed(self, grant: LeaseGrant) -> None:
+    def _heed(self, grant: LeaseReply) -> None:
         if grant.cancel_requested:
             self.interrupt.set("cancelled")
         elif grant.timed_out:
@@ -195,18 +195,18 @@ class AttemptRunner:
             # A parked or settled lease is released: no news once the skill itself is done with it.
             if not self._done.is_set():
                 raise
-        except (Refused, Unreachable) as fault:
+        except (ApiRefused, Unreachable) as fault:
             log.debug("receipts wait: %s", fault)
 
 
-def _succeeded(output: Any) -> Report:
+def _succeeded(output: Any) -> AttemptReport:
     try:
         size = len(canonical(output))
     except ValueError as fault:
         raise SkillFailed("validation", f"the output is not JSON: {fault}") from fault
     if size > MOST_OUTPUT:
         raise SkillFailed("validation", f"the output has {size} bytes, more than {MOST_OUTPUT}")
-    return Report("Succeeded", output=output)
+    return AttemptReport("Succeeded", output=output)
 
 
 def _plain(reason: str) -> str:
@@ -217,9 +217,9 @@ def _plain(reason: str) -> str:
 
 
 def _class_of(fault: Exception) -> str:
-    if isinstance(fault, PolicyDenied):
+    if isinstance(fault, ApiPolicyDenied):
         return "policy-denied"
-    if isinstance(fault, Refused):
+    if isinstance(fault, ApiRefused):
         return "permanent"
     if isinstance(fault, ToolFailed):
         return "transient"

@@ -16,8 +16,16 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from runs.worker.errors import Conflict, Gone, LeaseExpired, LeaseLost, StaleToken, Unreachable, refusal
-from runs.worker.wire import ApprovalAnswer, Assignment, Decision, LeaseGrant, Report, digest
+from runs.worker.errors import (
+    ApiConflict,
+    ApiGone,
+    ApiLeaseExpired,
+    LeaseLost,
+    StaleToken,
+    Unreachable,
+    refusal,
+)
+from runs.worker.wire import ApprovalReply, Assignment, AttemptReport, DecisionReply, LeaseReply, digest
 
 log = logging.getLogger("factory.worker")
 
@@ -72,17 +80,17 @@ class WorkerClient:
 
     # the holder of a lease
 
-    def acquire(self, work: Assignment, *, patience: float | None = None) -> LeaseGrant:
+    def acquire(self, work: Assignment, *, patience: float | None = None) -> LeaseReply:
         """Acquire the lease, or renew it. Raises LeaseLost when it is no longer this worker's."""
         try:
             path = f"/attempts/{work.attempt_id}/lease"
             return self._call("POST", path, work.fence, read=_grant, patience=patience)
         except LeaseLost:
             raise
-        except Conflict as fault:
+        except ApiConflict as fault:
             raise StaleToken(fault.status, fault.slug, fault.detail, fault.body) from fault
-        except Gone as fault:
-            raise LeaseExpired(fault.status, fault.slug, fault.detail, fault.body) from fault
+        except ApiGone as fault:
+            raise ApiLeaseExpired(fault.status, fault.slug, fault.detail, fault.body) from fault
 
     def send_receipts(
         self, work: Assignment, receipts: Sequence[Mapping[str, Any]], *, patience: float | None = None
@@ -104,7 +112,7 @@ class WorkerClient:
         environment_id: str | None = None,
         checkpoint: Any = None,
         park: bool = False,
-    ) -> ApprovalAnswer:
+    ) -> ApprovalReply:
         """Ask a person to decide on exactly this proposal; with `park`, hand back the lease while they do."""
         body = {
             **work.fence,
@@ -128,7 +136,7 @@ class WorkerClient:
             "POST", f"/attempts/{work.attempt_id}/authorizations", body, read=_text("authorizationId")
         )
 
-    def report(self, work: Assignment, report: Report, *, patience: float = 600.0) -> None:
+    def report(self, work: Assignment, report: AttemptReport, *, patience: float = 600.0) -> None:
         """Say how it ended. The same body each time, so that a lost answer costs nothing. It counts although
         some of its receipts or artifacts are refused: these are named in the log."""
         told = report.body()
@@ -227,14 +235,14 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-def _grant(answer: httpx.Response) -> LeaseGrant:
+def _grant(answer: httpx.Response) -> LeaseReply:
     body = answer.json()
     expires_at = datetime.fromisoformat(str(body["expiresAt"]).replace("Z", "+00:00"))
     told = answer.headers.get("Date")
     server_now = parsedate_to_datetime(told).timestamp() if told else time.time()
     remaining = max(0.0, expires_at.timestamp() - server_now)
     timed_out = body.get("stop") == "timed-out"
-    return LeaseGrant(expires_at, remaining, bool(body.get("cancelRequested")), timed_out)
+    return LeaseReply(expires_at, remaining, bool(body.get("cancelRequested")), timed_out)
 
 
 def _retry_after(answer: httpx.Response) -> float | None:
@@ -280,11 +288,11 @@ def _assignments(answer: httpx.Response) -> list[Assignment]:
     return found
 
 
-def _approval(answer: httpx.Response) -> ApprovalAnswer:
+def _approval(answer: httpx.Response) -> ApprovalReply:
     found = _object(answer)
     decision = found.get("decision")
-    return ApprovalAnswer(
+    return ApprovalReply(
         effect=str(found["effect"]),
         approval_id=found.get("approvalId"),
-        decision=Decision.read(decision) if decision else None,
+        decision=DecisionReply.read(decision) if decision else None,
     )

@@ -9,10 +9,10 @@ from typing import Any
 
 from runs.worker import model as models
 from runs.worker.client import WorkerClient
-from runs.worker.errors import Gone, Interrupted, LeaseLost, Parked, Refused, SkillFailed
+from runs.worker.errors import ApiGone, ApiRefused, Interrupted, LeaseLost, Parked, SkillFailed
 from runs.worker.receipts import ReceiptBook, flush
 from runs.worker.tools import ToolCall
-from runs.worker.wire import ApprovalAnswer, Assignment, Decision, canonical, digest
+from runs.worker.wire import ApprovalReply, Assignment, DecisionReply, canonical, digest
 
 TOOL_PROVIDER = "factory-tools"
 ASK_AGAIN = 3.0
@@ -124,7 +124,7 @@ class SkillContext:
         *,
         park: bool = True,
         checkpoint: Any = None,
-    ) -> Decision | None:
+    ) -> DecisionReply | None:
         """Ask a person to decide on exactly this proposal.
 
         None: autonomous, no decision needed. With `park` the lease is handed back (Parked is raised)
@@ -140,7 +140,7 @@ class SkillContext:
             answer = self._request(action_class, proposal, summary, park, checkpoint)
         return answer.decision
 
-    def authorize(self, decision: Decision, proposal: Any) -> bool:
+    def authorize(self, decision: DecisionReply, proposal: Any) -> bool:
         """The gate at execution. Call it right before acting on exactly this proposal.
 
         False: the approval's validity is over, propose again. Any other refusal is raised.
@@ -156,15 +156,15 @@ class SkillContext:
             )
         except LeaseLost:
             raise
-        except Gone:
+        except ApiGone:
             self.authorized = False
             return False
-        except Refused as fault:
+        except ApiRefused as fault:
             self.authorized = fault.status >= 500
             raise
         return True
 
-    def effect(self, name: str, decision: Decision, details: Mapping[str, Any]) -> None:
+    def effect(self, name: str, decision: DecisionReply, details: Mapping[str, Any]) -> None:
         """The receipt of what was done under an authorization."""
         self._book.add(
             "effect",
@@ -180,13 +180,13 @@ class SkillContext:
         """Something that was left in a store; the outcome tells where, its hash and its size in bytes."""
         self.artifacts.append({"uri": str(uri), "hash": str(sha256), "size": int(size)})
 
-    def no_effect(self, name: str, decision: Decision, reason: str) -> None:
+    def no_effect(self, name: str, decision: DecisionReply, reason: str) -> None:
         """The receipt of an authorization under which nothing was done, for whatever reason."""
         self.effect(name, decision, {"tookPlace": False, "reason": reason})
 
     def _request(
         self, action_class: str, proposal: Any, summary: str, park: bool, checkpoint: Any
-    ) -> ApprovalAnswer:
+    ) -> ApprovalReply:
         _check_kept(proposal=proposal, checkpoint=checkpoint)
         if park:  # the token is not this worker's any more once it has parked
             flush(self._client, self._work, self._book)
@@ -210,7 +210,7 @@ def _check_kept(**values: Any) -> None:
             raise SkillFailed("validation", f"the {name} is {fault}") from fault
 
 
-def _words_of(decision: Decision | None) -> tuple[str, ...]:
+def _words_of(decision: DecisionReply | None) -> tuple[str, ...]:
     return (decision.reason,) if decision is not None and decision.changes_requested else ()
 
 

@@ -12,7 +12,7 @@ class Unreachable(WorkerError):
     """No usable answer within the patience of the call."""
 
 
-class Refused(WorkerError):
+class ApiRefused(WorkerError):
     """A problem+json answer. `slug` is the stable last part of its type."""
 
     def __init__(self, status: int, slug: str, detail: str, body: Mapping[str, Any] | None = None) -> None:
@@ -23,47 +23,47 @@ class Refused(WorkerError):
         self.body = dict(body or {})
 
 
-class Invalid(Refused):
+class Invalid(ApiRefused):
     """400, 413, 415, 422: the same body will never be accepted."""
 
 
-class Unauthorized(Refused):
+class Unauthorized(ApiRefused):
     """401: the token is missing, expired or revoked."""
 
 
-class Forbidden(Refused):
+class ApiForbidden(ApiRefused):
     """403."""
 
 
-class PolicyDenied(Forbidden):
+class ApiPolicyDenied(ApiForbidden):
     """403 `policy-denied`: the action may not happen, whoever approves."""
 
 
-class NotFound(Refused):
+class ApiNotFound(ApiRefused):
     """404."""
 
 
-class Conflict(Refused):
+class ApiConflict(ApiRefused):
     """409."""
 
 
-class Superseded(Conflict):
+class Superseded(ApiConflict):
     """409 `worker-superseded`: a younger process has this worker's name."""
 
 
-class Gone(Refused):
+class ApiGone(ApiRefused):
     """410: too late."""
 
 
-class LeaseLost(Refused):
+class LeaseLost(ApiRefused):
     """The lease is somebody else's or nobody's: stop, and report nothing more."""
 
 
-class StaleToken(LeaseLost, Conflict):
+class StaleToken(LeaseLost, ApiConflict):
     """409 `stale-fencing-token`."""
 
 
-class LeaseExpired(LeaseLost, Gone):
+class ApiLeaseExpired(LeaseLost, ApiGone):
     """410: the lease ended before the call."""
 
 
@@ -98,21 +98,21 @@ class Parked(BaseException):
 LEASE_SLUGS = {"lease-expired"}
 
 
-def refusal(status: int, body: Mapping[str, Any]) -> Refused:
+def refusal(status: int, body: Mapping[str, Any]) -> ApiRefused:
     """The typed error for a problem+json answer."""
     slug = str(body.get("type", "")).rstrip("/").rsplit("/", 1)[-1] or f"http-{status}"
     detail = str(body.get("detail") or body.get("title") or "no reason given")
     return _kind(status, slug)(status, slug, detail, body)
 
 
-def _kind(status: int, slug: str) -> type[Refused]:
+def _kind(status: int, slug: str) -> type[ApiRefused]:
     if slug == "stale-fencing-token":
         return StaleToken
     if slug in LEASE_SLUGS:
-        return LeaseExpired
+        return ApiLeaseExpired
     if slug == "worker-superseded":
         return Superseded
     if slug == "policy-denied":
-        return PolicyDenied
-    by_status = {400: Invalid, 413: Invalid, 415: Invalid, 422: Invalid, 401: Unauthorized, 403: Forbidden}
-    return by_status.get(status) or {404: NotFound, 409: Conflict, 410: Gone}.get(status, Refused)
+        return ApiPolicyDenied
+    by_status = {400: Invalid, 413: Invalid, 415: Invalid, 422: Invalid, 401: Unauthorized, 403: ApiForbidden}
+    return by_status.get(status) or {404: ApiNotFound, 409: ApiConflict, 410: ApiGone}.get(status, ApiRefused)

@@ -25,7 +25,7 @@ import yaml
 from runs.worker.client import WorkerClient
 from runs.worker.context import Skill
 from runs.worker.errors import SkillFailed
-from runs.worker.wire import Release, digest_bytes
+from runs.worker.wire import AssignedRelease, digest_bytes
 
 FUNCTION = "run"
 
@@ -66,7 +66,7 @@ class ReleaseStore:
         self._lock = threading.Lock()
         self._loaded: dict[str, LoadedRelease] = {}
 
-    def load(self, release: Release) -> LoadedRelease:
+    def load(self, release: AssignedRelease) -> LoadedRelease:
         """LoadRelease: asked each time, because a release may have been revoked since."""
         told = self._client.manifest(release.manifest_url)
         if told["hash"] != release.hash or merkle_root(told) != release.hash:
@@ -76,13 +76,13 @@ class ReleaseStore:
                 self._loaded[release.hash] = self._fetch(release, told["entries"])
             return self._loaded[release.hash]
 
-    def _fetch(self, release: Release, entries: Sequence[Mapping[str, Any]]) -> LoadedRelease:
+    def _fetch(self, release: AssignedRelease, entries: Sequence[Mapping[str, Any]]) -> LoadedRelease:
         needed = [entry for entry in entries if entry["kind"] in ("agent", "skill")]
         files = {entry["path"]: self._file(release, entry["sha256"]) for entry in needed}
         manifest = next(entry["sha256"] for entry in entries if entry["kind"] == "manifest")
         return LoadedRelease(release.hash, yaml.safe_load(self._file(release, manifest)), files)
 
-    def _file(self, release: Release, wanted: str) -> bytes:
+    def _file(self, release: AssignedRelease, wanted: str) -> bytes:
         cached = self._cache / wanted.removeprefix("sha256:")
         if cached.is_file() and digest_bytes(content := cached.read_bytes()) == wanted:
             return content

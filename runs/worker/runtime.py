@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runs.worker.attempt import DRAINING, AttemptRunner
 from runs.worker.client import WorkerClient
-from runs.worker.errors import Forbidden, NotFound, Refused, Superseded, Unauthorized, Unreachable
+from runs.worker.errors import ApiForbidden, ApiNotFound, ApiRefused, Superseded, Unauthorized, Unreachable
 from runs.worker.release import ReleaseStore
 from runs.worker.wire import Assignment
 
@@ -21,7 +21,7 @@ LONGEST_PAUSE = 15.0
 
 
 @dataclass(frozen=True)
-class Options:
+class WorkerOptions:
     """What a worker is started with."""
 
     cache: Path
@@ -31,10 +31,10 @@ class Options:
     drain_seconds: float = 20.0
 
 
-class Worker:
+class WorkerRuntime:
     """Holds nothing that must survive: what it was doing when it died, the control plane settles."""
 
-    def __init__(self, client: WorkerClient, options: Options) -> None:
+    def __init__(self, client: WorkerClient, options: WorkerOptions) -> None:
         self._client = client
         self._options = options
         self._releases = ReleaseStore(client, options.cache)
@@ -60,7 +60,7 @@ class Worker:
             wanted = False
             log.error("another process registered as %s: this one stops", self._client.name)
             return 1
-        except Forbidden as fault:
+        except ApiForbidden as fault:
             # A pool that is not there, or a token for something else: asking again changes nothing.
             wanted = False
             log.error("not taken as a worker: %s; this one stops", fault)
@@ -76,11 +76,11 @@ class Worker:
                 if self._has_room():
                     self._poll()
                 failures = 0
-            except (Superseded, Forbidden):
+            except (Superseded, ApiForbidden):
                 raise
-            except NotFound:
+            except ApiNotFound:
                 self._register()
-            except (Unreachable, Refused) as fault:
+            except (Unreachable, ApiRefused) as fault:
                 failures = self._back_off(failures, fault)
             except Exception as fault:
                 log.exception("a fault while it polled")
@@ -94,7 +94,7 @@ class Worker:
                 self._client.register(self._options.capabilities, self._options.max_concurrency, VERSION)
                 log.info("registered as %s, %s at once", self._client.name, self._options.max_concurrency)
                 return True
-            except (Unreachable, Unauthorized, NotFound) as fault:
+            except (Unreachable, Unauthorized, ApiNotFound) as fault:
                 failures = self._back_off(failures, fault)
         return False
 

@@ -23,7 +23,7 @@ PASSED_ON = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "NO_PROXY")
 
 
 @dataclass(frozen=True)
-class Completed:
+class ProgramResult:
     """What a program left."""
 
     stdout: bytes
@@ -58,7 +58,7 @@ class ToolCall:
         most_output: int = MOST_OUTPUT,
         watch: Callable[[], None] | None = None,
         check: bool = True,
-    ) -> Completed:
+    ) -> ProgramResult:
         """Run a program in a session of its own, with a bare environment and no credentials.
 
         It is killed when the attempt is interrupted, when it takes or writes too much, or when
@@ -78,7 +78,7 @@ class ToolCall:
                 _end(process)
             out.seek(0)
             err.seek(0)
-            done = Completed(out.read(), err.read(65536), process.returncode)
+            done = ProgramResult(out.read(), err.read(65536), process.returncode)
         self.details["exitCode"] = done.exit_code
         if check and done.exit_code != 0:
             said = done.stderr.decode("utf-8", "replace").strip()

@@ -57,7 +57,7 @@ def utc_text(seconds: float | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class Release:
+class AssignedRelease:
     """The release that an assignment belongs to."""
 
     id: str
@@ -66,7 +66,7 @@ class Release:
 
 
 @dataclass(frozen=True)
-class Decision:
+class DecisionReply:
     """What a person decided on a proposal."""
 
     approval_id: str
@@ -86,7 +86,7 @@ class Decision:
         return self.decision == "request_changes"
 
     @classmethod
-    def read(cls, body: Mapping[str, Any]) -> "Decision":
+    def read(cls, body: Mapping[str, Any]) -> "DecisionReply":
         """From the wire."""
         return cls(
             approval_id=str(body["approvalId"]),
@@ -111,9 +111,9 @@ class Assignment:
     skill_id: str | None
     input: Mapping[str, Any]
     snapshot: Mapping[str, Any]
-    release: Release
+    release: AssignedRelease
     checkpoint: Json = None
-    decision: Decision | None = None
+    decision: DecisionReply | None = None
 
     @property
     def fence(self) -> dict[str, Any]:
@@ -136,14 +136,14 @@ class Assignment:
             skill_id=body.get("skillId"),
             input=body.get("input") or {},
             snapshot=body.get("snapshot") or {},
-            release=Release(str(release["id"]), str(release["hash"]), str(release["manifestUrl"])),
+            release=AssignedRelease(str(release["id"]), str(release["hash"]), str(release["manifestUrl"])),
             checkpoint=body.get("checkpoint"),
-            decision=Decision.read(decision) if decision else None,
+            decision=DecisionReply.read(decision) if decision else None,
         )
 
 
 @dataclass(frozen=True)
-class LeaseGrant:
+class LeaseReply:
     """An acquired or renewed lease. `remaining` is counted on the server's clock."""
 
     expires_at: datetime
@@ -153,16 +153,16 @@ class LeaseGrant:
 
 
 @dataclass(frozen=True)
-class ApprovalAnswer:
+class ApprovalReply:
     """What RequestApproval answered."""
 
     effect: str
     approval_id: str | None = None
-    decision: Decision | None = None
+    decision: DecisionReply | None = None
 
 
 @dataclass(frozen=True)
-class Report:
+class AttemptReport:
     """How an attempt ended; its hash says it once and for all."""
 
     outcome: str

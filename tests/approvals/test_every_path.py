@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from approvals.commands import Item, decide_each
+from approvals.commands import BulkDecision, decide_each
 from tests.approvals.test_decisions import decide, give_role
 from tests.console.test_pages import signed_in
 from tests.support.api import Api
@@ -155,7 +155,7 @@ def test_a_bulk_breaks_no_glass(asker):
     assert Api.as_(asker.world.platform_admin).post(DECISIONS, body).status_code == 400
     [outcome] = decide_each(
         asker.world.platform_admin,
-        [Item(view.id, "approve", view.version, view.proposal_hash, "all of it burns")],
+        [BulkDecision(view.id, "approve", view.version, view.proposal_hash, "all of it burns")],
     )
     assert outcome.refusal is not None
 

@@ -17,7 +17,7 @@ from approvals.commands import publish_policy_revision
 from approvals.errors import PolicyInvalid
 from approvals.models import PolicyRevision
 from approvals.policy import document as documents
-from approvals.policy.comparing import Difference, compare
+from approvals.policy.comparing import PolicyDifference, compare
 from approvals.states import ActionClass
 from factory.kernel.tenancy import reading
 from projects.models import Project
@@ -92,9 +92,9 @@ def test_differences_are_told_by_class_and_environment() -> None:
     rule = {"actionClass": "production", "environment": "live-*", "effect": "require-approval", "quorum": 2}
     after = {**DEFAULT, "rules": [*DEFAULT["rules"], rule], "spend": {"thresholdUsd": 5}, "modelProfiles": []}
     assert compare(DEFAULT, after) == [
-        Difference("modelProfiles", "code-agent", ""),
-        Difference("spend.thresholdUsd", "100", "5"),
-        Difference("production in live-*", "not said", "a person decides first, 2 people"),
+        PolicyDifference("modelProfiles", "code-agent", ""),
+        PolicyDifference("spend.thresholdUsd", "100", "5"),
+        PolicyDifference("production in live-*", "not said", "a person decides first, 2 people"),
     ]
     assert [(one.before, one.after) for one in compare(after, DEFAULT)] == [
         (one.after, one.before) for one in compare(DEFAULT, after)

@@ -3,7 +3,7 @@
 import pytest
 
 from assessment.skills.compose import clean
-from assessment.skills.languages import LANGUAGES, Lines, count_lines, is_test, is_vendored, language_of
+from assessment.skills.languages import LANGUAGES, LineCounts, count_lines, is_test, is_vendored, language_of
 from assessment.skills.licences import identify
 from assessment.skills.manifests import kind_of
 from assessment.skills.secretscan import scan
@@ -12,15 +12,15 @@ from assessment.skills.secretscan import scan
 @pytest.mark.parametrize(
     ("name", "text", "lines"),
     [
-        ("Python", '"""A\nB"""\n\nx = 1  # c\n# d\n', Lines(1, 3, 1)),
-        ("JavaScript", "/* a\n b */\nf(); // c\n\n// d\n", Lines(1, 3, 1)),
-        ("C", 'char *s = "/*";\nint x; /* a\nb */\nint y;\n', Lines(3, 1, 0)),
-        ("HTML", "<p>\n<!-- a\nb -->\n</p>\n", Lines(2, 2, 0)),
-        ("SQL", "-- a\nselect 1;\n", Lines(1, 1, 0)),
-        ("JSON", '{"a": "# b"}\n', Lines(1, 0, 0)),
+        ("Python", '"""A\nB"""\n\nx = 1  # c\n# d\n', LineCounts(1, 3, 1)),
+        ("JavaScript", "/* a\n b */\nf(); // c\n\n// d\n", LineCounts(1, 3, 1)),
+        ("C", 'char *s = "/*";\nint x; /* a\nb */\nint y;\n', LineCounts(3, 1, 0)),
+        ("HTML", "<p>\n<!-- a\nb -->\n</p>\n", LineCounts(2, 2, 0)),
+        ("SQL", "-- a\nselect 1;\n", LineCounts(1, 1, 0)),
+        ("JSON", '{"a": "# b"}\n', LineCounts(1, 0, 0)),
     ],
 )
-def test_counts_lines(name: str, text: str, lines: Lines) -> None:
+def test_counts_lines(name: str, text: str, lines: LineCounts) -> None:
     assert count_lines(LANGUAGES[name], text) == lines
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assessment.evaluation.bench import Bench, Decided, Refused
+from assessment.evaluation.bench import Bench, Decided, SkillRefused
 from assessment.skills import publish
 from assessment.skills.artifacts import AUTHOR, ArtifactRepository
 
@@ -46,7 +46,7 @@ def test_the_approved_diff_is_the_diff_of_the_commit(publisher: Publisher) -> No
 def test_a_proposal_leaves_nothing_behind(publisher: Publisher, tmp_path: Path) -> None:
     bench = publisher()
     bench.answers = [("reject", "")]
-    with pytest.raises(Refused, match="policy-denied"):
+    with pytest.raises(SkillRefused, match="policy-denied"):
         publish.run(bench)
     repository = tmp_path / "artifacts.git"
     assert git(repository, "for-each-ref", "--format=%(refname)").split() == [b"refs/heads/main"]
@@ -69,7 +69,7 @@ def test_another_attempt_proposes_the_very_same(publisher: Publisher) -> None:
     for _ in range(2):
         bench = publisher()
         bench.answers = [("reject", "")]
-        with pytest.raises(Refused):
+        with pytest.raises(SkillRefused):
             publish.run(bench)
         hashes += [bench.digest(proposal) for proposal in bench.proposals]
     assert hashes[0] == hashes[1]
@@ -78,7 +78,7 @@ def test_another_attempt_proposes_the_very_same(publisher: Publisher) -> None:
 def test_comes_back_from_parking_without_asking_again(publisher: Publisher) -> None:
     asking = publisher()
     asking.answers = [("reject", "")]
-    with pytest.raises(Refused):
+    with pytest.raises(SkillRefused):
         publish.run(asking)
     back = publisher()
     back.checkpoint = {"notes": [], "baseCommit": asking.proposals[0]["baseCommit"]}
@@ -91,7 +91,7 @@ def test_comes_back_from_parking_without_asking_again(publisher: Publisher) -> N
 def test_the_base_may_have_moved_while_a_person_thought(publisher: Publisher, tmp_path: Path) -> None:
     asking = publisher()
     asking.answers = [("reject", "")]
-    with pytest.raises(Refused):
+    with pytest.raises(SkillRefused):
         publish.run(asking)
     base = asking.proposals[0]["baseCommit"]
     other = ArtifactRepository(asking, tmp_path / "artifacts.git")
@@ -120,7 +120,7 @@ def test_somebody_elses_branch_is_left_alone_and_nothing_is_authorized(
     head = repository.head()
     git(tmp_path / "artifacts.git", "update-ref", f"refs/heads/factory/assessment-{bench.run_id}", head)
     bench.authorize = lambda *_: pytest.fail("it was authorized")
-    with pytest.raises(Refused, match="holds something else"):
+    with pytest.raises(SkillRefused, match="holds something else"):
         publish.run(bench)
 
 
@@ -137,7 +137,7 @@ def test_says_that_there_is_no_artifact_repository(
 ) -> None:
     bench = publisher()
     monkeypatch.delenv("FACTORY_ARTIFACT_REPOSITORY")
-    with pytest.raises(Refused, match="FACTORY_ARTIFACT_REPOSITORY"):
+    with pytest.raises(SkillRefused, match="FACTORY_ARTIFACT_REPOSITORY"):
         publish.run(bench)
 
 
@@ -194,6 +194,6 @@ def test_says_that_nothing_was_done_when_the_tree_is_not_the_approved_one(
         )
 
     monkeypatch.setattr(ArtifactRepository, "draft", changed)
-    with pytest.raises(Refused, match="nothing was written"):
+    with pytest.raises(SkillRefused, match="nothing was written"):
         publish.run(bench)
     assert [effect["tookPlace"] for effect in bench.effects] == [False]

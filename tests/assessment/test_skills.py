@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import rfc8785
 
-from assessment.evaluation.bench import Bench, Refused
+from assessment.evaluation.bench import Bench, SkillRefused
 from assessment.evaluation.sample_repository import PLANTED
 from assessment.skills.compose import render
 from tests.assessment.conftest import look
@@ -95,7 +95,7 @@ def test_a_revision_is_resolved_once(shop: Path, tmp_path: Path, revision: str) 
 def test_says_what_is_wrong_with_what_it_was_given(
     shop: Path, tmp_path: Path, repository: str, revision: str, said: str
 ) -> None:
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(SkillRefused, match=said):
         run("inventory", tmp_path / "w", repository.replace("SHOP", str(shop)), revision=revision)
 
 
@@ -103,7 +103,7 @@ def test_an_operator_may_narrow_where_it_reads(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FACTORY_ASSESSMENT_SOURCES", "https://git.example.test/")
-    with pytest.raises(Refused, match="policy-denied"):
+    with pytest.raises(SkillRefused, match="policy-denied"):
         run("inventory", tmp_path / "w", shop)
 
 

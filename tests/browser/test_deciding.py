@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import expect
 
-from runs.selectors.answers import ApprovalAnswer, Assignment
+from runs.selectors.answers import ApprovalResult, OfferedAttempt
 from tests.browser.conftest import Visit
 from tests.support.acts import revoke
 from tests.support.proposals import REPORT, change
@@ -15,7 +15,7 @@ from tests.support.running import Hand, House, effect
 PROPOSAL = change()
 
 
-def asking(house: House, proposal: Any = PROPOSAL) -> tuple[UUID, Hand, Assignment, ApprovalAnswer]:
+def asking(house: House, proposal: Any = PROPOSAL) -> tuple[UUID, Hand, OfferedAttempt, ApprovalResult]:
     """A run that waits for a decision on a diff, with its worker let go."""
     run_id = house.run("gated")
     worker = house.hand()
@@ -23,7 +23,7 @@ def asking(house: House, proposal: Any = PROPOSAL) -> tuple[UUID, Hand, Assignme
     return run_id, worker, work, worker.ask(work, proposal, park=True)
 
 
-def page_of(asked: ApprovalAnswer) -> str:
+def page_of(asked: ApprovalResult) -> str:
     return f"/admin/approvals/approvalrequest/{asked.approval_id}/change/"
 
 

@@ -8,7 +8,7 @@ from factory.console.charts import (
     RING,
     TOP,
     Column,
-    Part,
+    ColumnPart,
     Series,
     curves,
     pace,
@@ -29,8 +29,12 @@ def test_an_axis_has_a_few_round_marks_and_reaches_over_the_most(most: float, ma
 def test_parts_of_a_column_stand_upon_one_another() -> None:
     made = stacked(
         [
-            Column("10:00", (Part("good", "Completed", 4), Part("bad", "Failed", 2, named=True)), "10:00"),
-            Column("11:00", (Part("good", "Completed", 0), Part("bad", "Failed", 0, named=True))),
+            Column(
+                "10:00",
+                (ColumnPart("good", "Completed", 4), ColumnPart("bad", "Failed", 2, named=True)),
+                "10:00",
+            ),
+            Column("11:00", (ColumnPart("good", "Completed", 0), ColumnPart("bad", "Failed", 0, named=True))),
         ]
     )
     good, bad = made.bars
@@ -71,7 +75,9 @@ def test_where_two_lines_are_the_same_both_are_seen() -> None:
 
 
 def test_rows_of_pairs_are_as_long_as_their_numbers() -> None:
-    made = pairs([("under", (Part("good", "decided", 10), Part("wait", "pending", 5))), ("over", ())])
+    made = pairs(
+        [("under", (ColumnPart("good", "decided", 10), ColumnPart("wait", "pending", 5))), ("over", ())]
+    )
     assert made.bars[0].width == pytest.approx(2 * made.bars[1].width)
     assert made.bars[0].width < 100
     assert [label.words for label in made.labels] == ["10", "5"]

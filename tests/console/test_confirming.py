@@ -5,13 +5,13 @@ from pathlib import Path
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from factory.console.confirming import Choice, Question, told_of
+from factory.console.confirming import ChoiceField, Confirmation, told_of
 from factory.kernel.errors import FieldError, InvalidInput
 
-FIELDS = (Choice("alias", "Alias"), Choice("month", "Month"), Choice("amount", "Amount"))
+FIELDS = (ChoiceField("alias", "Alias"), ChoiceField("month", "Month"), ChoiceField("amount", "Amount"))
 
 
-def shown(question: Question, *pointers: str) -> str:
+def shown(question: Confirmation, *pointers: str) -> str:
     refusal = InvalidInput(
         "It is wrong.", errors=[FieldError(pointer, "This is wrong.") for pointer in pointers]
     )
@@ -19,7 +19,7 @@ def shown(question: Question, *pointers: str) -> str:
 
 
 def test_the_fields_at_fault_are_named_as_a_list_is_read() -> None:
-    question = Question("Do it", "It is done.", "Do it", "/admin/", fields=FIELDS)
+    question = Confirmation("Do it", "It is done.", "Do it", "/admin/", fields=FIELDS)
     link = '<a class="fc-link" href="#field-{}">{}</a>'
     alias, month, amount = (link.format(one.name, one.label) for one in FIELDS)
     assert f"Look below at {alias}.<" in shown(question, "/alias")

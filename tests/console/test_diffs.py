@@ -10,7 +10,7 @@ from factory.console.colours import LEXERS, Palette
 from factory.console.diffs import Diff, File
 from factory.console.folding import LONG
 from factory.console.spans import hidden_in
-from factory.console.worddiff import Words
+from factory.console.worddiff import WordComparisons
 from tests.support.proposals import HOSTILE
 
 CODE = (
@@ -110,7 +110,7 @@ def test_no_text_makes_its_reader_wait_for_colours() -> None:
         told = palette.colour(f"x.{endings[0]}", lines)
         assert ["".join(part for _, part in line) for line in told] == lines
     assert time.thread_time() - began < 3
-    words, near = Words(work=1000), "a b " * 50
+    words, near = WordComparisons(work=1000), "a b " * 50
     assert words.changed(near, near[2:]) is None, "past the bound lines are not compared"
 
 

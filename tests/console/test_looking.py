@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from approvals.admin.filters import WORDS
 from approvals.commands import decide_approval
 from approvals.models import ApprovalRequest
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.lists import bounded_scan, files, pages, searching
 from factory.console.site import site
 from factory.kernel.models import AuditEntry
@@ -51,13 +51,13 @@ def auditor(house: House) -> Client:
 @pytest.fixture
 def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """A filter that takes twenty milliseconds for each row, and lists that look through three at once."""
-    every = HouseAdmin.get_search_results
+    every = BaseAdmin.get_search_results
 
     def slow(page: Any, request: HttpRequest, rows: QuerySet[Any], term: str) -> tuple[QuerySet[Any], bool]:
         found, twice = every(page, request, rows, term)
         return (found.extra(where=SLOWLY) if request.GET.get("action") else found), twice
 
-    monkeypatch.setattr(HouseAdmin, "get_search_results", slow)
+    monkeypatch.setattr(BaseAdmin, "get_search_results", slow)
     monkeypatch.setattr(bounded_scan, "AT_FIRST_MS", 10)
     monkeypatch.setattr(
         bounded_scan, "STRETCH_MS", 20_000
@@ -69,7 +69,7 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def never_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if no question were ever answered at first."""
-    monkeypatch.setattr(bounded_scan.Look, "_at_first", lambda *_: None)
+    monkeypatch.setattr(bounded_scan.BoundedScan, "_at_first", lambda *_: None)
     monkeypatch.setattr(pages, "PATIENCE", 0.0)
 
 
@@ -99,8 +99,8 @@ def walk(client: Client, at: str) -> list[Any]:
     return found
 
 
-def look(rows: QuerySet[Any], narrowed: QuerySet[Any]) -> bounded_scan.Look:
-    return bounded_scan.Look(rows, narrowed, KEY, ascending=False)
+def look(rows: QuerySet[Any], narrowed: QuerySet[Any]) -> bounded_scan.BoundedScan:
+    return bounded_scan.BoundedScan(rows, narrowed, KEY, ascending=False)
 
 
 def newest_first() -> QuerySet[AuditEntry]:
@@ -329,7 +329,7 @@ def test_a_file_that_the_database_cuts_short_says_so_in_its_last_line(
         where = "(factory_auditentry.id > %s OR pg_sleep(1) IS NOT NULL)"
         return rows.extra(where=[where], params=[str(third.pk)]), False
 
-    monkeypatch.setattr(HouseAdmin, "get_search_results", slow_from_there)
+    monkeypatch.setattr(BaseAdmin, "get_search_results", slow_from_there)
     monkeypatch.setattr(bounded_scan, "AT_ONCE", 2)
     monkeypatch.setattr(bounded_scan, "STRETCH_MS", 100)
     _, *rows, last = sheet(auditor.get(f"{AUDIT}?format=csv"))
@@ -339,13 +339,15 @@ def test_a_file_that_the_database_cuts_short_says_so_in_its_last_line(
 def test_a_file_looks_for_its_own_rows_and_for_no_page(
     house: House, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, page = list[Any](), bounded_scan.Look.page
+    looks, page = list[Any](), bounded_scan.BoundedScan.page
 
-    def counted(look: bounded_scan.Look, place: Any, limit: int, **how: Any) -> bounded_scan.Found:
+    def counted(
+        look: bounded_scan.BoundedScan, place: Any, limit: int, **how: Any
+    ) -> bounded_scan.ScannedRows:
         looks.append(limit)
         return page(look, place, limit, **how)
 
-    monkeypatch.setattr(bounded_scan.Look, "page", counted)
+    monkeypatch.setattr(bounded_scan.BoundedScan, "page", counted)
     assert len(sheet(auditor.get(f"{SOUGHT}&format=csv"))) == 1 + MADE
     assert looks == [files.ROWS_AT_FIRST]
 

@@ -99,7 +99,7 @@ def test_a_file_has_each_row_once_however_they_move_while_it_is_read(
     monkeypatch.setattr(type(page), "pk", lambda _, row: str(row.pk), raising=False)
     narrowed = "&q=w" if model is not Step else f"&attention={Attention.UNCERTAIN.value}"
     if slowly:
-        monkeypatch.setattr(bounded_scan.Look, "_at_first", lambda *_: None)
+        monkeypatch.setattr(bounded_scan.BoundedScan, "_at_first", lambda *_: None)
         monkeypatch.setattr(bounded_scan, "AT_ONCE", 2)
     answer: Any = operator.get(f"{url(model, 'changelist')}?format=csv{order}{narrowed if slowly else ''}")
     lines = []

@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.urls import reverse
 
 import config.urls  # noqa: F401 - it is what registers the pages
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.evidence import EvidenceAdmin
 from factory.console.site import site
 from factory.kernel.context import Context
@@ -76,7 +76,7 @@ def test_no_filter_breaks_a_list_with_a_value_that_nobody_knows(
 
 @pytest.mark.parametrize(("model", "page"), PAGES, ids=IDS)
 def test_every_page_is_read_only_and_reads_in_its_tenant(model: type[Model], page: ModelAdmin) -> None:
-    assert isinstance(page, HouseAdmin), f"{model} is not shown through HouseAdmin"
+    assert isinstance(page, BaseAdmin), f"{model} is not shown through BaseAdmin"
     assert page.view_operation
     assert page.about
     assert page.show_full_result_count is False

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runs.admin.drawing import HEIGHT, WIDTH, Told, draw_graph
+from runs.admin.drawing import HEIGHT, WIDTH, NodeLabel, draw_graph
 from runs.admin.lanes import Span, draw_timeline
 from tests.console.test_pages import signed_in
 from tests.console.test_run_page import page_of
@@ -55,7 +55,7 @@ def test_draws_every_node_once_and_after_what_it_depends_on() -> None:
         {"key": "c", "dependsOn": ["a"]},
         {"key": "d", "dependsOn": ["b", "c"]},
     ]
-    graph = draw_graph(nodes, {"a": Told("Succeeded")})
+    graph = draw_graph(nodes, {"a": NodeLabel("Succeeded")})
     places = {box.key: box for box in graph.boxes}
     assert [places[k].x for k in "abcd"] == sorted(places[k].x for k in "abcd")
     assert places["b"].x == places["c"].x

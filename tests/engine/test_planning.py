@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runs.engine import Completed, Failed, Ready, StepFact, node_of, nodes, plan
+from runs.engine import Failed, PlanCompleted, Ready, StepFact, node_of, nodes, plan
 
 INPUT = {"yes": True, "no": False}
 Facts = dict[str, StepFact]
@@ -71,7 +71,7 @@ def walk(definition: dict[str, Any], draw: st.DataObject, fail_at: str | None = 
             output = [] if settled.state == "Succeeded" else None
             facts[settled.node.key] = StepFact(settled.node.key, settled.state, output)
             done |= {settled.node.key}
-        if isinstance(found, Completed):
+        if isinstance(found, PlanCompleted):
             return found, facts
         for due in found.due:
             assert due.key not in facts, "A node ran twice."
@@ -125,7 +125,7 @@ def test_each_node_runs_once_after_what_it_needs_or_is_skipped_for_a_reason(
     definition: dict[str, Any], data: st.DataObject
 ) -> None:
     found, facts = walk(definition, data)
-    assert isinstance(found, Completed)
+    assert isinstance(found, PlanCompleted)
     assert found.output == joined(facts, definition["output"])
     assert {node_of(key)[0] for key in facts} == {n["key"] for n in definition["nodes"]}
     for key in (n["key"] for n in definition["nodes"]):
@@ -144,7 +144,7 @@ def test_fails_as_soon_as_a_step_does(definition: dict[str, Any], data: st.DataO
     key = data.draw(st.sampled_from([n["key"] for n in definition["nodes"]]))
     found, facts = walk(definition, data, fail_at=key)
     failed = [fact.key for fact in facts.values() if fact.state == "Failed"]
-    assert found == Failed("permanent", "broke", failed[0]) if failed else isinstance(found, Completed)
+    assert found == Failed("permanent", "broke", failed[0]) if failed else isinstance(found, PlanCompleted)
 
 
 @given(definitions(), st.data())
@@ -200,7 +200,7 @@ def test_a_node_fans_out_over_a_list_and_joins_in_its_order() -> None:
     assert [due.key for due in over(["x", "y"], *both).due] == ["c"]
     alone = flow(node("a"), node("b", "a", forEach="steps.a.list"))
     ended = plan(alone, {}, [StepFact("a", "Succeeded", {"list": ["x", "y"]}), *both])
-    assert isinstance(ended, Completed)
+    assert isinstance(ended, PlanCompleted)
     assert ended.output == [0, 1]
 
 
@@ -226,7 +226,7 @@ def test_a_fan_out_over_a_skipped_branch_has_nothing_to_do() -> None:
 def test_everything_skipped_is_completed_with_nothing() -> None:
     definition = flow(node("a", when="input.no"), node("b", "a"), node("c", "b"))
     found = plan(definition, INPUT, [])
-    assert isinstance(found, Completed)
+    assert isinstance(found, PlanCompleted)
     assert found.output is None
     assert [(s.node.key, s.cause) for s in found.settled] == [
         ("a", "ConditionFalse"),

@@ -11,9 +11,9 @@ from django.db import OperationalError
 from psycopg import errors
 from structlog.testing import capture_logs
 
-from approvals.commands import Item, decide_each
+from approvals.commands import BulkDecision, decide_each
 from approvals.reconcilers import ApprovalExpiryReconciler
-from factory.evidence.auditor import Report, Violation
+from factory.evidence.auditor import VerificationReport, Violation
 from factory.kernel.bulk import one_by_one
 from factory.kernel.bulkhead import Bulkhead, Resting
 from factory.kernel.telemetry import meters
@@ -23,7 +23,7 @@ from projects.commands import kill_project
 from runs import restore
 from runs.commands import cancel_run, freeze_run
 from runs.dispatch import drain_worker, polling
-from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, ReleaseDecreeReconciler
+from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, WithdrawalReconciler
 from tests.support.acts import revoke
 from tests.support.aging import outwait_money
 from tests.support.damage import chain_damaged
@@ -112,7 +112,7 @@ def deadlines(house: House) -> Pair:
 def withdrawal(house: House) -> Pair:
     broken, healthy = house.run(), house.run()
     revoke(house, "block")
-    act = partial(ReleaseDecreeReconciler().run_once, house.tenant)
+    act = partial(WithdrawalReconciler().run_once, house.tenant)
     return Pair(broken, healthy, act, lambda: house.state(healthy) == "Failed")
 
 
@@ -159,7 +159,7 @@ def news(house: House) -> Pair:
 def freezes(house: House) -> Pair:
     broken, healthy = house.run(), house.run()
     found = [Violation("A1", house.tenant, f"run:{run_id}", "wrong") for run_id in (broken, healthy)]
-    act = partial(restore.freeze_what_is_in_doubt, Report(found))
+    act = partial(restore.freeze_what_is_in_doubt, VerificationReport(found))
     return Pair(broken, healthy, act, lambda: house.row(healthy).frozen_at is not None)
 
 
@@ -198,7 +198,7 @@ def deciding_many(house: House) -> Pair:
         hand.ask(work, park=True)
     broken, healthy = works
     views = [house.pending(run_id)[0] for run_id in works]
-    items = [Item(view.id, "reject", view.version, view.proposal_hash, "no") for view in views]
+    items = [BulkDecision(view.id, "reject", view.version, view.proposal_hash, "no") for view in views]
     act = partial(decide_each, house.world.reviewer, items)
     return Pair(broken, healthy, act, lambda: house.state(healthy) == "Failed")
 
@@ -326,6 +326,6 @@ def test_a_frozen_run_and_a_free_one_are_both_looked_at(tenant_id: str) -> None:
     frozen, free = house.run(), house.run()
     freeze_run(house.system, run_id=frozen, findings=[f"A1 run:{frozen}"])
     revoke(house, "block")
-    counts = ReleaseDecreeReconciler().run_once(house.tenant)
+    counts = WithdrawalReconciler().run_once(house.tenant)
     assert (counts.repaired, counts.failed) == (2, 0)
     assert {house.state(run_id) for run_id in (frozen, free)} == {"Failed"}

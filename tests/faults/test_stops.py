@@ -18,7 +18,7 @@ from projects.models import Suspension
 from registry.models import Release
 from runs.commands import start_run, submit
 from runs.models import Attempt, Run
-from runs.reconcilers import KillSwitchReconciler, ReleaseDecreeReconciler
+from runs.reconcilers import KillSwitchReconciler, WithdrawalReconciler
 from tests.faults.rounds import rounds
 from tests.support.acts import newer, revoke
 from tests.support.evidence import violations
@@ -146,7 +146,7 @@ def test_what_a_revocation_blocks_was_begun_before_it_or_never(house: House, beg
 
     def take_back(release_id: UUID) -> None:
         revoke(house, "block", release_id=release_id)
-        ReleaseDecreeReconciler().run_once(house.tenant)
+        WithdrawalReconciler().run_once(house.tenant)
 
     for number in range(rounds(USUAL)):
         release_id = newer(house, f"2.0.{number}")
@@ -160,7 +160,7 @@ def test_what_a_revocation_blocks_was_begun_before_it_or_never(house: House, beg
         assert revoked_at is not None
         if begun and begin is to_authorize:
             assert answer.authorized_at <= revoked_at
-        ReleaseDecreeReconciler().run_once(house.tenant)
+        WithdrawalReconciler().run_once(house.tenant)
         assert (house.state(run_id), house.row(run_id).failure_class) == ("Failed", "policy-denied")
         assert len(dispatched) <= 1
         assert hand.poll() == []

@@ -5,7 +5,7 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from factory.identity.principals import admit
-from factory.identity.tokens import Refused, verifier
+from factory.identity.tokens import TokenRefused, verifier
 from factory.kernel.errors import InsufficientRole, InvalidInput, NotFound
 from factory.kernel.models import RevokedToken
 from factory.kernel.tenancy import reading
@@ -122,7 +122,7 @@ def test_a_worker_is_refused_at_once_and_its_attempts_settle_when_the_grace_is_o
     row = Worker.objects.get(pool_id=house.pool, name="w1")
     token = worker_token(row.subject, pool=house.pool)
     revoke_worker(house.world.operator, worker_id=row.id, reason="the host was taken over")
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         admit(verifier().verify(token))
     admit(verifier().verify(worker_token("worker:other", pool=house.pool)))
     LeaseExpiryReconciler().run_once(house.tenant)

@@ -18,7 +18,7 @@ from factory.identity.formats import MOST_SUBJECT
 from factory.identity.issuer import NotIssuable, issue_person_token, public_jwk
 from factory.identity.keys import parse_jwks
 from factory.identity.principals import admit, context_of
-from factory.identity.tokens import Refused, Token, Verifier, verifier
+from factory.identity.tokens import Token, TokenRefused, Verifier, verifier
 from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.models import RevokedToken
@@ -44,7 +44,7 @@ def home(tenant_id: str) -> World:
 def enters(token: str) -> bool:
     try:
         context_of(verifier().verify(token), channel="api", correlation_id=uuid4())
-    except Refused:
+    except TokenRefused:
         return False
     return True
 
@@ -52,7 +52,7 @@ def enters(token: str) -> bool:
 def good(token: Token) -> bool:
     try:
         admit(token)
-    except Refused:
+    except TokenRefused:
         return False
     return True
 

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from factory.identity.principals import context_of
-from factory.identity.tokens import Refused, verifier
+from factory.identity.tokens import TokenRefused, verifier
 from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.errors import Forbidden, InsufficientRole, InsufficientScope
@@ -62,7 +62,7 @@ def test_a_revoked_token_is_refused_at_once(home):
         RevokedToken.objects.create(
             jti=told.jti, subject=told.subject, reason="lost", revoked_by="test", revoked_at=now()
         )
-        with pytest.raises(Refused):
+        with pytest.raises(TokenRefused):
             enter(token)
 
 

@@ -17,7 +17,7 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from factory.identity.config import IdentitySettings, TrustedIssuer
 from factory.identity.issuer import issue_person_token, issue_worker_token
 from factory.identity.keys import FileKeys, KeysUnavailable, RemoteKeys, parse_jwks
-from factory.identity.tokens import Refused, Verifier
+from factory.identity.tokens import TokenRefused, Verifier
 from factory.kernel.errors import Busy
 
 ISSUER = "https://idp.example"
@@ -117,7 +117,7 @@ def test_takes_what_a_trusted_issuer_signed(verifier, key, alg, kid):
 
 @pytest.mark.parametrize("missing", ["exp", "iat", "aud", "iss", "sub", "tenant_id"])
 def test_refuses_a_token_that_leaves_out(verifier, missing):
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         verifier.verify(sign(claims(**{missing: ...})))
 
 
@@ -146,7 +146,7 @@ def test_refuses_a_token_that_leaves_out(verifier, missing):
     ],
 )
 def test_refuses_a_signed_token_with(verifier, changes):
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         verifier.verify(sign(claims(**changes)))
 
 
@@ -157,7 +157,7 @@ def test_refuses_an_unsigned_token(verifier):
 
     for alg in ("none", "None", "NONE", ""):
         for tail in ("", "AAAA"):
-            with pytest.raises(Refused):
+            with pytest.raises(TokenRefused):
                 verifier.verify(f"{part({'alg': alg, 'kid': 'r'})}.{part(claims())}.{tail}")
 
 
@@ -172,12 +172,12 @@ def test_refuses_a_public_key_used_as_a_shared_secret(verifier):
 
     mac = hmac.new(public, head + b"." + body, hashlib.sha256).digest()
     forged = b".".join((head, body, base64.urlsafe_b64encode(mac).rstrip(b"="))).decode()
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         verifier.verify(forged)
 
 
 def test_refuses_a_symmetric_key_that_the_issuer_lists(verifier):
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         verifier.verify(sign(claims(), b"s" * 32, "HS256", "secret"))
 
 
@@ -188,7 +188,7 @@ def test_refuses_a_key_of_another_algorithm_a_weak_key_and_no_key_id(verifier):
         (WEAK, "RS256", "weak"),
         (RSA, "RS256", None),
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(TokenRefused):
             verifier.verify(sign(claims(), key, alg, kid))
 
 
@@ -196,19 +196,19 @@ def test_refuses_keys_that_the_token_itself_brings(verifier):
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     own = json.loads(RSAAlgorithm.to_jwk(stranger.public_key()))
     for headers in ({"kid": "r", "jwk": own}, {"kid": "r", "jku": "https://evil.example/jwks"}):
-        with pytest.raises(Refused):
+        with pytest.raises(TokenRefused):
             verifier.verify(jwt.encode(claims(), stranger, algorithm="RS256", headers=headers))
 
 
 @pytest.mark.parametrize("garbage", ["", ".", "a.b.c", "x" * 9000, "é.é.é", "..", "e30.e30.", "W10.W10.W10"])
 def test_refuses_garbage(verifier, garbage):
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         verifier.verify(garbage)
 
 
 def test_asks_the_issuer_once_however_many_key_ids_are_made_up(verifier, server):
     for n in range(200):
-        with pytest.raises(Refused):
+        with pytest.raises(TokenRefused):
             verifier.verify(sign(claims(), kid=f"made-up-{n}"))
     assert server.asked == 1
 
@@ -219,7 +219,7 @@ def test_learns_a_rotated_key_after_half_a_minute(verifier, server):
     server.document = {"keys": [jwk(RSAAlgorithm.to_jwk(new.public_key()), "r2")]}
     server.now += 31
     assert verifier.verify(sign(claims(), new, "RS256", "r2")).subject == "u-1"
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         verifier.verify(sign(claims()))
     assert server.asked == 2
 
@@ -244,7 +244,7 @@ def test_a_worker_token_carries_a_pool_and_nothing_of_a_tenant(verifier):
         {"factory.worker"},
     )
     for wrong in ({"pool": ...}, {"tenant_id": "a"}, {"pool": "../x"}):
-        with pytest.raises(Refused):
+        with pytest.raises(TokenRefused):
             verifier.verify(sign(claims(**{**worker, **wrong})))
 
 
@@ -257,10 +257,10 @@ def test_a_person_cannot_take_the_workers_scope(verifier):
 def test_an_issuer_for_some_tenants_speaks_for_no_other_and_no_worker(verifier):
     narrow = {"iss": "https://narrow.example"}
     assert verifier.verify(sign(claims(**narrow))).tenant_id == "a"
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         verifier.verify(sign(claims(tenant_id="b", **narrow)))
     worker = {"aud": "factory-workers", "pool": "demo", "tenant_id": ..., "project_id": ...}
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         verifier.verify(sign(claims(**worker, **narrow)))
 
 
@@ -317,7 +317,7 @@ def test_another_key_of_the_embedded_issuer_counts_at_once_in_running_processes(
     (config.secrets_dir / "issuer.pem").unlink()
     new = issue_worker_token("w-1", pool="demo", config=config)
     assert running.verify(new).subject == "w-1"
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         running.verify(old)
     (config.secrets_dir / "issuer.pem").write_bytes(b"half a k")
     with pytest.raises(Busy):

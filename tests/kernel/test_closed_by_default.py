@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from factory.kernel.context import Context
 
 from .damage import admin_url
@@ -20,7 +20,7 @@ from .doors.acts import build_door
 APP = f"{settings.FACTORY_ROLE_PREFIX}_app"
 
 
-class Forgetful(HouseView):
+class Forgetful(BaseView):
     """Names an operation for one of its methods."""
 
     authentication_classes: ClassVar[list] = []

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from factory.kernel.commanding import AlreadyDone, Once
+from factory.kernel.commanding import IdempotencyKey, IdempotentReplay
 from factory.kernel.context import Context
 from factory.kernel.errors import (
     Busy,
@@ -153,30 +153,30 @@ def test_answers_404_for_a_row_of_another_tenant(ctx: Context) -> None:
 @pytest.mark.requirement("API-02", "API-03")
 class TestIdempotency:
     def test_answers_a_repeat_with_the_first_result(self, ctx: Context) -> None:
-        once = Once("key-1", "sha256:a")
+        once = IdempotencyKey("key-1", "sha256:a")
         first = build_door.under(once)(ctx)
-        with pytest.raises(AlreadyDone) as again:
+        with pytest.raises(IdempotentReplay) as again:
             build_door.under(once)(ctx)
         assert again.value.result == first
         with reading(ctx):
             assert Door.objects.count() == 1
 
     def test_refuses_the_same_key_for_another_request(self, ctx: Context) -> None:
-        build_door.under(Once("key-1", "sha256:a"))(ctx)
+        build_door.under(IdempotencyKey("key-1", "sha256:a"))(ctx)
         with pytest.raises(IdempotencyConflict):
-            build_door.under(Once("key-1", "sha256:b"))(ctx)
+            build_door.under(IdempotencyKey("key-1", "sha256:b"))(ctx)
 
     @pytest.mark.requirement("API-04")
     def test_keeps_keys_of_other_tenants_projects_and_operations_apart(self, ctx: Context) -> None:
-        once = Once("key-1", "sha256:a")
+        once = IdempotencyKey("key-1", "sha256:a")
         build_door.under(once)(ctx)
         build_door.under(once)(replace(ctx, project_id=uuid4()))
         build_door.under(once)(operator(f"{ctx.tenant_id}-x"))
-        build_door.under(Once("key-1", "sha256:a", operation="Other"))(ctx)
+        build_door.under(IdempotencyKey("key-1", "sha256:a", operation="Other"))(ctx)
 
     def test_leaves_no_record_of_a_refusal(self, ctx: Context) -> None:
         door_id = build(ctx)
-        once = Once("key-1")
+        once = IdempotencyKey("key-1")
         with pytest.raises(DoorIsStuck):
             shut_door.under(once)(ctx, door_id=door_id, stuck=True)
         shut_door.under(once)(ctx, door_id=door_id)
@@ -190,8 +190,8 @@ class TestIdempotency:
         def submit(_: int) -> str:
             barrier.wait()
             try:
-                return str(build_door.under(Once("key-1", "sha256:a"))(ctx)["doorId"])
-            except AlreadyDone as done:
+                return str(build_door.under(IdempotencyKey("key-1", "sha256:a"))(ctx)["doorId"])
+            except IdempotentReplay as done:
                 return str(done.result["doorId"])
             finally:
                 connection.close()

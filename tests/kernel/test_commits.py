@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connection, router, transaction
 
 from factory.kernel import chain
-from factory.kernel.commanding import AlreadyDone, Once, after_commit
+from factory.kernel.commanding import IdempotencyKey, IdempotentReplay, after_commit
 from factory.kernel.context import Context
 from factory.kernel.models import IdempotencyRecord, OutboxEvent
 from factory.kernel.recording import _open, open_work, record
@@ -25,7 +25,7 @@ from tests.support.threads import at_once
 def test_an_ambiguous_commit_has_one_effect_under_its_key(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    once = Once("the-key", "hash")
+    once = IdempotencyKey("the-key", "hash")
     commit = type(connection._connections[connection._alias])._commit  # type: ignore[attr-defined]
     lost = iter([True])
 
@@ -37,7 +37,7 @@ def test_an_ambiguous_commit_has_one_effect_under_its_key(
     monkeypatch.setattr(type(connection._connections[connection._alias]), "_commit", commits_and_fails)
     with pytest.raises(OperationalError):
         build_door.under(once)(ctx)
-    with pytest.raises(AlreadyDone) as repeated:
+    with pytest.raises(IdempotentReplay) as repeated:
         build_door.under(once)(ctx)
     with reading(ctx):
         [door] = Door.objects.all()
@@ -56,7 +56,7 @@ def test_nothing_stays_behind_of_a_commit_that_is_refused(ctx: Context) -> None:
 
     before = counts(ctx)
     with pytest.raises(Exception, match="without a journal entry"):
-        misbehave.under(Once("k"))(ctx, act=act)
+        misbehave.under(IdempotencyKey("k"))(ctx, act=act)
     assert (hints, counts(ctx), active_or_none(), _open.get()) == ([], before, None, None)
     assert router.db_for_write(OutboxEvent) == router.db_for_write(Door), "One commit is for both."
     with reading(ctx):
@@ -93,9 +93,9 @@ def test_a_key_whose_first_use_rolls_back_is_free_for_the_one_that_waited(ctx: C
 
         def waits(key: str = key, meet: Any = meet) -> Any:
             meet.wait(10)
-            return misbehave.under(Once(key))(ctx, act=lambda _: "done")
+            return misbehave.under(IdempotencyKey(key))(ctx, act=lambda _: "done")
 
-        first = lambda key=key: misbehave.under(Once(key))(ctx, act=fails)  # noqa: E731
+        first = lambda key=key: misbehave.under(IdempotencyKey(key))(ctx, act=fails)  # noqa: E731
         assert [str(answer) for answer in at_once([first, waits])] == ["after the claim", "done"]
 
 
@@ -111,19 +111,19 @@ def test_who_loses_the_race_for_a_key_waits_for_a_slow_winner(ctx: Context) -> N
         assert claimed.wait(10)
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '80ms'")  # many of its usual waits, in little time
-        return misbehave.under(Once("k"))(ctx, act=lambda _: "mine")
+        return misbehave.under(IdempotencyKey("k"))(ctx, act=lambda _: "mine")
 
-    first, second = at_once([lambda: misbehave.under(Once("k"))(ctx, act=slow), loser])
+    first, second = at_once([lambda: misbehave.under(IdempotencyKey("k"))(ctx, act=slow), loser])
     assert first == "done"
-    assert isinstance(second, AlreadyDone)
+    assert isinstance(second, IdempotentReplay)
     assert second.result == "done"
 
 
 def test_one_key_at_once_from_many_has_one_effect(ctx: Context) -> None:
     for key in map(str, range(10)):
-        answers = at_once([lambda key=key: build_door.under(Once(key))(ctx)] * 4)
-        assert sorted(type(a).__name__ for a in answers) == ["AlreadyDone"] * 3 + ["dict"]
-        told = {str(a.result if isinstance(a, AlreadyDone) else a) for a in answers}
+        answers = at_once([lambda key=key: build_door.under(IdempotencyKey(key))(ctx)] * 4)
+        assert sorted(type(a).__name__ for a in answers) == ["IdempotentReplay"] * 3 + ["dict"]
+        told = {str(a.result if isinstance(a, IdempotentReplay) else a) for a in answers}
         assert len(told) == 1
 
 

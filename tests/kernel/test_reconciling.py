@@ -14,10 +14,10 @@ from structlog.testing import capture_logs
 
 from config.celery import reconcile
 from factory.kernel.absence import put_off
-from factory.kernel.commanding import AlreadyDone
+from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.context import Context
 from factory.kernel.locking import lock
-from factory.kernel.reconciling import Counts, Due, Reconciler, _reconcilers
+from factory.kernel.reconciling import Counts, DueItem, Reconciler, _reconcilers
 from factory.kernel.recording import record
 from factory.kernel.tenancy import reading
 
@@ -37,7 +37,7 @@ class OpensDoors(Reconciler):
     def find_sql(self) -> str:
         return "SELECT shut_at AS due_at, id, tenant_id, '' AS key FROM doors_door WHERE state = 'Shut'"
 
-    def repair(self, ctx: Context, due: Due) -> None:
+    def repair(self, ctx: Context, due: DueItem) -> None:
         if due.id == self.broken:
             raise RuntimeError("this row is faulty")
 
@@ -82,13 +82,13 @@ def test_one_faulty_row_stops_no_other(ctx: Context, reconciler: OpensDoors) -> 
 def test_no_item_is_begun_after_a_rounds_time_or_after_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     at, begun = [0.0], []
 
-    def repair(self: OpensDoors, ctx: Context, due: Due) -> None:
+    def repair(self: OpensDoors, ctx: Context, due: DueItem) -> None:
         begun.append(due)
         at[0] += 10
         if len(begun) > 3:
             raise SoftTimeLimitExceeded
 
-    dues = [Due(datetime.now(UTC), uuid4(), "t") for _ in range(OpensDoors.batch)]
+    dues = [DueItem(datetime.now(UTC), uuid4(), "t") for _ in range(OpensDoors.batch)]
     monkeypatch.setattr(OpensDoors, "find", lambda *_: dues)
     monkeypatch.setattr(OpensDoors, "repair", repair)
     monkeypatch.setattr("factory.kernel.reconciling.time.monotonic", lambda: at[0])
@@ -113,8 +113,8 @@ def test_is_registered_by_its_name() -> None:
 
 
 def test_what_was_done_before_is_no_failure(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    def repair(self: OpensDoors, ctx: Context, due: Due) -> None:
-        raise AlreadyDone(None)
+    def repair(self: OpensDoors, ctx: Context, due: DueItem) -> None:
+        raise IdempotentReplay(None)
 
     shut_doors(ctx, 1)
     monkeypatch.setattr(OpensDoors, "repair", repair)
@@ -154,7 +154,7 @@ def test_a_round_against_a_database_that_is_away_ends_in_one_line(
     """A job that fails has its traceback printed, once for each reconciler and minute of an outage."""
     tries: list[UUID] = []
 
-    def repair(self: OpensDoors, ctx: Context, due: Due) -> None:
+    def repair(self: OpensDoors, ctx: Context, due: DueItem) -> None:
         tries.append(due.id)
         raise OperationalError("refused:\nis it running?") from (fault("gone") if fault else None)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from config.launching.options import Options
+from config.launching.options import LaunchOptions
 from config.launching.repository import chosen
 from config.launching.tour import report_command
 from factory.embedded.system import EmbeddedError
@@ -13,8 +13,8 @@ from factory.embedded.system import EmbeddedError
 ROOT = Path(__file__).parents[2]
 
 
-def options(repository: str, revision: str = "") -> Options:
-    return Options(root=ROOT, home=ROOT / "var", repository=repository, revision=revision)
+def options(repository: str, revision: str = "") -> LaunchOptions:
+    return LaunchOptions(root=ROOT, home=ROOT / "var", repository=repository, revision=revision)
 
 
 def test_names_the_commit_of_a_repository() -> None:

@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from factory.kernel.commanding import AlreadyDone, Once
+from factory.kernel.commanding import IdempotencyKey, IdempotentReplay
 from factory.kernel.context import system
 from factory.kernel.errors import InsufficientRole, InsufficientScope, InvalidInput, NotFound, VersionMismatch
 from factory.kernel.tenancy import reading
@@ -260,9 +260,9 @@ def test_points_at_what_is_wrong_with_a_member(w, member, pointer):
 
 
 def test_happens_once_under_a_key(w):
-    keyed = add_member.under(Once("k", "sha256:a"))
+    keyed = add_member.under(IdempotencyKey("k", "sha256:a"))
     made = keyed(w.workspace_admin, project_id=w.project, member=ANN)
-    with pytest.raises(AlreadyDone) as again:
+    with pytest.raises(IdempotentReplay) as again:
         keyed(w.workspace_admin, project_id=w.project, member=ANN)
     assert again.value.result == made
 

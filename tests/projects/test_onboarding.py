@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from factory.kernel.commanding import AlreadyDone, Once
+from factory.kernel.commanding import IdempotencyKey, IdempotentReplay
 from factory.kernel.context import system
 from factory.kernel.errors import (
     Forbidden,
@@ -199,15 +199,17 @@ def test_a_token_that_gave_up_the_role_does_not_onboard(w):
 
 
 def test_happens_once_under_a_key_and_refuses_another_request_under_it(w):
-    keyed = onboard_project.under(Once("key-1", "sha256:a"))
+    keyed = onboard_project.under(IdempotencyKey("key-1", "sha256:a"))
     values = {"slug": "second", "name": "The second", "environments": [], "members": []}
     made = keyed(w.tenant_admin, **values)
     before = evidence.counts(w.tenant_admin)
-    with pytest.raises(AlreadyDone) as again:
+    with pytest.raises(IdempotentReplay) as again:
         keyed(w.tenant_admin, **values)
     assert again.value.result == made
     with pytest.raises(IdempotencyConflict):
-        onboard_project.under(Once("key-1", "sha256:b"))(w.tenant_admin, **{**values, "slug": "third"})
+        onboard_project.under(IdempotencyKey("key-1", "sha256:b"))(
+            w.tenant_admin, **{**values, "slug": "third"}
+        )
     assert evidence.counts(w.tenant_admin) == before
 
 

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from approvals.errors import SeparationOfDuties
 from approvals.selectors import mine
 from factory.identity.principals import NO_STANDING, TWO_MEMBERS, context_of
-from factory.identity.tokens import Refused, verifier
+from factory.identity.tokens import TokenRefused, verifier
 from factory.kernel.addresses import NoAddress, normal_address, normal_subject
 from factory.kernel.context import Context
 from factory.kernel.errors import Forbidden, InvalidInput
@@ -407,7 +407,7 @@ def test_the_members_credential_is_that_of_each_sign_in(w, idp: Outside):
     token = idp.token(w, "auth0|ann")
     enter(token)
     revoke_credential(whole(w), subject=w.reviewer.actor.subject, reason="lost")
-    with pytest.raises(Refused):
+    with pytest.raises(TokenRefused):
         enter(token)
 
 

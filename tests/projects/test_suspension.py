@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import connections
 
-from factory.kernel.commanding import AlreadyDone, Once, command
+from factory.kernel.commanding import IdempotencyKey, IdempotentReplay, command
 from factory.kernel.context import system
 from factory.kernel.errors import (
     InsufficientRole,
@@ -152,10 +152,10 @@ def test_an_admin_of_the_tenant_suspends_without_a_project_in_the_token(w):
 
 
 def test_happens_once_under_a_key(w):
-    keyed = suspend_project.under(Once("k", "sha256:a"))
+    keyed = suspend_project.under(IdempotencyKey("k", "sha256:a"))
     assert keyed(w.workspace_admin, project_id=w.project, reason="Audit") == "Suspended"
     resume(w)
-    with pytest.raises(AlreadyDone) as again:
+    with pytest.raises(IdempotentReplay) as again:
         keyed(w.workspace_admin, project_id=w.project, reason="Audit")
     assert again.value.result == "Suspended"
     with reading(w.observer):

@@ -12,7 +12,7 @@ from factory.kernel.tenancy import bound, reading
 from registry import selectors
 from registry.commands import record_resolution_failure, resolve_closure, submit_release
 from registry.errors import ReleaseAlreadySubmitted, ReleaseNotInState, SourceRefused, VersionTaken
-from registry.manifest.closure import Entry, release_hash
+from registry.manifest.closure import ClosureFile, release_hash
 from registry.models import Closure, Release
 from registry.publication import resolving
 from registry.publication.resolving import closure_of, due_candidate, resolve
@@ -44,7 +44,7 @@ def test_the_same_commit_gives_the_same_hash_in_any_tenant_and_folder(r, tmp_pat
 
 
 def test_every_piece_changes_the_hash():
-    entry = Entry("skill", "look", "skills/look.py", "sha256:" + "0" * 64, 3, "read")
+    entry = ClosureFile("skill", "look", "skills/look.py", "sha256:" + "0" * 64, 3, "read")
     base = release_hash("sample", "1.0.0", "a" * 40, [entry])
     assert release_hash("sample", "1.0.0", "a" * 40, [entry]) == base
     others = [
@@ -53,14 +53,18 @@ def test_every_piece_changes_the_hash():
         release_hash("sample", "1.0.0", "b" * 40, [entry]),
         release_hash("sample", "1.0.0", "a" * 40, []),
         release_hash("sample", "1.0.0", "a" * 40, [entry, entry]),
-        release_hash("sample", "1.0.0", "a" * 40, [Entry("skill", "look", "x", entry.sha256, 3, "read")]),
-        release_hash("sample", "1.0.0", "a" * 40, [Entry("skill", "look", entry.path, entry.sha256, 3, "")]),
+        release_hash(
+            "sample", "1.0.0", "a" * 40, [ClosureFile("skill", "look", "x", entry.sha256, 3, "read")]
+        ),
+        release_hash(
+            "sample", "1.0.0", "a" * 40, [ClosureFile("skill", "look", entry.path, entry.sha256, 3, "")]
+        ),
     ]
     assert len({base, *others}) == len(others) + 1
 
 
 def test_the_order_of_the_entries_does_not_count():
-    entries = [Entry("skill", f"s{i}", "x", "sha256:" + "0" * 64, i) for i in range(9)]
+    entries = [ClosureFile("skill", f"s{i}", "x", "sha256:" + "0" * 64, i) for i in range(9)]
     assert release_hash("a", "1.0.0", "c", entries) == release_hash("a", "1.0.0", "c", reversed(entries))
 
 

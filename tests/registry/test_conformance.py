@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from factory.kernel.commanding import AlreadyDone, Once, commands
+from factory.kernel.commanding import IdempotencyKey, IdempotentReplay, commands
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError, Forbidden, IdempotencyConflict, NotFound
 from factory.kernel.hashing import digest
@@ -224,14 +224,14 @@ def test_does_not_find_another_tenants(r, tmp_path, name):
 @pytest.mark.parametrize("name", PEOPLES)
 def test_happens_once_under_one_key(r, name):
     command, case, _, values = prepared(r, name)
-    caller, once = case.caller(r), Once("key-1", digest("the request"))
+    caller, once = case.caller(r), IdempotencyKey("key-1", digest("the request"))
     first = command.under(once)(caller, **values)
     before = counts(r.w.system())
-    with pytest.raises(AlreadyDone) as again:
+    with pytest.raises(IdempotentReplay) as again:
         command.under(once)(caller, **values)
     assert again.value.result == first
     with pytest.raises(IdempotencyConflict):
-        command.under(Once("key-1", digest("another request")))(caller, **values)
+        command.under(IdempotencyKey("key-1", digest("another request")))(caller, **values)
     assert counts(r.w.system()) == before
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import registry
 from factory.console.diffs import Diff, for_page
-from factory.console.textdiff import Work, between
+from factory.console.textdiff import ComparisonBudget, between
 from registry.admin.changes import changes, same
 from tests.registry.support import manifest
 from tests.support.proposals import ALL_OF_IT, HOSTILE
@@ -70,7 +70,7 @@ def test_texts_that_differ_everywhere_cost_no_more_than_a_sentence() -> None:
 
 
 def test_many_files_of_few_different_lines_share_what_a_page_may_cost() -> None:
-    random, work = Random(3), Work(50_000)
+    random, work = Random(3), ComparisonBudget(50_000)
 
     def text() -> str:
         return "\n".join(random.choice("ab") for _ in range(400))

@@ -9,7 +9,7 @@ import pytest
 from factory.kernel.egress import is_public
 from registry.errors import FetchFailed, ManifestRefused, SourceRefused
 from registry.source import git as fetching
-from registry.source.git import Limits, fetched
+from registry.source.git import SourceLimits, fetched
 from registry.source.locations import (
     Source,
     check_commit,
@@ -264,16 +264,16 @@ def test_refuses_what_is_too_large_or_too_many(repository):
     repository.write("large.bin", "x" * 2000)
     commit = repository.commit()
     with (
-        fetched(source(repository), commit, Limits(file_bytes=1000)) as found,
+        fetched(source(repository), commit, SourceLimits(file_bytes=1000)) as found,
         pytest.raises(ManifestRefused),
     ):
         found.read(["large.bin"])
     with (
-        fetched(source(repository), commit, Limits(total_bytes=1000)) as found,
+        fetched(source(repository), commit, SourceLimits(total_bytes=1000)) as found,
         pytest.raises(ManifestRefused),
     ):
         found.read(["large.bin"])
-    with fetched(source(repository), commit, Limits(files=1)) as found, pytest.raises(ManifestRefused):
+    with fetched(source(repository), commit, SourceLimits(files=1)) as found, pytest.raises(ManifestRefused):
         found.read(["factory.yaml", "large.bin"])
 
 
@@ -282,7 +282,7 @@ def test_a_pack_beyond_the_limit_is_given_up(repository):
 
     repository.write("noise.bin", random.Random(1).randbytes(400_000).hex())
     commit = repository.commit()
-    with pytest.raises(FetchFailed), fetched(source(repository), commit, Limits(pack_bytes=100_000)):
+    with pytest.raises(FetchFailed), fetched(source(repository), commit, SourceLimits(pack_bytes=100_000)):
         pass
 
 

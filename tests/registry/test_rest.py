@@ -3,7 +3,7 @@
 import pytest
 
 from factory.kernel.hashing import digest, digest_bytes
-from registry.manifest.closure import Entry, release_hash
+from registry.manifest.closure import ClosureFile, release_hash
 from registry.publication.resolving import resolve
 from tests.registry.support import Registry
 from tests.support.api import Api, problem
@@ -72,7 +72,7 @@ def test_what_is_loaded_recomputes_to_the_release_hash(r):
     api = Api.as_(r.w.observer)
     told = api.get(f"/factory/releases/{release_id}/manifest").json()
     entries = [
-        Entry(e["kind"], e["id"], e["path"], e["sha256"], e["size"], e["sideEffectClass"])
+        ClosureFile(e["kind"], e["id"], e["path"], e["sha256"], e["size"], e["sideEffectClass"])
         for e in told["entries"]
     ]
     root = release_hash(told["asset"], told["version"], told["sourceCommit"], entries)

@@ -12,8 +12,17 @@ from config.urls import handler400, handler404, handler500
 from config.urls import urlpatterns as product
 from factory.api.idempotency import key_of
 from factory.api.pages import page
-from factory.api.serializers import Amount, Choice, Flag, Identifier, Moment, StrictSerializer, Text, Whole
-from factory.api.views import HouseView
+from factory.api.serializers import (
+    AmountField,
+    Flag,
+    Identifier,
+    StrictSerializer,
+    TextField,
+    TimeField,
+    Whole,
+    WordField,
+)
+from factory.api.views import BaseView
 from factory.kernel.errors import FieldError, NotFound, Unprocessable
 from factory.kernel.models import AuditEntry, JournalEntry
 from factory.kernel.permissions import permit
@@ -23,19 +32,19 @@ permit("TestWrite", scope="runs.write", roles={"Requester"})
 
 
 class Limits(StrictSerializer):
-    maxCostUsd = Amount(source="max_cost", required=False)
+    maxCostUsd = AmountField(source="max_cost", required=False)
     maxMinutes = Whole(source="max_minutes", min_value=1, required=False)
 
 
 class Thing(StrictSerializer):
-    name = Text(max_length=20)
+    name = TextField(max_length=20)
     flag = Flag(required=False)
     id = Identifier(required=False)
-    at = Moment(required=False)
+    at = TimeField(required=False)
     limits = Limits(required=False)
 
 
-class Things(HouseView):
+class Things(BaseView):
     operation = {"GET": "TestRead", "POST": "TestWrite"}
 
     def get(self, request: Request) -> Response:
@@ -50,10 +59,10 @@ class Things(HouseView):
 
 
 class Order(StrictSerializer):
-    order = Choice(["oldest", "newest"], default="newest")
+    order = WordField(["oldest", "newest"], default="newest")
 
 
-class Audit(HouseView):
+class Audit(BaseView):
     operation = {"GET": "TestRead"}
 
     def get(self, request: Request) -> Response:
@@ -65,7 +74,7 @@ class Audit(HouseView):
             )
 
 
-class One(HouseView):
+class One(BaseView):
     operation = {"GET": "TestRead"}
 
     def get(self, request: Request, thing: UUID) -> Response:
@@ -76,7 +85,7 @@ class One(HouseView):
         return Response(_entry(found))
 
 
-class Faulty(HouseView):
+class Faulty(BaseView):
     operation = {"GET": "TestRead"}
 
     def get(self, request: Request, kind: str) -> Response:

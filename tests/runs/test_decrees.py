@@ -8,7 +8,7 @@ from registry.selectors import decree_over, load_release
 from runs.commands import follow_decree
 from runs.errors import ReleaseRevoked
 from runs.models import CancellationIntent
-from runs.reconcilers import ReleaseDecreeReconciler
+from runs.reconcilers import WithdrawalReconciler
 from tests.support.acts import deliver, deprecate, needed, newer, revoke
 from tests.support.evidence import audits, journal, outbox, violations
 from tests.support.running import House
@@ -47,14 +47,14 @@ def test_cancel_is_policys_and_lost_news_is_made_up_for(house: House) -> None:
         worker.acquire(by_run[run_id])
     worker.report(by_run[over], output=1)
     revoke(house, "cancel", "it leaks")
-    assert ReleaseDecreeReconciler().run_once(house.tenant).repaired == 2
+    assert WithdrawalReconciler().run_once(house.tenant).repaired == 2
     assert [house.state(r) for r in (held, idle, over)] == ["Cancelling", "Cancelled", "Completed"]
     with reading(house.system):
         intent = CancellationIntent.objects.get(run_id=held)
     assert intent.requested_by == f"policy:{house.row(held).policy_revision}"
     assert intent.reason == "The release sample@1.0.0 was revoked: it leaks"
     deliver(house)
-    assert ReleaseDecreeReconciler().run_once(house.tenant).found == 0
+    assert WithdrawalReconciler().run_once(house.tenant).found == 0
     assert follow_decree(house.system, run_id=held) == "Cancelling"
     assert len(audits(house.system, "CancelRun")) == 2, "Twice is once."
 
@@ -62,10 +62,10 @@ def test_cancel_is_policys_and_lost_news_is_made_up_for(house: House) -> None:
 def test_one_that_stopped_half_way_is_gone_on_with(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [house.run() for _ in range(3)]
     revoke(house, "block")
-    found = ReleaseDecreeReconciler().find(None, house.tenant)
+    found = WithdrawalReconciler().find(None, house.tenant)
     follow_decree(house.system, run_id=found[0].id)
     assert sorted(house.state(run_id) for run_id in runs) == ["Accepted", "Accepted", "Failed"]
-    ReleaseDecreeReconciler().run_once(house.tenant)
+    WithdrawalReconciler().run_once(house.tenant)
     assert {house.state(run_id) for run_id in runs} == {"Failed"}
 
 
@@ -91,7 +91,7 @@ def test_drain_lets_them_finish_but_authorizes_nothing_of_a_revoked_release(hous
     house.decide(asked.approval_id)
     revoke(house, "drain")
     deliver(house)
-    assert ReleaseDecreeReconciler().run_once(house.tenant).found == 0
+    assert WithdrawalReconciler().run_once(house.tenant).found == 0
     with pytest.raises(ReleaseRevoked):
         worker.authorize(by_run[gated], asked.approval_id)
     worker.report(by_run[single], output=1)

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
-from factory.evidence.auditor import Report, Violation
+from factory.evidence.auditor import VerificationReport, Violation
 from factory.kernel.clock import now
 from factory.kernel.commanding import commands
 from factory.kernel.errors import DomainError, InsufficientRole
@@ -22,7 +22,7 @@ from runs import restore
 from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, report, resolve_step
 from runs.errors import NotFrozen, RunFrozen
 from runs.operations.holding import WHILE_FROZEN
-from runs.reconcilers import KillSwitchReconciler, ReleaseDecreeReconciler
+from runs.reconcilers import KillSwitchReconciler, WithdrawalReconciler
 from runs.selectors import run_view
 from tests.kernel.damage import admin_url
 from tests.support.acts import revoke
@@ -99,7 +99,7 @@ def test_a_frozen_run_is_stopped_whole_by_a_person_a_decree_and_the_kill_switch(
         assert cancel_run(house.world.operator, run_id=run_id, reason="not safe") == "Cancelled"
     assert [each.state for each in house.approvals(asks)] == ["Cancelled"]
     revoke(house, "block")
-    ReleaseDecreeReconciler().run_once(house.tenant)
+    WithdrawalReconciler().run_once(house.tenant)
     assert (house.state(blocked), house.row(blocked).failure_class) == ("Failed", "policy-denied")
     kill_project(killed.world.workspace_admin, project_id=killed.world.project, reason="it goes wild")
     KillSwitchReconciler().run_once(killed.tenant)
@@ -165,7 +165,9 @@ def test_violations_of_every_kind_find_their_run(house: House, monkeypatch: pyte
         f"attempt:{works[runs[4]].attempt_id}",
     ]
     found = [Violation("A1", house.tenant, subject, "wrong") for subject in subjects]
-    restore.freeze_what_is_in_doubt(Report([*found, Violation("A1", house.tenant, "release:x", "wrong")]))
+    restore.freeze_what_is_in_doubt(
+        VerificationReport([*found, Violation("A1", house.tenant, "release:x", "wrong")])
+    )
     assert all(house.row(run_id).frozen_at for run_id in runs)
 
 
@@ -175,12 +177,14 @@ def test_what_is_broken_all_over_and_what_is_held_locked_keep_no_run_from_being_
     found += [Violation("A6", house.tenant, f"{broken}#{n}", "forged") for n in range(5000)]
     with psycopg.connect(admin_url()) as db:
         db.execute("SELECT 1 FROM runs_run WHERE id = %s FOR UPDATE", [held])
-        restore.freeze_what_is_in_doubt(Report(found))
+        restore.freeze_what_is_in_doubt(VerificationReport(found))
     assert [bool(house.row(run_id).frozen_at) for run_id in (held, broken, other)] == [False, True, True]
     lift_freeze(house.world.platform_admin, run_id=broken, reason="looked at all of it")
-    restore.freeze_what_is_in_doubt(Report(found))
+    restore.freeze_what_is_in_doubt(VerificationReport(found))
     assert not house.row(broken).frozen_at, "what was looked at freezes it no more"
-    restore.freeze_what_is_in_doubt(Report([*found, Violation("A6", house.tenant, f"{broken}#9999", "more")]))
+    restore.freeze_what_is_in_doubt(
+        VerificationReport([*found, Violation("A6", house.tenant, f"{broken}#9999", "more")])
+    )
     assert house.row(broken).frozen_at
 
 
@@ -190,7 +194,9 @@ def test_a_verification_is_recorded_and_freezes_what_it_finds(
     from factory.evidence import verification
 
     run_id = house.run()
-    bad = Report([Violation("A1", house.tenant, f"run:{run_id}", "wrong")], [("A4", "broke")], rules=2)
+    bad = VerificationReport(
+        [Violation("A1", house.tenant, f"run:{run_id}", "wrong")], [("A4", "broke")], rules=2
+    )
     monkeypatch.setattr(verification, "verify", lambda codes, told: bad)
     with pytest.raises(SystemExit):
         call_command("verify", stdout=StringIO())

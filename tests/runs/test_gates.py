@@ -8,8 +8,8 @@ import pytest
 from approvals.commands import expire_approval, publish_policy_revision
 from factory.kernel.errors import DomainError, TooLarge
 from factory.kernel.tenancy import reading
-from runs.commands import Park
-from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalHashMismatch, RunNotWorking
+from runs.commands import ParkRequest
+from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalChanged, RunNotWorking
 from tests.support.evidence import counts, journal
 from tests.support.running import DIFF, OTHER_DIFF, House, effect, said
 
@@ -206,7 +206,7 @@ def test_refuses_what_does_not_fit_the_run(house: House) -> None:
     work = works[run_id]
     [reader] = [w for w in works.values() if w.run_id != run_id]
     before = counts(house.system)[:2]
-    with pytest.raises(ProposalHashMismatch):
+    with pytest.raises(ProposalChanged):
         worker.ask(work, proposal_hash="sha256:" + "0" * 64)
     for pins in ({"release_id": uuid4()}, {"snapshot_id": uuid4()}, {"policy_revision": "r9"}):
         with pytest.raises(PinsMismatch):
@@ -219,7 +219,7 @@ def test_refuses_what_does_not_fit_the_run(house: House) -> None:
     with pytest.raises(EnvironmentUnknown):
         worker.ask(work, environment_id=house.world.environment)
     with pytest.raises(TooLarge):
-        worker.ask(work, park=Park({"much": "x" * (256 * 1024)}))
+        worker.ask(work, park=ParkRequest({"much": "x" * (256 * 1024)}))
     assert code_of(lambda: worker.ask(work, action_class="sing")) == "invalid-input"
     assert code_of(lambda: worker.ask(work, summary=" ")) == "invalid-input"
     assert counts(house.system)[:2] == before

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from structlog.testing import capture_logs
 
-from factory.evidence.auditor import Report, Violation
+from factory.evidence.auditor import VerificationReport, Violation
 from factory.kernel import reloading
 from factory.kernel.tenancy import reading
 from projects.commands import suspend_project
@@ -33,7 +33,7 @@ def freeze(house: House, run_id: UUID) -> None:
 
 def freeze_as_the_auditor(house: House, run_id: UUID) -> None:
     found = Violation("A1", house.tenant, f"run:{run_id}", "wrong")
-    restore.freeze_what_is_in_doubt(Report([found]))
+    restore.freeze_what_is_in_doubt(VerificationReport([found]))
 
 
 def lift(house: House, run_id: UUID) -> None:

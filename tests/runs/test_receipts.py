@@ -12,7 +12,7 @@ from factory.kernel.tenancy import reading
 from runs.commands import expire_lease, report
 from runs.errors import LeaseOver, StaleFencingToken
 from runs.models import Artifact, Receipt, RefusedReceipt
-from runs.selectors.answers import Assignment
+from runs.selectors.answers import OfferedAttempt
 from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House, costing, effect, receipt
 from usage.models import UsageRecord
@@ -41,7 +41,7 @@ def used(house: House, run_id: Any) -> list[str]:
         return [row.receipt_id for row in rows]
 
 
-def bring(worker: Hand, work: Assignment, output: object, *receipts: Any, artifacts: Any = ()) -> Any:
+def bring(worker: Hand, work: OfferedAttempt, output: object, *receipts: Any, artifacts: Any = ()) -> Any:
     told = {"outcome": "Succeeded", "failureClass": None, "reason": None, "output": output}
     hashed = told | ({"artifacts": list(artifacts)} if artifacts else {})
     return report(

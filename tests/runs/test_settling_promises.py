@@ -20,7 +20,7 @@ from runs.errors import RunFrozen
 from runs.models import Attempt, Step
 from runs.operations.resolving import Situations
 from runs.reconcilers import LeaseExpiryReconciler
-from runs.selectors.answers import Assignment
+from runs.selectors.answers import OfferedAttempt
 from runs.selectors.doubts import doubts
 from tests.console.test_pages import signed_in
 from tests.runs.test_clocks import pass_time
@@ -67,7 +67,7 @@ def spending(house: House, on_limit: str) -> None:
     publish_policy_revision(house.world.tenant_admin, document=document)
 
 
-def act_in_doubt(house: House, worker: Hand, work: Assignment) -> None:
+def act_in_doubt(house: House, worker: Hand, work: OfferedAttempt) -> None:
     asked = worker.ask(work)
     house.decide(asked.approval_id)
     worker.authorize(work, asked.approval_id)

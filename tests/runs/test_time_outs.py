@@ -4,14 +4,14 @@ import pytest
 
 from runs.commands import cancel_run
 from runs.reconcilers import LeaseExpiryReconciler
-from runs.selectors.answers import Assignment
+from runs.selectors.answers import OfferedAttempt
 from tests.support.evidence import journal, violations
 from tests.support.running import Hand, House, effect
 
 pytestmark = pytest.mark.slow
 
 
-def pass_time(house: House, work: Assignment, seconds: int = 10) -> None:
+def pass_time(house: House, work: OfferedAttempt, seconds: int = 10) -> None:
     """The holder's minute, which is all that the step gives, was over so many seconds ago."""
     house._owner(
         "UPDATE runs_lease SET expires_at = statement_timestamp() - make_interval(secs => %s), "
@@ -20,7 +20,7 @@ def pass_time(house: House, work: Assignment, seconds: int = 10) -> None:
     )
 
 
-def timed_out(house: House, workflow_id: str = "brief") -> tuple[Hand, Assignment]:
+def timed_out(house: House, workflow_id: str = "brief") -> tuple[Hand, OfferedAttempt]:
     house.run(workflow_id)
     worker = house.hand()
     work = worker.take()

@@ -20,7 +20,7 @@ from factory.kernel.errors import InvalidInput, ValueNotKept
 from registry.commands.inputs import score_faults
 from registry.errors import ManifestRefused
 from registry.manifest.definitions import parse as parse_manifest
-from runs.commands import Park, create_run_template, request_approval
+from runs.commands import ParkRequest, create_run_template, request_approval
 from runs.worker.attempt import _succeeded
 from runs.worker.context import _check_kept
 from runs.worker.errors import SkillFailed
@@ -82,7 +82,7 @@ def propose(hand: Any, work: Any, proposal: Any) -> Any:
 
 REPORTS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "output": (lambda hand, work: hand.report(work, output={"ns": [1, BIG]}), "/output/ns/1"),
-    "checkpoint": (lambda hand, work: hand.ask(work, park=Park({"at": BIG})), "/park/checkpoint/at"),
+    "checkpoint": (lambda hand, work: hand.ask(work, park=ParkRequest({"at": BIG})), "/park/checkpoint/at"),
     "proposal": (lambda hand, work: propose(hand, work, {"n": BIG}), "/proposal/n"),
 }
 

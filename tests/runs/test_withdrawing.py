@@ -11,7 +11,7 @@ from projects.commands import kill_project
 from registry.commands import revoke_release
 from runs.commands import cancel_killed_run, cancel_run, follow_decree, resolve_step
 from runs.reconcilers import LeaseExpiryReconciler
-from runs.selectors.answers import Assignment
+from runs.selectors.answers import OfferedAttempt
 from tests.runs.test_limits import asking
 from tests.support.evidence import journal, outbox, violations
 from tests.support.running import MANIFEST, Hand, House, costing, effect, human, node, thinking, workflow
@@ -47,7 +47,7 @@ def house(tenant_id) -> House:
     return house
 
 
-def begun(house: House, workflow_id: str) -> tuple[UUID, Hand, dict[str, Assignment]]:
+def begun(house: House, workflow_id: str) -> tuple[UUID, Hand, dict[str, OfferedAttempt]]:
     """A run whose first steps are all held, by their keys."""
     given = {"repository": "https://git.example.test/x.git", "go": False}
     run_id, worker = house.run(workflow_id, input=given), house.hand()
@@ -157,7 +157,7 @@ END = {
 }
 
 
-def end(house: House, how: str, run_id: UUID, worker: Hand, works: dict[str, Assignment]) -> None:
+def end(house: House, how: str, run_id: UUID, worker: Hand, works: dict[str, OfferedAttempt]) -> None:
     by_kind = {
         ("money" if v.step_id is None else "proposal" if v.attempt_id else "question"): v
         for v in house.pending(run_id)

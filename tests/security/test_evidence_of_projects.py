@@ -123,7 +123,7 @@ def test_who_stands_in_a_project_reads_its_journal_alone(here: Place, there: Pla
 def test_a_look_through_the_journal_of_a_project_loses_nothing_and_says_where_it_ends(
     here: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounded_scan.Look, "_at_first", lambda *_: None)
+    monkeypatch.setattr(bounded_scan.BoundedScan, "_at_first", lambda *_: None)
     monkeypatch.setattr(bounded_scan, "AT_ONCE", 23)
     monkeypatch.setattr(pages, "PATIENCE", 0.0)
     client = signed_in(here.everybody)

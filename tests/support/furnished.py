@@ -9,7 +9,7 @@ from projects.commands import add_member, change_member, remove_member, revoke_t
 from projects.commands.inputs import NewMember
 from registry.commands import submit_release
 from runs.commands import cancel_run, start_run
-from runs.selectors.answers import Assignment
+from runs.selectors.answers import OfferedAttempt
 from tests.support.acts import deliver
 from tests.support.delegations import lend
 from tests.support.proposals import change
@@ -77,7 +77,7 @@ def _asked(house: House, worker: Hand) -> None:
     worker.ask(_work(worker, house.run("gated")), change(), park=True)
 
 
-def _work(worker: Hand, run_id: UUID) -> Assignment:
+def _work(worker: Hand, run_id: UUID) -> OfferedAttempt:
     """The work of a run, held; what is offered besides stays offered."""
     found = next(work for work in worker.poll() if work.run_id == run_id)
     worker.acquire(found)

@@ -21,7 +21,7 @@ from registry.manifest.definitions import check
 from registry.publication.resolving import dependency_hashes
 from registry.selectors import release as release_view
 from runs.commands import (
-    Park,
+    ParkRequest,
     acquire_lease,
     record_receipts,
     register_worker,
@@ -35,7 +35,7 @@ from runs.commands import (
 from runs.dispatch import poll_worker
 from runs.models import Attempt, Lease, Run, Step
 from runs.selectors import assignment_scope
-from runs.selectors.answers import ApprovalAnswer, Assignment
+from runs.selectors.answers import ApprovalResult, OfferedAttempt
 from tests.support.months import Funded
 from tests.support.world import World, world
 from usage.commands import establish_pricing, publish_pricing_revision
@@ -256,31 +256,31 @@ class Hand:
         )
         return self.instance
 
-    def poll(self) -> list[Assignment]:
+    def poll(self) -> list[OfferedAttempt]:
         return poll_worker(self.ctx, name=self.name, instance_id=self.instance)
 
-    def take(self) -> Assignment:
+    def take(self) -> OfferedAttempt:
         """Poll for exactly one assignment, and acquire it."""
         [work] = self.poll()
         self.acquire(work)
         return work
 
-    def acquire(self, work: Assignment, **other: Any) -> Any:
+    def acquire(self, work: OfferedAttempt, **other: Any) -> Any:
         return acquire_lease(self.scope(work.attempt_id), **self.fence(work), **other)
 
-    def fence(self, work: Assignment) -> dict[str, Any]:
+    def fence(self, work: OfferedAttempt) -> dict[str, Any]:
         return {
             "attempt_id": work.attempt_id,
             "lease_id": work.lease_id,
             "fencing_token": work.fencing_token,
         }
 
-    def receipts(self, work: Assignment, *receipts: dict[str, Any]) -> Any:
+    def receipts(self, work: OfferedAttempt, *receipts: dict[str, Any]) -> Any:
         return record_receipts(self.scope(work.attempt_id), **self.fence(work), receipts=list(receipts))
 
     def report(
         self,
-        work: Assignment,
+        work: OfferedAttempt,
         outcome: str = "Succeeded",
         failure_class: str | None = None,
         *,
@@ -305,12 +305,12 @@ class Hand:
         }
         return report_outcome(self.scope(work.attempt_id), **self.fence(work), **{**values, **other})
 
-    def fail(self, work: Assignment, failure_class: str = "transient", **other: Any) -> Any:
+    def fail(self, work: OfferedAttempt, failure_class: str = "transient", **other: Any) -> Any:
         return self.report(work, "Failed", failure_class, reason="it broke", **other)
 
     def ask(
-        self, work: Assignment, proposal: Any = DIFF, *, park: bool | Park = False, **other: Any
-    ) -> ApprovalAnswer:
+        self, work: OfferedAttempt, proposal: Any = DIFF, *, park: bool | ParkRequest = False, **other: Any
+    ) -> ApprovalResult:
         values = {
             "release_id": UUID(work.release["id"]),
             "snapshot_id": UUID(work.snapshot["snapshotId"]),
@@ -320,11 +320,11 @@ class Hand:
             "proposal": proposal,
             "proposal_hash": digest(proposal),
             "summary": "publish wants to commit report.md (+142)",
-            "park": Park({"at": "proposal"}) if park is True else park or None,
+            "park": ParkRequest({"at": "proposal"}) if park is True else park or None,
         }
         return request_approval(self.scope(work.attempt_id), **self.fence(work), **{**values, **other})
 
-    def authorize(self, work: Assignment, approval_id: UUID, proposal: Any = DIFF) -> Any:
+    def authorize(self, work: OfferedAttempt, approval_id: UUID, proposal: Any = DIFF) -> Any:
         return take_authorization(
             self.scope(work.attempt_id),
             **self.fence(work),

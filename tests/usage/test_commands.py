@@ -13,7 +13,7 @@ import pytest
 from django.db import connections
 
 from factory.kernel.clock import now
-from factory.kernel.commanding import AlreadyDone, Once, commands
+from factory.kernel.commanding import IdempotencyKey, IdempotentReplay, commands
 from factory.kernel.context import Context
 from factory.kernel.errors import (
     Conflict,
@@ -229,14 +229,14 @@ def test_a_replay_answers_the_same_and_another_body_is_a_conflict(m: Money, name
         "SettleHold": {"reservation_id": held(m), "reason": "The bill came", "evidence": "INV-1"},
     }
     who = m.world.finance if name == "SettleHold" else m.world.platform_admin
-    run = commands()[name].under(Once("k1", "sha256:a"))
+    run = commands()[name].under(IdempotencyKey("k1", "sha256:a"))
     made = run(who, **values[name])
     counted = evidence.counts(m.ctx)
-    with pytest.raises(AlreadyDone) as done:
+    with pytest.raises(IdempotentReplay) as done:
         run(who, **values[name])
     assert done.value.result == made
     with pytest.raises(IdempotencyConflict):
-        commands()[name].under(Once("k1", "sha256:b"))(who, **values[name])
+        commands()[name].under(IdempotencyKey("k1", "sha256:b"))(who, **values[name])
     assert evidence.counts(m.ctx) == counted
 
 

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from factory.kernel.errors import InvalidInput
-from runs.watch.cursor import Cursor, Key, Snapshot
+from runs.watch.cursor import Cursor, FeedSnapshot, Key
 from runs.watch.feed import Feed, Scope
 from runs.watch.hub import QUEUE, Hub, Watcher
 from runs.watch.streaming import Watching, _next
@@ -276,5 +276,5 @@ def test_a_cursor_comes_back_as_it_was():
     assert Cursor.open(cursor.seal()) == cursor
 
 
-def _snapshot(text: str) -> Snapshot:
-    return Snapshot.parse(text)
+def _snapshot(text: str) -> FeedSnapshot:
+    return FeedSnapshot.parse(text)

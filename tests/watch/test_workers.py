@@ -14,7 +14,7 @@ from factory.kernel.hashing import digest
 from factory.kernel.hints import publish
 from runs.commands import cancel_run
 from runs.worker.client import WorkerClient
-from runs.worker.errors import Conflict
+from runs.worker.errors import ApiConflict
 from tests.support.api import token_of, worker_token
 from tests.support.evidence import violations
 from tests.support.running import DIFF, House, receipt
@@ -183,7 +183,7 @@ def test_a_stale_token_and_an_older_process_are_refused(base, house, worker):
     assert another.status_code == 409
     younger = WorkerClient(base, lambda: token, "w1", patience=5)
     younger.register(["*/*"], 4, "1.0")
-    with pytest.raises(Conflict) as refused:
+    with pytest.raises(ApiConflict) as refused:
         worker.poll(wait=0)
     assert refused.value.slug == "worker-superseded"
     younger.close()

@@ -12,7 +12,7 @@ from factory.kernel.context import Context
 from factory.kernel.errors import InvalidInput
 from factory.messaging.webhooks import sending
 from factory.messaging.webhooks.commands import create_webhook
-from factory.messaging.webhooks.sending import Answer, Parcel, Sender
+from factory.messaging.webhooks.sending import Sender, WebhookRequest, WebhookResponse
 from factory.messaging.webhooks.signing import new_secret
 from tests.webhooks.receiver import Receiver
 
@@ -62,10 +62,10 @@ ADDRESSES = [
 ]  # fmt: skip
 
 
-def send(url: str) -> Answer:
+def send(url: str) -> WebhookResponse:
     sender = Sender()
     try:
-        return sender.send(Parcel(url, "an-id", b"{}", [new_secret()], {})).result(30)
+        return sender.send(WebhookRequest(url, "an-id", b"{}", [new_secret()], {})).result(30)
     finally:
         sender.close()
 
@@ -165,5 +165,5 @@ def test_a_proxy_of_the_environment_is_not_used(
 ) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{canary.port}")
-    assert send(receiver.url) == Answer(204)
+    assert send(receiver.url) == WebhookResponse(204)
     assert canary.knocks == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.worker.client import WorkerClient
-from runs.worker.runtime import Options, Worker
+from runs.worker.runtime import WorkerOptions, WorkerRuntime
 from tests.worker.surface import Surface
 
 
@@ -26,13 +26,13 @@ def client(surface: Surface) -> Iterator[WorkerClient]:
 
 
 @pytest.fixture
-def started(surface: Surface, tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+def started(surface: Surface, tmp_path: Path) -> Iterator[Callable[..., WorkerRuntime]]:
     """Starts a worker; it is drained at the end of the test."""
-    running: list[tuple[Worker, threading.Thread, WorkerClient]] = []
+    running: list[tuple[WorkerRuntime, threading.Thread, WorkerClient]] = []
 
-    def start(**options: float | int) -> Worker:
+    def start(**options: float | int) -> WorkerRuntime:
         client = WorkerClient(surface.url, lambda: "token", "w1", patience=5.0)
-        worker = Worker(client, Options(cache=tmp_path / "cache", poll_seconds=1, **options))  # type: ignore[arg-type]
+        worker = WorkerRuntime(client, WorkerOptions(cache=tmp_path / "cache", poll_seconds=1, **options))  # type: ignore[arg-type]
         thread = threading.Thread(target=worker.run, daemon=True)
         thread.start()
         running.append((worker, thread, client))

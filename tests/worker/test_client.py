@@ -5,20 +5,20 @@ import pytest
 
 from runs.worker.client import INSTANCE_HEADER, WorkerClient
 from runs.worker.errors import (
-    Conflict,
-    Gone,
+    ApiConflict,
+    ApiGone,
+    ApiLeaseExpired,
+    ApiNotFound,
+    ApiPolicyDenied,
+    ApiRefused,
     Invalid,
-    LeaseExpired,
     LeaseLost,
-    NotFound,
-    PolicyDenied,
-    Refused,
     StaleToken,
     Superseded,
     Unauthorized,
     Unreachable,
 )
-from runs.worker.wire import Assignment, Report, digest
+from runs.worker.wire import Assignment, AttemptReport, digest
 from tests.worker.surface import Surface, problem
 
 
@@ -35,7 +35,7 @@ def test_repeats_the_very_same_outcome_when_the_answer_is_lost(
         lambda: problem(503, "busy"),
         lambda: problem(500, "broken"),
     ]
-    client.report(assignment(surface), Report("Succeeded", output={"tea": "green"}))
+    client.report(assignment(surface), AttemptReport("Succeeded", output={"tea": "green"}))
     told = surface.got("/outcome")
     assert len(told) == 4
     assert all(body == told[0] for body in told)
@@ -62,24 +62,24 @@ def test_says_that_nobody_answers(client: WorkerClient) -> None:
     [
         (400, "invalid-input", Invalid),
         (401, "unauthenticated", Unauthorized),
-        (403, "policy-denied", PolicyDenied),
-        (404, "not-found", NotFound),
+        (403, "policy-denied", ApiPolicyDenied),
+        (404, "not-found", ApiNotFound),
         (409, "stale-fencing-token", StaleToken),
         (409, "worker-superseded", Superseded),
-        (409, "already-decided", Conflict),
-        (410, "lease-expired", LeaseExpired),
-        (410, "approval-expired", Gone),
+        (409, "already-decided", ApiConflict),
+        (410, "lease-expired", ApiLeaseExpired),
+        (410, "approval-expired", ApiGone),
         (413, "too-large", Invalid),
         (422, "unprocessable", Invalid),
-        (418, "teapot", Refused),
+        (418, "teapot", ApiRefused),
     ],
 )
 def test_tells_refusals_apart_by_type(
-    surface: Surface, client: WorkerClient, status: int, slug: str, kind: type[Refused]
+    surface: Surface, client: WorkerClient, status: int, slug: str, kind: type[ApiRefused]
 ) -> None:
     surface.faults["outcome"] = [lambda: problem(status, slug)]
     with pytest.raises(kind) as refused:
-        client.report(assignment(surface), Report("Succeeded"))
+        client.report(assignment(surface), AttemptReport("Succeeded"))
     assert type(refused.value) is kind
     assert (refused.value.status, refused.value.slug) == (status, slug)
 

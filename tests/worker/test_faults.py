@@ -15,7 +15,7 @@ import pytest
 from runs.worker.client import WorkerClient
 from runs.worker.errors import Unreachable
 from runs.worker.receipts import ReceiptBook
-from runs.worker.runtime import Options, Worker
+from runs.worker.runtime import WorkerOptions, WorkerRuntime
 from runs.worker.wire import canonical
 from tests.worker.surface import Answer, Surface, problem
 from tests.worker.test_process import ROOT, command
@@ -65,7 +65,7 @@ def told(surface: Surface) -> dict[str, Any]:
 
 @pytest.mark.parametrize("bad", BAD)
 def test_a_lease_is_renewed_through_whatever_answers_in_between(
-    surface: Surface, started: Callable[..., Worker], bad: str
+    surface: Surface, started: Callable[..., WorkerRuntime], bad: str
 ) -> None:
     """The first renewals meet it; the lease is renewed in time, and nothing disturbs the task."""
     surface.ttl = 6.0
@@ -81,7 +81,7 @@ def test_a_lease_is_renewed_through_whatever_answers_in_between(
 @pytest.mark.parametrize("where", ["receipts", "outcome", "poll", "manifest", "w1"])
 @pytest.mark.parametrize("bad", ["a page", "a page that says no", "a list", "a cut connection"])
 def test_every_other_call_outlives_it_too(
-    surface: Surface, started: Callable[..., Worker], where: str, bad: str
+    surface: Surface, started: Callable[..., WorkerRuntime], where: str, bad: str
 ) -> None:
     if (where, bad) == ("manifest", "a list"):
         pytest.skip("a manifest is any object")
@@ -93,7 +93,7 @@ def test_every_other_call_outlives_it_too(
 
 
 def test_a_fault_that_nobody_foresaw_does_not_end_the_renewals(
-    surface: Surface, started: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
+    surface: Surface, started: Callable[..., WorkerRuntime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     surface.ttl = 4.0
     real, faults = WorkerClient.send_receipts, [RuntimeError("changed size"), TypeError("a Path"), OSError()]
@@ -122,7 +122,7 @@ def run(context):
 
 
 def test_a_lost_lease_stops_the_task_after_any_such_fault(
-    surface: Surface, started: Callable[..., Worker]
+    surface: Surface, started: Callable[..., WorkerRuntime]
 ) -> None:
     surface.ttl = 3.0
     publish(surface, "def run(context):\n    while True:\n        context.check()\n")
@@ -143,7 +143,7 @@ def test_a_token_that_is_away_for_a_while_costs_nothing(surface: Surface, tmp_pa
     publish(surface, WORKS % 50)
     surface.offer()
     client = WorkerClient(surface.url, lambda: token.read_text().strip(), "w1", patience=20.0)
-    worker = Worker(client, Options(cache=tmp_path / "cache", poll_seconds=1))
+    worker = WorkerRuntime(client, WorkerOptions(cache=tmp_path / "cache", poll_seconds=1))
     thread = threading.Thread(target=worker.run, daemon=True)
     thread.start()
     surface.wait_for("/lease", 1)
@@ -169,7 +169,7 @@ def test_patience_ends_with_a_token_that_stays_away(surface: Surface, tmp_path: 
 
 
 def test_what_cannot_be_sent_costs_a_receipt_its_details_at_most(
-    surface: Surface, started: Callable[..., Worker]
+    surface: Surface, started: Callable[..., WorkerRuntime]
 ) -> None:
     publish(
         surface,
@@ -215,7 +215,7 @@ def test_a_receipt_is_what_it_was_when_it_was_noted() -> None:
 
 
 def test_an_offer_that_cannot_be_read_keeps_no_other_from_being_worked(
-    surface: Surface, started: Callable[..., Worker]
+    surface: Surface, started: Callable[..., WorkerRuntime]
 ) -> None:
     publish(surface, "def run(context):\n    return {}\n")
     surface.offer(fencingToken="none")
@@ -228,7 +228,7 @@ def test_an_offer_that_cannot_be_read_keeps_no_other_from_being_worked(
 
 
 def test_it_goes_on_polling_after_a_fault_that_nobody_foresaw(
-    surface: Surface, started: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
+    surface: Surface, started: Callable[..., WorkerRuntime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, faults = WorkerClient.poll, [RuntimeError("never seen")]
 
@@ -249,7 +249,7 @@ def test_who_is_not_taken_back_finishes_what_is_in_hand(surface: Surface, tmp_pa
     publish(surface, WORKS % 20)
     surface.offer()
     client = WorkerClient(surface.url, lambda: "token", "w1", patience=2.0)
-    worker = Worker(client, Options(cache=tmp_path / "cache", poll_seconds=1, max_concurrency=2))
+    worker = WorkerRuntime(client, WorkerOptions(cache=tmp_path / "cache", poll_seconds=1, max_concurrency=2))
     ended: list[int] = []
     thread = threading.Thread(target=lambda: ended.append(worker.run()), daemon=True)
     thread.start()

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from runs.worker.client import WorkerClient
-from runs.worker.errors import Forbidden
+from runs.worker.errors import ApiForbidden
 from runs.worker.receipts import ReceiptBook
-from runs.worker.runtime import Options, Worker
+from runs.worker.runtime import WorkerOptions, WorkerRuntime
 from runs.worker.wire import digest
 from tests.worker.surface import Surface, problem
 
@@ -19,14 +19,14 @@ def test_a_pool_that_is_not_there_is_not_asked_for_ever(
     surface: Surface, client: WorkerClient, tmp_path
 ) -> None:
     surface.faults["w1"] += [lambda: problem(403, "pool-unknown")] * 3
-    with pytest.raises(Forbidden) as refused:
-        Worker(client, Options(cache=tmp_path)).run()
+    with pytest.raises(ApiForbidden) as refused:
+        WorkerRuntime(client, WorkerOptions(cache=tmp_path)).run()
     assert (refused.value.slug, len(surface.got("/w1"))) == ("pool-unknown", 1)
 
 
 def test_a_pool_that_is_taken_away_ends_the_worker(surface: Surface, client: WorkerClient, tmp_path) -> None:
     surface.faults["poll"] += [lambda: problem(403, "pool-unknown")] * 3
-    worker = Worker(client, Options(cache=tmp_path, drain_seconds=0.1))
+    worker = WorkerRuntime(client, WorkerOptions(cache=tmp_path, drain_seconds=0.1))
     ended: list[int] = []
     thread = threading.Thread(target=lambda: ended.append(worker.run()), daemon=True)
     thread.start()

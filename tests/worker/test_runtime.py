@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from runs.worker.runtime import Worker
+from runs.worker.runtime import WorkerRuntime
 from runs.worker.wire import digest
 from tests.worker.surface import Surface, problem
 
 pytestmark = pytest.mark.slow
 
-Start = Callable[..., Worker]
+Start = Callable[..., WorkerRuntime]
 WAITS = "def run(context):\n    while True:\n        context.check()\n"
 DECISION = {"approvalId": "p1", "decision": "approve", "proposalHash": digest({"n": 1}), "reason": ""}
 

@@ -18,7 +18,7 @@ TIGHT, LOW = 95, 75
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class BudgetShare:
     """A part of a budget: its colour, what it is, how much, and what that means."""
 
     tone: str
@@ -50,7 +50,7 @@ def in_words(row: Budget) -> str:
     return f"{percent_in_use(row)} % in use"
 
 
-def shares(row: Budget) -> list[Share]:
+def shares(row: Budget) -> list[BudgetShare]:
     """Its parts, in the order of the bar."""
     parts = (
         ("busy", "spent", row.spent, "what runs that ended have cost"),
@@ -58,7 +58,9 @@ def shares(row: Budget) -> list[Share]:
         ("wait", "reserved", row.committed, "what open runs may still cost"),
         ("rest", "left", max(row.available, ZERO), "what further runs can reserve of this budget"),
     )
-    return [Share(tone, word, held, share_of(held, row.amount), told) for tone, word, held, told in parts]
+    return [
+        BudgetShare(tone, word, held, share_of(held, row.amount), told) for tone, word, held, told in parts
+    ]
 
 
 def share_of(part: Decimal, whole: Decimal) -> str:

@@ -7,16 +7,16 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.console.base import HouseAdmin
+from factory.console.base import BaseAdmin
 from factory.console.links import names_of
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.show import filed, seen, short
 from usage.permissions import sees_money
 
 M = TypeVar("M", bound=models.Model)
 
 
-class MoneyAdmin(HouseAdmin[M]):
+class MoneyAdmin(BaseAdmin[M]):
     """Figures of a project are for everybody in it; those of the whole tenant for who decides over them."""
 
     def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
@@ -35,7 +35,7 @@ def run_link(run_id: Any, name: str = "") -> SafeString:
     return format_html('<a class="fc-link" href="{}">{}</a>', run_url(run_id), filed(run_id, called))
 
 
-class OfRuns(HouseList):
+class OfRuns(BaseList):
     """A list whose rows carry the names of their runs, read with one query for all of them."""
 
     @staticmethod

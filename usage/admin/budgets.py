@@ -170,7 +170,7 @@ def of_what(row: Budget) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class OpenReservation:
     """An open reservation, and what happens to it next."""
 
     row: Reservation
@@ -197,7 +197,9 @@ def budget_page(request: HttpRequest, row: Budget) -> dict[str, Any]:
         "ends": ends_at(row),
         "rules": rules(row, at),
         "spend": spend_of(row, at),
-        "waiting": [Waiting(each, _then(each), called.get(each.run_id, "")) for each in found[:SHOWN]],
+        "waiting": [
+            OpenReservation(each, _then(each), called.get(each.run_id, "")) for each in found[:SHOWN]
+        ],
         "more_waiting": len(found) > SHOWN,
         "holds": [(each, called.get(each.run_id, "")) for each in holds[:SHOWN]],
         "more_holds": len(holds) > SHOWN,

@@ -9,7 +9,17 @@ from django.db.models import Subquery
 from django.urls import reverse
 
 from factory.console.charts import Plot, pace
-from factory.console.dashboard import Card, Chart, Figure, Item, Look, Table, card, chart, figure
+from factory.console.dashboard import (
+    Card,
+    CardLine,
+    Chart,
+    DashboardQuery,
+    Figure,
+    Table,
+    card,
+    chart,
+    figure,
+)
 from factory.console.show import seen
 from factory.kernel import clock
 from factory.kernel.amounts import number, usd
@@ -58,7 +68,7 @@ def _name(row: Budget) -> str:
 
 
 @figure(40)
-def money_left(look: Look) -> Figure | None:
+def money_left(look: DashboardQuery) -> Figure | None:
     """What can still be reserved this month: what is free of the tightest budget, which decides."""
     if not reads_budgets(look.ctx):
         return None
@@ -80,7 +90,7 @@ def money_left(look: Look) -> Figure | None:
     )
 
 
-def _no_budget(look: Look) -> Figure:
+def _no_budget(look: DashboardQuery) -> Figure:
     """Without any, no run starts; without that of the tenant, those of projects that have their own do."""
     url = reverse("admin:usage_budget_changelist")
     if look.ctx.project_id is None and budgets_now(None, look.at.date()).exists():
@@ -91,7 +101,7 @@ def _no_budget(look: Look) -> Figure:
 
 
 @chart(40)
-def spend_against_budget(look: Look) -> Chart | None:
+def spend_against_budget(look: DashboardQuery) -> Chart | None:
     """What was spent each day of the month, against the budget."""
     if not reads_budgets(look.ctx):
         return None
@@ -170,7 +180,7 @@ def budgets_of_the_month(ctx: Context) -> Card | None:
     return Card(
         title="Budgets of this month",
         items=tuple(
-            Item(
+            CardLine(
                 title=f"{_name(row) if row.project else 'The whole tenant'}: {usd(row.available)} left",
                 url=reverse("admin:usage_budget_change", args=[row.id]),
                 note=f"of {usd(row.amount)}; {usd(row.committed)} reserved, {usd(row.spent)} spent"

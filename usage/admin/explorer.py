@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.dateparse import parse_date
 
 from factory.console.asking import FORMAT, not_understood
-from factory.console.charts import Amount, amounts
+from factory.console.charts import ColumnAmount, amounts
 from factory.console.dashboard import Chart, Table
 from factory.console.links import names_of
 from factory.console.lists.files import sheet
@@ -41,7 +41,7 @@ LEADS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UsageQuery:
     """What was asked for: whole days in UTC, `end` not among them. `trouble` says what could not be read."""
 
     period: str
@@ -66,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class UsageRow:
     """A line of the table: what it is, where its calls are, its sums, and its share of the known cost."""
 
     name: str
@@ -84,7 +84,7 @@ def days_in_words(start: date, end: date) -> str:
     return f"{start:%d %b}{year} to {last:%d %b %Y}"
 
 
-def asked(sent: Any, today: date, *, whole_tenant: bool) -> Asked:
+def asked(sent: Any, today: date, *, whole_tenant: bool) -> UsageQuery:
     """The question of a form; what it does not say, or says wrongly, is this month by model."""
     ways = dict([*BY, BY_PROJECT] if whole_tenant else BY)
     by = sent.get("by", "") if sent.get("by", "") in ways else ("project" if whole_tenant else "model")
@@ -95,27 +95,27 @@ def asked(sent: Any, today: date, *, whole_tenant: bool) -> Asked:
     return replace(found, trouble=" ".join(filter(None, (*told, found.trouble))))
 
 
-def _asked(sent: Any, by: str, period: str, today: date) -> Asked:
+def _asked(sent: Any, by: str, period: str, today: date) -> UsageQuery:
     month, tomorrow = today.replace(day=1), today + timedelta(days=1)
     if period == "own":
         return _own(by, sent.get("from", ""), sent.get("to", ""), month, tomorrow)
     if period == "last-month":
-        return Asked(period, by, (month - timedelta(days=1)).replace(day=1), month)
+        return UsageQuery(period, by, (month - timedelta(days=1)).replace(day=1), month)
     if period == "month":
-        return Asked(period, by, month, tomorrow)
-    return Asked(period, by, tomorrow - timedelta(days=int(period)), tomorrow)
+        return UsageQuery(period, by, month, tomorrow)
+    return UsageQuery(period, by, tomorrow - timedelta(days=int(period)), tomorrow)
 
 
-def _own(by: str, first: str, last: str, month: date, tomorrow: date) -> Asked:
+def _own(by: str, first: str, last: str, month: date, tomorrow: date) -> UsageQuery:
     start, until = _day(first), _day(last)
     if start is None or until is None or until < start:
         told = "That is no time: name a first day, and a last one that is not before it."
-        return Asked("own", by, month, tomorrow, told)
+        return UsageQuery("own", by, month, tomorrow, told)
     end = until + timedelta(days=1)
     if (end - start).days > LONGEST:
         told = f"At most {LONGEST} days are added up at once: those before the last of them are left out."
-        return Asked("own", by, end - timedelta(days=LONGEST), end, told)
-    return Asked("own", by, start, max(start + timedelta(days=1), min(end, tomorrow)))
+        return UsageQuery("own", by, end - timedelta(days=LONGEST), end, told)
+    return UsageQuery("own", by, start, max(start + timedelta(days=1), min(end, tomorrow)))
 
 
 def _day(text: str) -> date | None:
@@ -160,13 +160,15 @@ def calls_url(start: date, end: date, **more: str) -> str:
     return f"{reverse('admin:usage_usagerecord_changelist')}?{urlencode(asked_for)}"
 
 
-def rows_of(by: str, found: Explored) -> list[Row]:
+def rows_of(by: str, found: Explored) -> list[UsageRow]:
     """The groups by what they cost, or the days in their order, each named and linked."""
     groups = [((day,), used) for day, used in found.days] if by == "day" else found.groups
     named = _names(by, [key for key, _ in groups], found)
     whole = found.total.cost
     return [
-        Row(name, url, used, share_of(used.cost, whole), float(100 * used.cost / whole) if whole else 0.0)
+        UsageRow(
+            name, url, used, share_of(used.cost, whole), float(100 * used.cost / whole) if whole else 0.0
+        )
         for (name, url), (_, used) in zip(named, groups, strict=True)
     ]
 
@@ -189,7 +191,7 @@ def _names(by: str, keys: Sequence[tuple[Any, ...]], found: Explored) -> list[tu
     return [(seen(known.get(key, str(key))), reverse(f"admin:{page}_change", args=[key])) for (key,) in keys]
 
 
-def finding(wanted: Asked, found: Explored, rows: Sequence[Row]) -> str:
+def finding(wanted: UsageQuery, found: Explored, rows: Sequence[UsageRow]) -> str:
     """What the table says, in two sentences."""
     total = found.total
     if not total.calls:
@@ -208,13 +210,13 @@ def _calls(many: int) -> str:
     return f"{many:,} call{'' if many == 1 else 's'}"
 
 
-def chart_of(wanted: Asked, found: Explored) -> Chart:
+def chart_of(wanted: UsageQuery, found: Explored) -> Chart:
     """What was spent on each day of the time."""
     by_day = dict(found.days)
     days = [found.start + timedelta(days=n) for n in range((found.end - found.start).days)]
     every = max(1, round(len(days) / 4))
     bars = [
-        Amount(f"{day:%d %b}", float(used.cost), f"{day:%d %b %Y}: {usd(used.cost)}")
+        ColumnAmount(f"{day:%d %b}", float(used.cost), f"{day:%d %b %Y}: {usd(used.cost)}")
         for day in days
         for used in (by_day.get(day, NOTHING),)
     ]
@@ -248,7 +250,7 @@ HEAD = (
 )
 
 
-def file_of(wanted: Asked, found: Explored) -> StreamingHttpResponse:
+def file_of(wanted: UsageQuery, found: Explored) -> StreamingHttpResponse:
     """The table as a file, with every place of the amounts; the last line is the sum."""
     what = dict([*BY, BY_PROJECT])[wanted.by]
     lines: list[Sequence[str]] = [(what, *HEAD)]

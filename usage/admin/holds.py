@@ -7,7 +7,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
-from factory.console.confirming import Choice, Question, act_on
+from factory.console.confirming import ChoiceField, Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.show import seen
 from factory.kernel.amounts import usd
@@ -24,7 +24,9 @@ from usage.states import ReservationState
 
 HEADING = "Reservations"
 SHOWN = 12
-EVIDENCE = Choice("evidence", "Evidence", help="What shows it: a bill and its line, a ticket, a message.")
+EVIDENCE = ChoiceField(
+    "evidence", "Evidence", help="What shows it: a bill and its line, a ticket, a message."
+)
 FREED = (
     "Without one: the money is free again, and the calls stay of unknown cost, which is said wherever "
     "they are counted."
@@ -92,19 +94,19 @@ def _cost(sent: QueryDict) -> Decimal | None:
     return amount_sent(sent, "cost") if sent.get("cost", "").strip() else None
 
 
-def _question(row: Reservation, calls: Sequence[UnknownCalls], back: str) -> Question:
-    several = Choice(
+def _question(row: Reservation, calls: Sequence[UnknownCalls], back: str) -> Confirmation:
+    several = ChoiceField(
         "name",
         "The cost is that of",
         tuple((f"{each.provider}{SEPARATOR}{each.name}", seen(each.called)) for each in calls),
     )
-    cost = Choice(
+    cost = ChoiceField(
         "cost",
         "What it cost, in USD",
         help="Of all these calls together" + ("; empty if nobody will know." if row.held else "."),
         optional=bool(row.held),
     )
-    return Question(
+    return Confirmation(
         title=f"{label_of(row)}: {usd(row.held)}" if row.held else label_of(row),
         lead="A run is over, and nobody knows what some of its calls have cost.",
         button="End the hold" if row.held else "Settle it",

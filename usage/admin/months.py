@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 from django.urls import reverse
 
-from factory.console.dashboard import MOST, Look, Need, Needs, needs
+from factory.console.dashboard import MOST, DashboardQuery, Need, Needs, needs
 from factory.console.show import seen
 from usage.admin.cards import reads_budgets
 from usage.admin.setting import may_set
@@ -15,7 +15,7 @@ OPEN = "Open one"
 
 
 @needs(45)
-def months_without_budget(look: Look) -> Needs | None:
+def months_without_budget(look: DashboardQuery) -> Needs | None:
     """Places with runs in which none can start: now, or from the coming month on, a week before it begins."""
     if not reads_budgets(look.ctx) or not may_set(look.ctx, None):
         return None

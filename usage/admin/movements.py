@@ -12,7 +12,7 @@ from factory.kernel.amounts import number, usd
 from usage.models import Budget, LedgerEntry
 from usage.permissions import told_of
 from usage.pricing.money import ZERO
-from usage.states import ACCOUNT_WORDS, Account, Movement
+from usage.states import ACCOUNT_WORDS, LedgerAccount, Movement
 
 ENTRIES = 60
 MOST_OF_ONE = 4
@@ -20,7 +20,7 @@ MOST_OF_ONE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MovementLine:
     """One movement: what happened, what was left after it (where it touched that), and its signed entries.
 
     A run that the reader is not told of is one `elsewhere`, which draws on the same money.
@@ -36,14 +36,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class MovementPage:
     """A page of movements; `before` leads to the older ones, and is None at the first movement of all."""
 
-    lines: Sequence[Line]
+    lines: Sequence[MovementLine]
     before: int | None
 
 
-def movements(budget: Budget, project_id: UUID | None, before: int | None = None) -> Lines:
+def movements(budget: Budget, project_id: UUID | None, before: int | None = None) -> MovementPage:
     """The newest movements of a budget, or those before an entry: one range of an index, however many."""
     rows = LedgerEntry.objects.filter(budget=budget)
     if before is not None:
@@ -57,17 +57,17 @@ def movements(budget: Budget, project_id: UUID | None, before: int | None = None
         groups.pop()  # it may be cut
     lines = [_line(group[::-1], project_id) for group in groups]
     last = lines[-1].sequence if lines else None
-    return Lines(lines, last if last is not None and last > 1 else None)
+    return MovementPage(lines, last if last is not None and last > 1 else None)
 
 
-def _line(entries: Sequence[LedgerEntry], project_id: UUID | None) -> Line:
+def _line(entries: Sequence[LedgerEntry], project_id: UUID | None) -> MovementLine:
     first = entries[0]
     run = first.reservation
     elsewhere = run is not None and not told_of(run.project_id, project_id)
-    moved = {Account(each.account): each.amount for each in entries}
-    left = next((each.balance for each in entries if each.account == Account.AVAILABLE), None)
+    moved = {LedgerAccount(each.account): each.amount for each in entries}
+    left = next((each.balance for each in entries if each.account == LedgerAccount.AVAILABLE), None)
     told = ", ".join(f"{ACCOUNT_WORDS[account]} {_signed(amount)}" for account, amount in moved.items())
-    return Line(
+    return MovementLine(
         at=first.posted_at,
         words=words(Movement(first.movement), moved, entries),
         run_id=run.run_id if run and not elsewhere else None,
@@ -82,14 +82,14 @@ def _signed(amount: Decimal) -> str:
     return f"{'+' if amount > 0 else '−'}{number(abs(amount))}"
 
 
-def words(movement: Movement, moved: dict[Account, Decimal], entries: Sequence[Any]) -> str:
+def words(movement: Movement, moved: dict[LedgerAccount, Decimal], entries: Sequence[Any]) -> str:
     """What happened, in a sentence."""
-    more = moved.get(Account.AVAILABLE, ZERO)
-    spent, held = moved.get(Account.SPENT, ZERO), moved.get(Account.HELD, ZERO)
+    more = moved.get(LedgerAccount.AVAILABLE, ZERO)
+    spent, held = moved.get(LedgerAccount.SPENT, ZERO), moved.get(LedgerAccount.HELD, ZERO)
     if movement == Movement.GRANTED:
         return f"The budget was opened with {usd(more)}."
     if movement == Movement.AMOUNT_CHANGED:
-        whole = next((-each.balance for each in entries if each.account == Account.GRANTED), ZERO)
+        whole = next((-each.balance for each in entries if each.account == LedgerAccount.GRANTED), ZERO)
         return f"The budget was {'raised' if more > 0 else 'lowered'} by {usd(abs(more))} to {usd(whole)}."
     if movement == Movement.RESERVED:
         return f"{usd(-more)} were set aside for a run."

@@ -17,7 +17,7 @@ from factory.console.asking import CSV, FORMAT
 from factory.console.confirming import Act
 from factory.console.links import names_of
 from factory.console.lists.filters import one_of
-from factory.console.lists.pages import HouseList
+from factory.console.lists.pages import BaseList
 from factory.console.scope import context_of, places_of
 from factory.console.show import amount, filed, measured, seen, short, signed, when
 from factory.console.site import site
@@ -30,7 +30,7 @@ from usage.admin.holds import hold_view, label_of, may_end, sentence
 from usage.models import LedgerEntry, Reservation, UsageRecord
 from usage.permissions import told_of
 from usage.selectors import visible_budgets
-from usage.states import ACCOUNT_WORDS, Account, Movement, ReceiptKind, ReservationState, UsageState
+from usage.states import ACCOUNT_WORDS, LedgerAccount, Movement, ReceiptKind, ReservationState, UsageState
 
 TIMES = ("priced_at__gte", "priced_at__lt")
 """By which the explorer leads to the calls behind its figures."""
@@ -40,7 +40,7 @@ HOLDS = {"held": "money is held", "ended": "the hold has ended"}
 ASKS = {"held": Q(held__gt=0), "ended": Q(held=0, hold_ended_at__isnull=False)}
 
 
-class ReadLedger(HouseList):
+class ReadLedger(BaseList):
     """A list of entries that carry in which project their reader reads (None in all of the tenant), and the
     names of the runs that the reader is told of."""
 
@@ -58,7 +58,7 @@ def _told(row: LedgerEntry, reader: UUID | None) -> bool:
 
 
 @admin.register(LedgerEntry, site=site)
-class LedgerAdmin(MoneyAdmin[LedgerEntry]):
+class LedgerEntryAdmin(MoneyAdmin[LedgerEntry]):
     """Every movement of money. The entries of one transaction add up to zero."""
 
     view_operation = "ReadLedger"
@@ -75,7 +75,7 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
     list_select_related = ("budget__project", "reservation")
     list_filter = (
         one_of("movement", "movement", tuple(Movement)),
-        one_of("account", "account", tuple(Account), words=ACCOUNT_WORDS),
+        one_of("account", "account", tuple(LedgerAccount), words=ACCOUNT_WORDS),
     )
     ordering = ("-posted_at", "-id")
 
@@ -84,7 +84,7 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
         rows: QuerySet[Any] = LedgerEntry.objects.filter(budget__in=mine.values("pk"))
         return rows
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return ReadLedger
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
@@ -106,7 +106,7 @@ class LedgerAdmin(MoneyAdmin[LedgerEntry]):
 
     @admin.display(description="account")
     def where(self, row: LedgerEntry) -> SafeString:
-        return filed(row.account, ACCOUNT_WORDS[Account(row.account)])
+        return filed(row.account, ACCOUNT_WORDS[LedgerAccount(row.account)])
 
     @admin.display(description="amount")
     def signed(self, row: LedgerEntry) -> SafeString:
@@ -152,7 +152,7 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
     search_help_text = "The whole id of a run"
     ordering = ("-created_at", "-id")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return OfRuns
 
     def get_urls(self) -> list[URLPattern]:
@@ -257,7 +257,7 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
     def explorer_url(self) -> str:
         return reverse("admin:usage_explorer")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HouseList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return OfRuns
 
     def headline(self, row: UsageRecord) -> str:

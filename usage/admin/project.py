@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from factory.console.dashboard import Figure, Share
+from factory.console.dashboard import Figure, FigureShare
 from factory.console.page_extensions import Missing, Part, able, part_of
 from factory.kernel.amounts import usd
 from factory.kernel.context import Context
@@ -59,7 +59,7 @@ def _none(ctx: Context, project_id: UUID) -> Sequence[Part]:
 def _figure(row: Budget, at: datetime) -> Figure:
     whose = "Its budget" if row.project_id else "The tenant's budget"
     parts = tuple(
-        Share(each.tone, int(each.amount * 100), each.word) for each in shares(row) if each.amount > 0
+        FigureShare(each.tone, int(each.amount * 100), each.word) for each in shares(row) if each.amount > 0
     )
     return Figure(
         f"{whose}, {row.period_start:%B}",

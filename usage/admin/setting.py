@@ -8,7 +8,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
-from factory.console.confirming import Choice, Question, act_on
+from factory.console.confirming import ChoiceField, Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.settings import whole
 from factory.kernel import clock
@@ -23,7 +23,7 @@ from usage.permissions import require_over_money
 from usage.pricing.money import amount_of
 from usage.pricing.periods import label, month_of, next_month, parse_month
 
-AMOUNT = Choice("amount", "Amount in USD", help="Such as 1500 or 99.50; exact, with at most six places.")
+AMOUNT = ChoiceField("amount", "Amount in USD", help="Such as 1500 or 99.50; exact, with at most six places.")
 HEADING = "Budgets"
 RECURS = "recurs"
 MONTHS = 3
@@ -80,8 +80,8 @@ def _moved_on(row: Budget, amount: Decimal) -> str:
     )
 
 
-def _change_of(row: Budget, whose: str, back: str) -> Question:
-    return Question(
+def _change_of(row: Budget, whose: str, back: str) -> Confirmation:
+    return Confirmation(
         title=f"Change the budget of {row.period_start:%B %Y}, {whose}",
         lead="It holds at once. What is reserved and spent already stays as it is.",
         button="Set this amount",
@@ -116,7 +116,7 @@ def recurrence_view(site: AdminSite, request: HttpRequest, row: Budget, whose: s
     return act_on(site, request, lambda: _recurrence_of(row, whose, back), change, done=done, then=back)
 
 
-def _recurrence_of(row: Budget, whose: str, back: str) -> Question:
+def _recurrence_of(row: Budget, whose: str, back: str) -> Confirmation:
     months = f"{row.period_end:%B %Y}"
     if row.recurs:
         title, button, danger = "End the recurrence", "End it", True
@@ -124,7 +124,7 @@ def _recurrence_of(row: Budget, whose: str, back: str) -> Question:
     else:
         title, button, danger = "Let it recur", "Let it recur", False
         then = f"{months} is opened by itself a week before it begins, with {usd(row.amount)}, and so on."
-    return Question(
+    return Confirmation(
         title=f"{title}: the budget of {row.period_start:%B %Y}, {whose}",
         lead="This month's money stays as it is.",
         button=button,
@@ -148,7 +148,7 @@ def new_view(site: AdminSite, request: HttpRequest, whose: str) -> HttpResponse:
         amount = amount_sent(sent)
         return create_budget(ctx, project_id=ctx.project_id, month=month, amount=amount, recurs=recurs)
 
-    def question() -> Question:
+    def question() -> Confirmation:
         return _new_for(ctx, whose, back, sent.get("month", request.GET.get("month", "")))
 
     return act_on(site, request, question, make, done="The budget is open.", then=back)
@@ -167,12 +167,12 @@ def _months(ctx: Context) -> dict[date, UUID | None]:
     return found
 
 
-def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Question:
+def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Confirmation:
     months = _months(ctx)
     taken = next((row for month, row in months.items() if label(month) == asked), None)
     free = [label(month) for month, row in months.items() if row is None]
     page = reverse("admin:usage_budget_change", args=[taken]) if taken else ""
-    return Question(
+    return Confirmation(
         title=f"New budget for {whose}",
         lead="Runs reserve what they may cost of every budget that covers them; the tightest one decides.",
         button="Open the budget",
@@ -182,7 +182,7 @@ def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Question:
             "What was reserved before there was a budget is not drawn from it.",
         ),
         fields=(
-            Choice(
+            ChoiceField(
                 "month",
                 "Month (UTC)",
                 tuple(
@@ -193,7 +193,7 @@ def _new_for(ctx: Context, whose: str, back: str, asked: str) -> Question:
                 taken=tuple(label(month) for month, row in months.items() if row),
             ),
             AMOUNT,
-            Choice(
+            ChoiceField(
                 "next",
                 "And the months after it",
                 ((RECURS, "each opens by itself, with this amount"), ("once", "somebody opens them")),

@@ -15,7 +15,7 @@ from usage.operations.adding_up import add_up
 from usage.operations.closing import adjust, locked_reservation
 from usage.pricing import money
 from usage.pricing.quotes import quote
-from usage.pricing.receipts import Receipt
+from usage.pricing.receipts import ParsedReceipt
 from usage.selectors import revisions_between
 from usage.states import FUNDED, ReservationState
 
@@ -31,7 +31,7 @@ def record_receipts(
     agent_id: str | None,
     workflow_id: str,
     release_id: UUID,
-    receipts: Sequence[Receipt],
+    receipts: Sequence[ParsedReceipt],
     dispatched_at: datetime,
     settled_at: datetime | None,
 ) -> int:
@@ -60,7 +60,7 @@ def record_receipts(
     return len(new)
 
 
-def _unseen(run_id: UUID, receipts: Sequence[Receipt]) -> list[Receipt]:
+def _unseen(run_id: UUID, receipts: Sequence[ParsedReceipt]) -> list[ParsedReceipt]:
     """Return the first of each identity whose usage is not recorded yet."""
     first = {receipt.identity: receipt for receipt in reversed(receipts)}
     ids = {receipt_id for _, receipt_id in first}
@@ -84,7 +84,7 @@ class _Prices:
         return begun[-1] if begun else None
 
 
-def _record(ctx: Context, receipt: Receipt, facts: dict[str, Any], prices: _Prices) -> UsageRecord:
+def _record(ctx: Context, receipt: ParsedReceipt, facts: dict[str, Any], prices: _Prices) -> UsageRecord:
     priced_at = prices.believed(receipt.occurred_at)
     revision = prices.at(priced_at)
     price_list = revision.prices if revision else None
@@ -108,7 +108,7 @@ def _record(ctx: Context, receipt: Receipt, facts: dict[str, Any], prices: _Pric
     return usage
 
 
-def _texts(receipt: Receipt) -> dict[str, str] | None:
+def _texts(receipt: ParsedReceipt) -> dict[str, str] | None:
     if receipt.quantities is None:
         return None
     return {unit: money.text_of(number) for unit, number in receipt.quantities.items()}

@@ -21,7 +21,7 @@ _UNIT = re.compile(r"[a-z][A-Za-z0-9]{0,49}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class ParsedReceipt:
     receipt_id: str
     kind: ReceiptKind
     provider: str
@@ -42,7 +42,7 @@ class Receipt:
         return self.kind != ReceiptKind.EFFECT or self.quantities is not None or self.cost is not None
 
 
-def read(value: Any, at: str) -> Receipt:
+def read(value: Any, at: str) -> ParsedReceipt:
     """Return one receipt as it was reported, or raise `InvalidInput` with a pointer to every fault."""
     if not isinstance(value, Mapping):
         raise _invalid([FieldError(at, "A receipt is an object.")])
@@ -54,7 +54,7 @@ def read(value: Any, at: str) -> Receipt:
     if faults:
         raise _invalid(faults)
     _refuse_unkept(value, at)
-    receipt = Receipt(
+    receipt = ParsedReceipt(
         receipt_id=_text(value["receiptId"], _ID, f"{at}/receiptId"),
         kind=_kind(value["kind"], f"{at}/kind"),
         provider=_text(value["provider"], _NAME, f"{at}/provider"),
@@ -70,7 +70,7 @@ def read(value: Any, at: str) -> Receipt:
         raise _invalid([FieldError(at, fault.detail)]) from fault
 
 
-def _content(receipt: Receipt, value: Mapping[str, Any]) -> str:
+def _content(receipt: ParsedReceipt, value: Mapping[str, Any]) -> str:
     """Return the hash of what a receipt says: two that say the same have the same, however it is written.
 
     Numbers count by their value and times by their instant; what is left out is null.

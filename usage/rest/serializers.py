@@ -8,20 +8,20 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from factory.api.serializers import (
-    Choice,
     Identifier,
     JSONObject,
-    Moment,
-    QueryMoment,
+    QueryTimeField,
     StrictSerializer,
-    Text,
+    TextField,
+    TimeField,
     Whole,
+    WordField,
 )
 from factory.kernel.errors import InvalidInput
 from usage.pricing import money
 from usage.pricing.periods import label, parse_month
 from usage.selectors import GROUPS
-from usage.states import Account, Movement, ReservationState
+from usage.states import LedgerAccount, Movement, ReservationState
 
 MONEY_SCHEMA = {
     "type": "object",
@@ -35,7 +35,7 @@ MONEY_SCHEMA = {
 
 
 @extend_schema_field(MONEY_SCHEMA)
-class Money(serializers.Field[Decimal, Any, dict[str, str], Any]):
+class MoneyField(serializers.Field[Decimal, Any, dict[str, str], Any]):
     """`{"amount": "12.000000", "currency": "USD"}`."""
 
     def to_internal_value(self, data: Any) -> Decimal:
@@ -66,7 +66,7 @@ class Month(serializers.Field[date, Any, str, Any]):
         return label(value)
 
 
-class DayOrMoment(QueryMoment):
+class DayOrTimeField(QueryTimeField):
     """A time, or a day that stands for its beginning in UTC."""
 
     def to_internal_value(self, value: Any) -> datetime:
@@ -84,31 +84,31 @@ class BudgetBody(StrictSerializer):
     period = Month(source="period_start")
     periodStart = serializers.DateField(source="period_start")
     periodEnd = serializers.DateField(source="period_end")
-    amount = Money()
-    available = Money()
-    committed = Money()
-    spent = Money()
-    held = Money()
+    amount = MoneyField()
+    available = MoneyField()
+    committed = MoneyField()
+    spent = MoneyField()
+    held = MoneyField()
     version = Whole()
     recurs = serializers.BooleanField()
-    createdBy = Text(source="created_by")
-    createdAt = Moment(source="created_at")
-    updatedAt = Moment(source="updated_at")
+    createdBy = TextField(source="created_by")
+    createdAt = TimeField(source="created_at")
+    updatedAt = TimeField(source="updated_at")
 
 
 class NewBudgetBody(StrictSerializer):
     """A budget to create: over the token's own project, or over the whole tenant."""
 
-    scope = Choice(choices=["project", "tenant"])
+    scope = WordField(choices=["project", "tenant"])
     period = Month()
-    amount = Money()
+    amount = MoneyField()
     recurs = serializers.BooleanField(required=False)
 
 
 class BudgetAmountBody(StrictSerializer):
     """What the budget shall be, and the version on which that was decided."""
 
-    amount = Money()
+    amount = MoneyField()
     version = Whole()
 
 
@@ -125,12 +125,12 @@ class LedgerEntryBody(StrictSerializer):
     entryId = Identifier(source="id")
     transactionId = Identifier(source="transaction_id")
     sequence = Whole()
-    account = Choice(choices=list(Account))
-    amount = Money()
-    balance = Money()
-    movement = Choice(choices=list(Movement))
+    account = WordField(choices=list(LedgerAccount))
+    amount = MoneyField()
+    balance = MoneyField()
+    movement = WordField(choices=list(Movement))
     reservationId = Identifier(source="reservation_id", allow_null=True)
-    postedAt = Moment(source="posted_at")
+    postedAt = TimeField(source="posted_at")
 
 
 class ReservationBody(StrictSerializer):
@@ -139,19 +139,19 @@ class ReservationBody(StrictSerializer):
     reservationId = Identifier(source="id")
     runId = Identifier(source="run_id")
     projectId = Identifier(source="project_id")
-    state = Choice(choices=list(ReservationState))
-    amount = Money(allow_null=True)
-    extended = Money()
-    reason = Text(max_length=2000)
-    spent = Money()
-    held = Money()
-    createdAt = Moment(source="created_at")
-    expiresAt = Moment(source="expires_at", allow_null=True)
-    dispatchedAt = Moment(source="dispatched_at", allow_null=True)
-    closedAt = Moment(source="closed_at", allow_null=True)
-    holdDueAt = Moment(source="hold_due_at", allow_null=True)
-    holdEndedAt = Moment(source="hold_ended_at", allow_null=True)
-    holdEndedBy = Text(source="hold_ended_by", allow_blank=True)
+    state = WordField(choices=list(ReservationState))
+    amount = MoneyField(allow_null=True)
+    extended = MoneyField()
+    reason = TextField(max_length=2000)
+    spent = MoneyField()
+    held = MoneyField()
+    createdAt = TimeField(source="created_at")
+    expiresAt = TimeField(source="expires_at", allow_null=True)
+    dispatchedAt = TimeField(source="dispatched_at", allow_null=True)
+    closedAt = TimeField(source="closed_at", allow_null=True)
+    holdDueAt = TimeField(source="hold_due_at", allow_null=True)
+    holdEndedAt = TimeField(source="hold_ended_at", allow_null=True)
+    holdEndedBy = TextField(source="hold_ended_by", allow_blank=True)
 
 
 class HoldBody(StrictSerializer):
@@ -161,17 +161,17 @@ class HoldBody(StrictSerializer):
     model or tool the cost is, where there are several.
     """
 
-    reason = Text(max_length=2000)
-    evidence = Text(max_length=2000)
-    cost = Money(required=False)
-    provider = Text(required=False, max_length=200)
-    name = Text(required=False, max_length=200)
+    reason = TextField(max_length=2000)
+    evidence = TextField(max_length=2000)
+    cost = MoneyField(required=False)
+    provider = TextField(required=False, max_length=200)
+    name = TextField(required=False, max_length=200)
 
 
 class ReservationFilter(StrictSerializer):
     """Which reservations to list."""
 
-    state = Choice(choices=list(ReservationState), required=False)
+    state = WordField(choices=list(ReservationState), required=False)
     runId = Identifier(source="run_id", required=False)
 
 
@@ -179,12 +179,12 @@ class PricingBody(StrictSerializer):
     """A revision of prices."""
 
     pricingRevisionId = Identifier(source="id")
-    revision = Text(source="label")
+    revision = TextField(source="label")
     number = Whole()
-    validFrom = Moment(source="valid_from")
-    publishedBy = Text(source="published_by")
-    publishedAt = Moment(source="published_at")
-    documentHash = Text(source="document_hash")
+    validFrom = TimeField(source="valid_from")
+    publishedBy = TextField(source="published_by")
+    publishedAt = TimeField(source="published_at")
+    documentHash = TextField(source="document_hash")
     document = JSONObject()
 
 
@@ -192,27 +192,27 @@ class NewPricingBody(StrictSerializer):
     """Prices to publish: for each provider, name and unit; in force from `validFrom`, by default from now."""
 
     document = JSONObject()
-    validFrom = Moment(source="valid_from", required=False, default=None, allow_null=True)
+    validFrom = TimeField(source="valid_from", required=False, default=None, allow_null=True)
 
 
 class UsageFilter(StrictSerializer):
     """The half-open time `[from, to)`, by default the present month, and what to group by."""
 
-    groupBy = Choice(source="group_by", choices=list(GROUPS), required=False, default="day")
+    groupBy = WordField(source="group_by", choices=list(GROUPS), required=False, default="day")
 
     def get_fields(self) -> dict[str, Any]:
         return {**super().get_fields(), "from": self._edge("start"), "to": self._edge("end")}
 
-    def _edge(self, source: str) -> DayOrMoment:
-        return DayOrMoment(source=source, required=False, default=None)
+    def _edge(self, source: str) -> DayOrTimeField:
+        return DayOrTimeField(source=source, required=False, default=None)
 
 
 class UsageGroupBody(StrictSerializer):
     """Usage under one key; `cost` is what is known of it, and `uncertain` counts what is not."""
 
-    key = Text(allow_null=True)
-    cost = Money()
-    estimated = Money()
-    confirmed = Money()
+    key = TextField(allow_null=True)
+    cost = MoneyField()
+    estimated = MoneyField()
+    confirmed = MoneyField()
     records = Whole()
     uncertain = Whole()

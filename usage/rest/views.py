@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from factory.api.etags import with_etag
 from factory.api.pages import limit_of, page
-from factory.api.views import HouseView
+from factory.api.views import BaseView
 from factory.kernel import clock
 from factory.kernel.errors import FieldError, InvalidInput, NotFound, Unprocessable
 from factory.kernel.hashing import digest
@@ -43,7 +43,7 @@ from usage.rest.serializers import (
 )
 
 
-class MoneyView(HouseView):
+class MoneyView(BaseView):
     """Base: a reader sees their project's figures; the whole tenant's only who decides over them."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

@@ -30,7 +30,7 @@ from projects.selectors import paused, projects_of
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, ReservationHold, UsageRecord
 from usage.pricing.money import ZERO
 from usage.pricing.periods import label, month_of
-from usage.states import FUNDED, Account, ReceiptKind, ReservationState, UsageState
+from usage.states import FUNDED, LedgerAccount, ReceiptKind, ReservationState, UsageState
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +332,11 @@ FROM generate_series(%(first)s::timestamp, %(last)s::timestamp, interval '1 day'
 def spent_so_far(budget_id: UUID, first: date, last: date) -> list[tuple[date, Decimal]]:
     """What was spent of a budget by the end of each day, in UTC: one look at an index a day, however many
     movements there were, because each entry keeps the balance after it."""
-    params: dict[str, Any] = {"tenant": active().tenant_id, "budget": budget_id, "account": Account.SPENT}
+    params: dict[str, Any] = {
+        "tenant": active().tenant_id,
+        "budget": budget_id,
+        "account": LedgerAccount.SPENT,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_BALANCES, params | {"first": first, "last": last})
         return [(day, balance or ZERO) for day, balance in cursor.fetchall()]

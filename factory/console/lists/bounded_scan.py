@@ -29,7 +29,7 @@ STRETCH_MS = 1_000
 END = "ROLLBACK TO SAVEPOINT look; RELEASE SAVEPOINT look"
 
 
-class Found(NamedTuple):
+class ScannedRows(NamedTuple):
     """Rows in their order, and, where it was not looked behind it, the row that was looked through last."""
 
     rows: list[Any]
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 @dataclass
-class Look:
+class BoundedScan:
     """A look for those of `every` that are among `narrowed`, in the order of `key` from a place on.
 
     A list that nothing narrows is read by its index, and takes what time it takes. `through` says how many
@@ -56,13 +56,13 @@ class Look:
     def is_narrowed(self) -> bool:
         return bool(self.narrowed.query.where != self.every.query.where)
 
-    def page(self, place: list[Any] | None, limit: int, *, patience: float = 0.0) -> Found:
+    def page(self, place: list[Any] | None, limit: int, *, patience: float = 0.0) -> ScannedRows:
         """Up to `limit` rows behind `place`; after the first look no other begins once `patience` seconds
         are over. Raises `OperationalError` where the database did not get through a single stretch."""
         if not self.is_narrowed:
-            return Found(list(self._behind(self.narrowed, place)[:limit]))
+            return ScannedRows(list(self._behind(self.narrowed, place)[:limit]))
         if not self._slow and (rows := self._at_first(place, limit)) is not None:
-            return Found(rows)
+            return ScannedRows(rows)
         return self._through(place, limit, monotonic() + patience)
 
     def place(self, row: Model) -> list[Any]:
@@ -73,7 +73,7 @@ class Look:
         """What the database answers in a short time, if it does."""
         return in_time(AT_FIRST_MS, lambda: list(self._behind(self.narrowed, place)[:limit]))
 
-    def _through(self, place: list[Any] | None, limit: int, until: float) -> Found:
+    def _through(self, place: list[Any] | None, limit: int, until: float) -> ScannedRows:
         """Stretch by stretch. Where one is not got through in time, what the others held is the answer."""
         found, last = list[Any](), None
         while True:
@@ -84,17 +84,17 @@ class Look:
             except OperationalError as fault:
                 if last is None or sqlstate(fault) != QUERY_CANCELED:
                     raise
-                return Found(found, last)
+                return ScannedRows(found, last)
             found += stretch.rows
             self.through += AT_ONCE
             self._slow = len(found) < limit or last is not None
             if stretch.last is None or len(found) == limit:
-                return Found(found)
+                return ScannedRows(found)
             last = stretch.last
             if monotonic() >= until:
-                return Found(found, last)
+                return ScannedRows(found, last)
 
-    def _stretch(self, place: list[Any] | None, limit: int) -> Found:
+    def _stretch(self, place: list[Any] | None, limit: int) -> ScannedRows:
         """Those among the next `AT_ONCE` rows.
 
         All of their keys are asked for: a database that is asked for the first few reads in the hope of
@@ -112,8 +112,8 @@ class Look:
         found = list(self.narrowed.filter(pk__in=[key for key, *_ in keys])) if keys else []
         if len(found) < len(keys) == limit:
             behind = self._stretch(list(keys[-1][1:]), limit - len(found))
-            return Found([*found, *behind.rows], behind.last)
-        return Found(found, last)
+            return ScannedRows([*found, *behind.rows], behind.last)
+        return ScannedRows(found, last)
 
     def _behind(self, rows: QuerySet[Any], place: list[Any] | None) -> QuerySet[Any]:
         if place is None:

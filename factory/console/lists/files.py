@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 
 from factory.api.problems import QUERY_CANCELED, sqlstate
 from factory.console.asking import said_last
-from factory.console.lists.pages import AFTER, HouseList
+from factory.console.lists.pages import AFTER, BaseList
 from factory.console.scope import context_of
 from factory.console.show import seen
 from factory.kernel import clock
@@ -34,7 +34,7 @@ UNSAFE = ("=", "+", "-", "@", "\t", "\r", "\n")
 EMPTY = "–"
 
 
-def file_of(request: HttpRequest, cl: HouseList) -> StreamingHttpResponse:
+def file_of(request: HttpRequest, cl: BaseList) -> StreamingHttpResponse:
     """The list as a file. Each page of it is a transaction of its own: a slow reader holds nothing.
 
     Of a list whose rows move it has one page."""
@@ -61,7 +61,7 @@ class _Line:
         return text
 
 
-def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
+def _lines(request: HttpRequest, cl: BaseList) -> Iterator[str]:
     writer = csv.writer(_Line())
     named = cl.model_admin.file_columns or cl.list_display
     columns = {name: label for name in named if (label := _heading(cl, name))}
@@ -70,7 +70,7 @@ def _lines(request: HttpRequest, cl: HouseList) -> Iterator[str]:
     yield from (writer.writerow([told]) for told in said_last(request))
 
 
-def _rows(request: HttpRequest, cl: HouseList, columns: Sequence[str]) -> Iterator[str]:
+def _rows(request: HttpRequest, cl: BaseList, columns: Sequence[str]) -> Iterator[str]:
     """The rows page by page, and a line that says so where they are not all."""
     writer, ctx = csv.writer(_Line()), context_of(request)
     moves = bool(cl.model_admin.moving)
@@ -102,7 +102,7 @@ def _rows(request: HttpRequest, cl: HouseList, columns: Sequence[str]) -> Iterat
     yield writer.writerow(["Not looked through to the end: it takes too long. Filter the list otherwise."])
 
 
-def heading(cl: HouseList, name: str) -> str:
+def heading(cl: BaseList, name: str) -> str:
     """A column's name in words; empty for what is no column of a file: check boxes and buttons."""
     if name == "action_checkbox":
         return ""
@@ -110,19 +110,19 @@ def heading(cl: HouseList, name: str) -> str:
     return label[:1].upper() + label[1:]
 
 
-def _heading(cl: HouseList, name: str) -> str:
+def _heading(cl: BaseList, name: str) -> str:
     """The same in a file, where a time stands for what the page tells of it at this moment."""
     told = cl.model_admin.file_headings.get(name, "")
     return told[:1].upper() + told[1:] if told else heading(cl, name)
 
 
-def shown(cl: HouseList, name: str, row: Any) -> Any:
+def shown(cl: BaseList, name: str, row: Any) -> Any:
     """A cell as the page shows it: text, or HTML that is safe; nothing in it hides or turns other words."""
     found = _value(cl, name, row)
     return SafeString(seen(found)) if isinstance(found, SafeString) else seen(found)
 
 
-def _value(cl: HouseList, name: str, row: Any) -> Any:
+def _value(cl: BaseList, name: str, row: Any) -> Any:
     empty = EMPTY
     try:
         field, attr, value = lookup_field(name, row, cl.model_admin)
@@ -135,7 +135,7 @@ def _value(cl: HouseList, name: str, row: Any) -> Any:
     return display_for_field(value, field, empty)
 
 
-def _cell(cl: HouseList, name: str, row: Any) -> str:
+def _cell(cl: BaseList, name: str, row: Any) -> str:
     return safe(plain(shown(cl, name, row)))
 
 

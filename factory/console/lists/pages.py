@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from unfold.views import ChangeList
 
 from factory.console.asking import FORMAT, not_understood, wants_file
-from factory.console.lists.bounded_scan import Look
+from factory.console.lists.bounded_scan import BoundedScan
 from factory.console.lists.filters import choices_of
 from factory.kernel.keyset import place_of, values_of
 
@@ -27,7 +27,7 @@ PATIENCE = 2.0
 """Seconds that somebody waits who has asked for a further look: some hundred thousand rows."""
 
 
-class HouseList(ChangeList):
+class BaseList(ChangeList):
     """The rows after a place, or before it. Nothing is counted, and no row is read to be passed over.
 
     `next_url` and `previous_url` are links that lead to the same rows whenever they are opened, and are
@@ -113,14 +113,14 @@ class HouseList(ChangeList):
             self.further_url = str(super().get_query_string(way, [AFTER, BEFORE, FORMAT]))
         return rows
 
-    def look(self, *, back: bool = False) -> Look:
+    def look(self, *, back: bool = False) -> BoundedScan:
         """A look for the list's rows in its order, or in the opposite."""
         narrowed = cast("QuerySet[Any]", self.queryset)
         every = self.walked.order_by(*narrowed.query.order_by)
         ascending = self.model_admin.ordering[0].startswith("-") == self.oldest_first
         if back:
-            return Look(every.reverse(), narrowed.reverse(), self.key, not ascending)
-        return Look(every, narrowed, self.key, ascending)
+            return BoundedScan(every.reverse(), narrowed.reverse(), self.key, not ascending)
+        return BoundedScan(every, narrowed, self.key, ascending)
 
     def values(self, place: str | None) -> list[Any] | None:
         """A place in the list, as the values of its key. Raises `IncorrectLookupParameters`."""

@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console import dashboard, show
-from factory.console.confirming import Choice
+from factory.console.confirming import ChoiceField
 from factory.console.drafts import kept_words
 from factory.console.menu import where
 from factory.console.site import site
@@ -70,7 +70,7 @@ def member(values: Any, name: str) -> Any:
 
 
 @register.simple_tag
-def ticked(field: Choice, value: str, sent: Any) -> str:
+def ticked(field: ChoiceField, value: str, sent: Any) -> str:
     """Whether an option of a field is chosen, as an attribute: by what was sent, or as the page proposes."""
     if sent:
         return " checked" if value in sent.getlist(field.name) else ""

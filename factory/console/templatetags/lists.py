@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from factory.console.lists.files import EMPTY, heading, plain, shown
 from factory.console.lists.filters import choices_of
-from factory.console.lists.pages import ORDER, HouseList
+from factory.console.lists.pages import ORDER, BaseList
 from factory.console.show import when
 
 register = template.Library()
@@ -19,18 +19,18 @@ LONG = 24
 
 
 @register.simple_tag
-def columns_of(cl: HouseList) -> list[tuple[str, str]]:
+def columns_of(cl: BaseList) -> list[tuple[str, str]]:
     """Name and heading of each column but the check boxes, and of acts that nothing on the page has."""
     named = [(name, heading(cl, name)) for name in cl.list_display if name != "action_checkbox"]
     return [(name, label) for name, label in named if label or _holds_something(cl, name)]
 
 
-def _holds_something(cl: HouseList, name: str) -> bool:
+def _holds_something(cl: BaseList, name: str) -> bool:
     return any(shown(cl, name, row) != EMPTY for row in cl.result_list)
 
 
 @register.simple_tag
-def rows_of(cl: HouseList) -> Any:
+def rows_of(cl: BaseList) -> Any:
     """Each row with its cells: name, heading, what stands there, and where the first of them leads."""
     columns = columns_of(cl)
     for row in cl.result_list:
@@ -53,7 +53,7 @@ def has_long_word(cell: Any) -> bool:
     return any(len(word) > LONG for word in plain(cell).split())
 
 
-def _way(cl: HouseList, name: str, at: int, row: Any) -> str:
+def _way(cl: BaseList, name: str, at: int, row: Any) -> str:
     if cl.list_display_links is None:
         return ""
     if at > 0 if not cl.list_display_links else name not in cl.list_display_links:
@@ -66,26 +66,26 @@ def _way(cl: HouseList, name: str, at: int, row: Any) -> str:
 
 
 @register.simple_tag
-def filters_of(cl: HouseList) -> list[tuple[str, str, Any]]:
+def filters_of(cl: BaseList) -> list[tuple[str, str, Any]]:
     """Each filter as the field of a form: its name, its words and its choices. Links are no fields."""
     return [(name, spec.title, found) for spec in _fields(cl) for name, found in (choices_of(cl, spec),)]
 
 
 @register.simple_tag
-def how_far(cl: HouseList) -> SafeString:
+def how_far(cl: BaseList) -> SafeString:
     """How far it was looked for what was asked, where that was not everything."""
     to = format_html(", to {}", when(cl.looked_to)) if cl.looked_to else ""
     return format_html("{} rows of the list were looked through here{}.", f"{cl.looked_through:,}", to)
 
 
 @register.simple_tag
-def kept_of(cl: HouseList) -> list[tuple[str, str]]:
+def kept_of(cl: BaseList) -> list[tuple[str, str]]:
     """What the form has to send along although it has no field for it."""
     named = {choices_of(cl, spec)[0] for spec in _fields(cl)} | {SEARCH_VAR}
     kept = [(name, value) for name, values in cl.chosen.items() if name not in named for value in values]
     return [*kept, (ORDER, "oldest")] if cl.oldest_first else kept
 
 
-def _fields(cl: HouseList) -> list[Any]:
+def _fields(cl: BaseList) -> list[Any]:
     """The filters but those that a page offers as links of its own."""
     return [spec for spec in cl.filter_specs if not getattr(spec, "as_links", False)]

@@ -15,7 +15,7 @@ from factory.evidence.auditor import check
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AnchorFinding:
     """One contradiction; `kind` says which: cut, gone, rechained, removed, purged-early, counts, restored."""
 
     kind: str
@@ -36,7 +36,7 @@ class Restore:
         return anchor.number < self.number and bool(at) and at_of(at) > self.to
 
 
-def compare(cursor: CursorWrapper, folder: Folder) -> list[Finding]:
+def compare(cursor: CursorWrapper, folder: Folder) -> list[AnchorFinding]:
     """All that the database contradicts of these anchors; empty if nothing."""
     if folder.last is None:
         return []
@@ -87,14 +87,14 @@ def _compared(cursor: CursorWrapper, batch: Sequence[tuple[Anchor, Head]]) -> li
 
 def _differences(
     cursor: CursorWrapper, batch: Sequence[tuple[Anchor, Head]], restores: Sequence[Restore]
-) -> Iterator[Finding]:
+) -> Iterator[AnchorFinding]:
     for place, *seen in _compared(cursor, batch):
         anchor, head = batch[place]
         said = _verdict(head, *seen)
         if said is not None and not any(r.excuses(anchor, head.at) for r in restores):
             kind, detail = said
             text = f"anchor {anchor.number} holds entry {head.sequence}; {detail}"
-            yield Finding(kind, head.tenant, str(head.stream), text, head.at)
+            yield AnchorFinding(kind, head.tenant, str(head.stream), text, head.at)
 
 
 def _verdict(
@@ -123,7 +123,7 @@ def _verdict(
     return "removed", "it is not there any more"
 
 
-def _as_restored(cursor: CursorWrapper, last: Anchor, found: list[Finding]) -> list[Finding]:
+def _as_restored(cursor: CursorWrapper, last: Anchor, found: list[AnchorFinding]) -> list[AnchorFinding]:
     """One sentence in place of many, when the database as a whole is older than its last anchor."""
     newest, _ = counting.newest(cursor)
     if not found or not last.newest_at or (newest is not None and newest >= at_of(last.newest_at)):
@@ -137,19 +137,21 @@ def _as_restored(cursor: CursorWrapper, last: Anchor, found: list[Finding]) -> l
         f"it was restored to an earlier time, or its end was cut off; {streams} streams are behind. "
         "After a restore, run `manage.py recover`"
     )
-    return [Finding("restored", "", "database", text), *(f for f in found if f not in lost)]
+    return [AnchorFinding("restored", "", "database", text), *(f for f in found if f not in lost)]
 
 
-def _counts(cursor: CursorWrapper, last: Anchor) -> Iterator[Finding]:
+def _counts(cursor: CursorWrapper, last: Anchor) -> Iterator[AnchorFinding]:
     for kind, count in counting.ever_written(cursor).items():
         if count < last.rows[kind]:
             text = f"anchor {last.number} counted {last.rows[kind]}, there are {count}, and no purge says why"
-            yield Finding("counts", "", kind, text)
+            yield AnchorFinding("counts", "", kind, text)
     if last.purges:
         cursor.execute("SELECT record_hash FROM factory_purge WHERE number = %s", [last.purges])
         row = cursor.fetchone()
         if row is None or row[0] != last.purge_hash:
-            yield Finding("rechained", "", "purges", f"record {last.purges} is not the one that was anchored")
+            yield AnchorFinding(
+                "rechained", "", "purges", f"record {last.purges} is not the one that was anchored"
+            )
 
 
 @check("A7", "Every anchor still matches: no chain was cut, removed or written anew since")

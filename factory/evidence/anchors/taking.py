@@ -11,7 +11,7 @@ from django.db.backends.utils import CursorWrapper
 
 from factory.embedded.system import locked
 from factory.evidence.anchors import counting, files
-from factory.evidence.anchors.checking import Finding, compare
+from factory.evidence.anchors.checking import AnchorFinding, compare
 from factory.evidence.anchors.files import FULL_EVERY, Anchor, Folder, Head, Merkle
 from factory.evidence.anchors.place import folder, key_file, known
 from factory.evidence.auditor import snapshot, streamed
@@ -30,7 +30,7 @@ def anchored_fact(name: str, query: str) -> None:
 class Contradicted(RuntimeError):
     """The database is not what the anchors say: to anchor it now would cover up what happened."""
 
-    def __init__(self, findings: list[Finding]) -> None:
+    def __init__(self, findings: list[AnchorFinding]) -> None:
         super().__init__("; ".join(f"{f.subject}: {f.detail}" for f in findings[:5]))
         self.findings = findings
 

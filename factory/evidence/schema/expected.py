@@ -20,12 +20,12 @@ REST = "factory"
 
 def files() -> dict[str, Path]:
     """Return the file of each installed app that has migrations of ours, by its label."""
-    from factory.apps import HouseConfig
+    from factory.apps import BaseAppConfig
 
     return {
         each.label: Path(each.path) / "migrations" / FILE
         for each in apps.get_app_configs()
-        if isinstance(each, HouseConfig)
+        if isinstance(each, BaseAppConfig)
     }
 
 

@@ -23,7 +23,7 @@ def command_span(name: str, ctx: Context) -> Iterator[None]:
         try:
             yield
         except Exception as fault:
-            if type(fault).__name__ == "AlreadyDone":
+            if type(fault).__name__ == "IdempotentReplay":
                 raise  # a repeat that gets its first answer is no error
             span.set_status(Status(StatusCode.ERROR, getattr(fault, "code", type(fault).__name__)))
             raise

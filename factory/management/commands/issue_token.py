@@ -11,7 +11,7 @@ from factory.identity.directory import directory
 from factory.identity.issuer import IssuerOff, NotIssuable, issue_person_token, issue_worker_token
 from factory.identity.pools import known_pools
 from factory.identity.principals import admit
-from factory.identity.tokens import Refused, verifier
+from factory.identity.tokens import TokenRefused, verifier
 from factory.kernel.permissions import SCOPES
 
 MAX_TTL = 365 * 86400
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             raise CommandError(str(fault)) from fault
         try:
             admit(verifier().verify(made))
-        except Refused as refusal:
+        except TokenRefused as refusal:
             told = REVOKED.format(leeway_in_words())
             raise CommandError(told if refusal.reason == "revoked" else refusal.detail) from refusal
         self.stdout.write(made)

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from factory.evidence.anchors.place import in_folder
-from factory.evidence.auditor import Invariant, Report, invariants, verify
+from factory.evidence.auditor import Invariant, VerificationReport, invariants, verify
 from factory.evidence.verification import verify_and_act
 
 
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         if not report.ok:
             raise SystemExit(1 if report.violations else 2)
 
-    def _print(self, report: Report, seconds: float, *, as_json: bool) -> None:
+    def _print(self, report: VerificationReport, seconds: float, *, as_json: bool) -> None:
         if as_json:
             violations = [{n: getattr(v, n) for n in v.__slots__} for v in report.violations]
             unchecked = [{"code": code, "fault": fault} for code, fault in report.unchecked]

@@ -47,7 +47,7 @@ class Destination(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class DueStream:
     """A stream with something to deliver."""
 
     tenant_id: str
@@ -108,7 +108,7 @@ _resting = Resting()
 
 def due_streams(
     destination: Destination, lanes: Sequence[int], tenant_id: str | None = None, limit: int = 500
-) -> list[Stream]:
+) -> list[DueStream]:
     """Streams of these lanes whose *first* undelivered event is due and not set aside."""
     prefix, done = destination.prefix, destination.done_column
     only, params = ("AND tenant_id = %s", [tenant_id]) if tenant_id else ("", [])
@@ -127,10 +127,10 @@ def due_streams(
             """,
             [list(lanes), *params, _resting.items()],
         )
-        return [Stream(*row) for row in cursor.fetchall()]
+        return [DueStream(*row) for row in cursor.fetchall()]
 
 
-def deliver_stream(destination: Destination, stream: Stream, limit: int = 200) -> int:
+def deliver_stream(destination: Destination, stream: DueStream, limit: int = 200) -> int:
     """Deliver a stream's events in order until one fails; returns how many went out."""
     ctx = system(stream.tenant_id, "Relay", channel="handler")
     with reading(ctx):

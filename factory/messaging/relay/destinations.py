@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from factory.kernel.absence import is_away
-from factory.kernel.commanding import AlreadyDone
+from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.context import Context
 from factory.kernel.events import wire
 from factory.kernel.hints import broker
@@ -46,7 +46,7 @@ class Handlers:
         for handler in handlers(event.topic):
             try:
                 handler.handle(ctx, received)
-            except AlreadyDone:
+            except IdempotentReplay:
                 continue
             except (OperationalError, InterfaceError) as fault:
                 if is_away(fault):

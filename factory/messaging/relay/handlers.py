@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from factory.kernel.commanding import Once
+from factory.kernel.commanding import IdempotencyKey
 from factory.kernel.context import Context
 
 
@@ -22,9 +22,9 @@ class Received:
     run_id: UUID | None
     correlation_id: UUID
 
-    def once(self, handler: str) -> Once:
+    def once(self, handler: str) -> IdempotencyKey:
         """The inbox record of this event for a handler, to put a command under."""
-        return Once(key=str(self.id), operation=handler)
+        return IdempotencyKey(key=str(self.id), operation=handler)
 
 
 Handle = Callable[[Context, Received], None]
@@ -43,7 +43,7 @@ _handlers: dict[str, list[Handler]] = {}
 
 
 def on(topic: str, *, name: str) -> Callable[[Handle], Handle]:
-    """Declare a handler. It calls one command under `event.once(name)`; `AlreadyDone` is success."""
+    """Declare a handler. It calls one command under `event.once(name)`; `IdempotentReplay` is success."""
 
     def declare(handle: Handle) -> Handle:
         present = _handlers.setdefault(topic, [])

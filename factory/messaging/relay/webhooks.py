@@ -27,7 +27,7 @@ from factory.kernel.retries import delay_after
 from factory.kernel.tenancy import bound, scanning
 from factory.messaging.relay.destinations import envelope
 from factory.messaging.webhooks.commands import close_gone_webhook
-from factory.messaging.webhooks.sending import GONE, Answer, Parcel, Sender
+from factory.messaging.webhooks.sending import GONE, Sender, WebhookRequest, WebhookResponse
 from factory.messaging.webhooks.signing import SecretUnreadable, opened
 
 log = structlog.get_logger("factory.messaging.relay")
@@ -60,7 +60,7 @@ class Courier:
     def __init__(self, tenant_id: str | None = None) -> None:
         self._tenant_id = tenant_id
         self._sender = Sender()
-        self._under_way: dict[Future[Answer], Claim] = {}
+        self._under_way: dict[Future[WebhookResponse], Claim] = {}
 
     def round(self, seconds: float = 0.2) -> int:
         """Send what is due, wait a moment for answers, note them; says how many came."""
@@ -85,10 +85,10 @@ class Courier:
         """What is under way is claimed a little longer, and sent again by whoever comes next."""
         self._sender.close()
 
-    def _dispatch(self, parcel: "Parcel | Answer") -> Future[Answer]:
-        if isinstance(parcel, Parcel):
+    def _dispatch(self, parcel: "WebhookRequest | WebhookResponse") -> Future[WebhookResponse]:
+        if isinstance(parcel, WebhookRequest):
             return self._sender.send(parcel)
-        answered: Future[Answer] = Future()
+        answered: Future[WebhookResponse] = Future()
         answered.set_result(parcel)
         return answered
 
@@ -132,7 +132,9 @@ def may_send(held: Mapping[str, int], tenant_id: str) -> bool:
     return held.get(tenant_id, 0) < IN_FLIGHT - sum(held.values())
 
 
-def take(held: Mapping[str, int], tenant_id: str | None = None) -> Iterable[tuple[Claim, Parcel | Answer]]:
+def take(
+    held: Mapping[str, int], tenant_id: str | None = None
+) -> Iterable[tuple[Claim, WebhookRequest | WebhookResponse]]:
     """Claim the first undelivered event of as many streams as there is room for.
 
     `held` says how many requests of each tenant are under way.
@@ -148,21 +150,23 @@ def take(held: Mapping[str, int], tenant_id: str | None = None) -> Iterable[tupl
                 found.setdefault(tenant, []).append(delivery)
     alone = Bulkhead("relay.webhook")
     for tenant, deliveries in found.items():
-        claimed: list[tuple[Claim, Parcel | Answer]] = []
+        claimed: list[tuple[Claim, WebhookRequest | WebhookResponse]] = []
         with alone.item(tenant, tenant):
             claimed = _claim(tenant, deliveries)
         yield from claimed
 
 
-def _claim(tenant_id: str, ids: Sequence[UUID]) -> list[tuple[Claim, Parcel | Answer]]:
+def _claim(tenant_id: str, ids: Sequence[UUID]) -> list[tuple[Claim, WebhookRequest | WebhookResponse]]:
     with bound(system(tenant_id, "Relay", channel="handler")):
         with connection.cursor() as cursor:
             cursor.execute(_CLAIM, [list(ids)])
             ours = [row[0] for row in cursor.fetchall()]
         rows = WebhookDelivery.objects.filter(pk__in=ours).select_related("subscription", "event")
-        claimed, alone = list[tuple[Claim, Parcel | Answer]](), Bulkhead("relay.webhook")
+        claimed, alone = list[tuple[Claim, WebhookRequest | WebhookResponse]](), Bulkhead("relay.webhook")
         for row in rows:
-            packed: Parcel | Answer = Answer(None, "The event could not be made into a message.")
+            packed: WebhookRequest | WebhookResponse = WebhookResponse(
+                None, "The event could not be made into a message."
+            )
             with alone.item(row.id, tenant_id):
                 packed = _packed(row)
             claim = Claim(tenant_id, row.id, row.subscription_id, row.topic, row.attempts)
@@ -170,7 +174,7 @@ def _claim(tenant_id: str, ids: Sequence[UUID]) -> list[tuple[Claim, Parcel | An
         return claimed
 
 
-def _packed(row: WebhookDelivery) -> Parcel | Answer:
+def _packed(row: WebhookDelivery) -> WebhookRequest | WebhookResponse:
     subscription: WebhookSubscription = row.subscription
     event: OutboxEvent = row.event
     sealed = [subscription.secret]
@@ -179,13 +183,13 @@ def _packed(row: WebhookDelivery) -> Parcel | Answer:
     try:
         secrets = [opened(one) for one in sealed]
     except SecretUnreadable as fault:
-        return Answer(None, str(fault))
+        return WebhookResponse(None, str(fault))
     body = json.dumps(envelope(event), separators=(",", ":"), ensure_ascii=False).encode()
     trace = {"traceparent": event.traceparent} if event.traceparent else {}
-    return Parcel(subscription.url, str(event.id), body, secrets, trace)
+    return WebhookRequest(subscription.url, str(event.id), body, secrets, trace)
 
 
-def settle(claim: Claim, answer: Answer) -> None:
+def settle(claim: Claim, answer: WebhookResponse) -> None:
     """Note what came of a request: of the delivery, and of the endpoint."""
     ctx = system(claim.tenant_id, "Relay", channel="handler")
     with bound(ctx), connection.cursor() as cursor:
@@ -224,7 +228,7 @@ WHERE id = %(webhook)s
 """
 
 
-def _failed(cursor: Any, claim: Claim, answer: Answer) -> None:
+def _failed(cursor: Any, claim: Claim, answer: WebhookResponse) -> None:
     tries = claim.attempts + 1
     delay = delay_after(tries)
     jitter = random.uniform(0.8, 1.2)

@@ -29,7 +29,7 @@ GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class WebhookRequest:
     """What is sent: the message's id and body, where to, and the secrets that sign it."""
 
     url: str
@@ -40,7 +40,7 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WebhookResponse:
     """What came of it. `error` is a sentence for people, and empty only for a delivery."""
 
     status: int | None
@@ -63,28 +63,28 @@ class Sender:
         self._thread.start()
         self._tls = httpx.create_ssl_context()
 
-    def send(self, parcel: Parcel) -> "Future[Answer]":
+    def send(self, parcel: WebhookRequest) -> "Future[WebhookResponse]":
         return asyncio.run_coroutine_threadsafe(self._send(parcel), self._loop)
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._lookups.shutdown(wait=False, cancel_futures=True)
 
-    async def _send(self, parcel: Parcel) -> Answer:
+    async def _send(self, parcel: WebhookRequest) -> WebhookResponse:
         try:
             async with asyncio.timeout(SECONDS):
                 target = target_of(parcel.url, settings.FACTORY_WEBHOOKS_TRUSTED_HOSTS)
                 return _judged(await self._post(target, await self._address(target), parcel))
         except TimeoutError:
-            return Answer(None, f"The endpoint did not answer within {SECONDS:.0f} seconds.")
+            return WebhookResponse(None, f"The endpoint did not answer within {SECONDS:.0f} seconds.")
         except (NotPublic, ValueError) as refused:
-            return Answer(None, str(refused))
+            return WebhookResponse(None, str(refused))
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError) as fault:
-            return Answer(None, f"The endpoint could not be reached ({type(fault).__name__}).")
+            return WebhookResponse(None, f"The endpoint could not be reached ({type(fault).__name__}).")
         except Exception as fault:
             # A try that is not counted would be made again for ever, and never be set aside.
             log.exception("webhook_not_sent", message_id=parcel.message_id)
-            return Answer(None, f"The request could not be sent ({type(fault).__name__}).")
+            return WebhookResponse(None, f"The request could not be sent ({type(fault).__name__}).")
 
     async def _address(self, target: Target) -> str:
         """Looked up once; the connection goes to this address whatever the name says a moment later."""
@@ -92,7 +92,7 @@ class Sender:
             return target.host
         return await self._loop.run_in_executor(self._lookups, public_address, target.host, target.port)
 
-    async def _post(self, target: Target, address: str, parcel: Parcel) -> httpx.Response:
+    async def _post(self, target: Target, address: str, parcel: WebhookRequest) -> httpx.Response:
         at = int(time.time())
         headers = {
             **parcel.headers,
@@ -124,13 +124,13 @@ class Sender:
             return response  # its body is nobody's business, and is not read
 
 
-def _judged(response: httpx.Response) -> Answer:
+def _judged(response: httpx.Response) -> WebhookResponse:
     if response.is_success:
-        return Answer(response.status_code)
+        return WebhookResponse(response.status_code)
     told = f"The endpoint answered {response.status_code}."
     if response.is_redirect:
         told = f"The endpoint answered {response.status_code}: redirects are not followed."
-    return Answer(response.status_code, told, _retry_after(response.headers.get("retry-after", "")))
+    return WebhookResponse(response.status_code, told, _retry_after(response.headers.get("retry-after", "")))
 
 
 def _retry_after(text: str) -> float:

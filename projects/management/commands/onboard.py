@@ -22,7 +22,7 @@ from projects.states import GRANTS
 
 
 @dataclass
-class Report:
+class OnboardingReport:
     """What there is after the command, as it is printed."""
 
     tenant: str
@@ -64,9 +64,9 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(report.__dict__) if options["as_json"] else _told(report))
 
 
-def _onboard(options: dict[str, Any]) -> Report:
+def _onboard(options: dict[str, Any]) -> OnboardingReport:
     ctx = system(options["tenant"], "onboard", channel="cli")
-    report = Report(tenant=ctx.tenant_id, project=options["project"])
+    report = OnboardingReport(tenant=ctx.tenant_id, project=options["project"])
     _ensure_tenant(ctx, options["tenant_name"] or options["tenant"])
     members = [_member(text) for text in options["member"]]
     wide = [_member(text) for text in options["tenant_member"]]
@@ -94,7 +94,7 @@ def _ensure_tenant(ctx: Context, name: str) -> None:
         onboard_tenant(ctx, name=name)
 
 
-def _found(ctx: Context, report: Report) -> bool:
+def _found(ctx: Context, report: OnboardingReport) -> bool:
     """Fill the report with the project that is there already, if there is one."""
     with reading(ctx):
         found = selectors.project_by_slug(report.project)
@@ -117,7 +117,7 @@ def _join_tenant(ctx: Context, wide: list[NewMember]) -> None:
             continue  # onboarding a second project of the tenant
 
 
-def _register(ctx: Context, report: Report, texts: list[str]) -> None:
+def _register(ctx: Context, report: OnboardingReport, texts: list[str]) -> None:
     for text in texts:
         name, _, standing = text.partition("=")
         slug, _, owner = name.partition(":")
@@ -163,7 +163,7 @@ def _standing(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(w for w in words if w not in GRANTS), tuple(w for w in words if w in GRANTS)
 
 
-def _told(report: Report) -> str:
+def _told(report: OnboardingReport) -> str:
     verb = "onboarded" if report.created else "is there already"
     lines = [f"tenant   {report.tenant}", f"project  {report.project} {verb}: {report.projectId}"]
     lines += [f"  environment  {slug}  {key}" for slug, key in report.environments.items()]

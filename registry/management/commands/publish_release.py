@@ -12,7 +12,7 @@ from factory.kernel.errors import DomainError, Forbidden
 from factory.kernel.tenancy import reading
 from projects.selectors import project_by_slug
 from registry.commands.submitting import DEFAULT_MANIFEST
-from registry.publication.publishing import PublicationStopped, Way, publish
+from registry.publication.publishing import PublicationPath, PublicationStopped, publish
 
 SCOPES = frozenset(
     {"factory.registry.read", "factory.registry.write", "factory.approvals.read", "factory.approvals.decide"}
@@ -38,7 +38,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         silent = options["json"]
         try:
-            way = Way(
+            way = PublicationPath(
                 author=_member(options, "author"),
                 reviewer=_member(options, "reviewer"),
                 repository=options["repository"],

@@ -1,7 +1,7 @@
-from factory.apps import HouseConfig
+from factory.apps import BaseAppConfig
 
 
-class DoorsConfig(HouseConfig):
+class DoorsConfig(BaseAppConfig):
     name = "tests.kernel.doors"
     default = True
     label = "doors"
