@@ -8,7 +8,7 @@ from factory.evidence.journal_replay import Recorded, repairs
 from usage.models import Budget, LedgerEntry, Reservation, UsageRecord
 from usage.pricing.money import ZERO
 from usage.pricing.periods import NOTICE, begins_at
-from usage.states import TERMINAL, LedgerAccount
+from usage.states import TERMINAL, Account
 
 _SEEN_TO = ("NextMonthSeenTo", "NextMonthMissing")
 _HOLD_ENDS = ("HoldReleased", "HoldExpired")
@@ -47,8 +47,8 @@ def _budget(row: Budget, said: Recorded) -> Mapping[str, Any]:
     """Its figures are the ledger's: what each account held after its last entry."""
     entries = LedgerEntry.objects.filter(budget_id=row.id).order_by("sequence")
     held = {entry.account: entry.balance for entry in entries}
-    figures = (LedgerAccount.AVAILABLE, LedgerAccount.COMMITTED, LedgerAccount.SPENT, LedgerAccount.HELD)
-    granted = held.get(LedgerAccount.GRANTED.value, ZERO)
+    figures = (Account.AVAILABLE, Account.COMMITTED, Account.SPENT, Account.HELD)
+    granted = held.get(Account.GRANTED.value, ZERO)
     return {
         **{account.value: held.get(account.value, ZERO) for account in figures},
         "amount": -granted,

@@ -34,7 +34,7 @@ class UsageState(StrEnum):
     UNCERTAIN = "Uncertain"
 
 
-class LedgerAccount(StrEnum):
+class Account(StrEnum):
     """Where a budget's money can be. `granted` is its source: it stands at minus the budget's amount."""
 
     GRANTED = "granted"
@@ -45,11 +45,11 @@ class LedgerAccount(StrEnum):
 
 
 ACCOUNT_WORDS = {
-    LedgerAccount.GRANTED: "granted",
-    LedgerAccount.AVAILABLE: "left",
-    LedgerAccount.COMMITTED: "reserved",
-    LedgerAccount.SPENT: "spent",
-    LedgerAccount.HELD: "held",
+    Account.GRANTED: "granted",
+    Account.AVAILABLE: "left",
+    Account.COMMITTED: "reserved",
+    Account.SPENT: "spent",
+    Account.HELD: "held",
 }
 """What people call the accounts, as the parts of a budget are called on its page."""
 

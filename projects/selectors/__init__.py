@@ -11,8 +11,8 @@ from django.db.models import Case, DurationField, Exists, Func, OuterRef, Q, Que
 
 from factory.identity.directory import SignIn
 from factory.kernel.addresses import addresses_in
-from factory.kernel.context import Context, system
-from factory.kernel.tenancy import active, reading, scanning
+from factory.kernel.context import Context
+from factory.kernel.tenancy import active, scanning
 from projects.models import (
     Delegation,
     Environment,
@@ -68,18 +68,6 @@ class MemberView:
     kind: str
     display_name: str
     project_id: UUID | None
-
-
-@dataclass(frozen=True, slots=True)
-class UserScope:
-    """Somewhere that a person may work: a project, or the tenant as a whole (`project_id` None)."""
-
-    tenant_id: str
-    tenant_name: str
-    project_id: UUID | None
-    project_slug: str
-    project_name: str
-    roles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,31 +459,3 @@ def memberships_of_address(address: str) -> dict[str, tuple[UUID, str]]:
             [next(iter(addresses_in(address)), "")],
         )
         return {tenant_id: (key, subject) for tenant_id, key, subject in cursor.fetchall()}
-
-
-def places_of_user(subject: str) -> list[UserScope]:
-    """Where a person may work, with names, for a switcher. Call it outside any tenant's scope."""
-    found: dict[str, list[Belonging]] = {}
-    for belonging in memberships_of_user(subject):
-        found.setdefault(belonging.tenant_id, []).append(belonging)
-    return [place for tenant_id, own in found.items() for place in _places_in(tenant_id, own)]
-
-
-def _places_in(tenant_id: str, own: Sequence[Belonging]) -> list[UserScope]:
-    wide = tuple(role for one in own if one.project_id is None for role in one.roles)
-    by_project = {one.project_id: one.roles for one in own if one.project_id is not None}
-    with reading(system(tenant_id, "places")):
-        home = tenant(tenant_id)
-        rows = Project.objects.order_by("slug")
-        if not wide:
-            rows = rows.filter(pk__in=list(by_project))
-        name = home.name if home else tenant_id
-        places = [UserScope(tenant_id, name, None, "", "", wide)] if wide else []
-        return places + [
-            UserScope(tenant_id, name, row.id, row.slug, row.name, _union(wide, by_project.get(row.id, ())))
-            for row in rows
-        ]
-
-
-def _union(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*first, *second)))

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from factory.identity.directory import EffectiveGrants, HeldDelegation, Scope, SignIn
 from projects.models import Membership
-from projects.selectors import has_project, members_of_sign_in, places_of_user, service_account, standing_of
+from projects.selectors import has_project, members_of_sign_in, service_account, standing_of
+from projects.selectors.scopes import places_of_user
 from projects.states import SubjectKind
 
 

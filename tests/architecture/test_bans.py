@@ -134,7 +134,7 @@ def test_messages_are_sent_by_the_relay_alone() -> None:
     places = (
         (source, node)
         for source in sources()
-        if not source.is_in("factory/relay", *(f"{app}/handlers.py" for app in APPS))
+        if not source.is_in("factory/messaging/relay", *(f"{app}/handlers.py" for app in APPS))
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Call) and called(node) in senders
     )

@@ -28,6 +28,7 @@ from projects.errors import (
     ServiceAccountExists,
 )
 from projects.models import Membership, ServiceAccount
+from projects.selectors import scopes
 from projects.selectors.directory import Memberships
 from tests.support import evidence
 from tests.support.api import Api
@@ -418,7 +419,7 @@ def test_a_session_finds_its_places_across_tenants(w):
     both = f"both@{w.tenant}.test"
     add(w, member=NewMember(both, ("Reviewer",)))
     add(other, other.tenant_admin, NewMember(both, ("Observer",)), project=None)
-    places = selectors.places_of_user(both)
+    places = scopes.places_of_user(both)
     assert [(p.tenant_id, p.project_id, p.project_slug, p.roles) for p in places] == [
         (w.tenant, w.project, "main", ("Reviewer",)),
         (other.tenant, None, "", ("Observer",)),
@@ -426,7 +427,7 @@ def test_a_session_finds_its_places_across_tenants(w):
     ]
     assert selectors.memberships_of_user("nobody@example.org") == []
     remove(w, _membership(w, both))
-    assert {p.tenant_id for p in selectors.places_of_user(both)} == {other.tenant}
+    assert {p.tenant_id for p in scopes.places_of_user(both)} == {other.tenant}
 
 
 def _membership(w, subject):

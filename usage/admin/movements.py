@@ -12,7 +12,7 @@ from factory.kernel.amounts import number, usd
 from usage.models import Budget, LedgerEntry
 from usage.permissions import told_of
 from usage.pricing.money import ZERO
-from usage.states import ACCOUNT_WORDS, LedgerAccount, Movement
+from usage.states import ACCOUNT_WORDS, Account, Movement
 
 ENTRIES = 60
 MOST_OF_ONE = 4
@@ -64,8 +64,8 @@ def _line(entries: Sequence[LedgerEntry], project_id: UUID | None) -> MovementLi
     first = entries[0]
     run = first.reservation
     elsewhere = run is not None and not told_of(run.project_id, project_id)
-    moved = {LedgerAccount(each.account): each.amount for each in entries}
-    left = next((each.balance for each in entries if each.account == LedgerAccount.AVAILABLE), None)
+    moved = {Account(each.account): each.amount for each in entries}
+    left = next((each.balance for each in entries if each.account == Account.AVAILABLE), None)
     told = ", ".join(f"{ACCOUNT_WORDS[account]} {_signed(amount)}" for account, amount in moved.items())
     return MovementLine(
         at=first.posted_at,
@@ -82,14 +82,14 @@ def _signed(amount: Decimal) -> str:
     return f"{'+' if amount > 0 else '−'}{number(abs(amount))}"
 
 
-def words(movement: Movement, moved: dict[LedgerAccount, Decimal], entries: Sequence[Any]) -> str:
+def words(movement: Movement, moved: dict[Account, Decimal], entries: Sequence[Any]) -> str:
     """What happened, in a sentence."""
-    more = moved.get(LedgerAccount.AVAILABLE, ZERO)
-    spent, held = moved.get(LedgerAccount.SPENT, ZERO), moved.get(LedgerAccount.HELD, ZERO)
+    more = moved.get(Account.AVAILABLE, ZERO)
+    spent, held = moved.get(Account.SPENT, ZERO), moved.get(Account.HELD, ZERO)
     if movement == Movement.GRANTED:
         return f"The budget was opened with {usd(more)}."
     if movement == Movement.AMOUNT_CHANGED:
-        whole = next((-each.balance for each in entries if each.account == LedgerAccount.GRANTED), ZERO)
+        whole = next((-each.balance for each in entries if each.account == Account.GRANTED), ZERO)
         return f"The budget was {'raised' if more > 0 else 'lowered'} by {usd(abs(more))} to {usd(whole)}."
     if movement == Movement.RESERVED:
         return f"{usd(-more)} were set aside for a run."

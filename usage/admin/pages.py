@@ -30,7 +30,7 @@ from usage.admin.holds import hold_view, label_of, may_end, sentence
 from usage.models import LedgerEntry, Reservation, UsageRecord
 from usage.permissions import told_of
 from usage.selectors import visible_budgets
-from usage.states import ACCOUNT_WORDS, LedgerAccount, Movement, ReceiptKind, ReservationState, UsageState
+from usage.states import ACCOUNT_WORDS, Account, Movement, ReceiptKind, ReservationState, UsageState
 
 TIMES = ("priced_at__gte", "priced_at__lt")
 """By which the explorer leads to the calls behind its figures."""
@@ -75,7 +75,7 @@ class LedgerEntryAdmin(MoneyAdmin[LedgerEntry]):
     list_select_related = ("budget__project", "reservation")
     list_filter = (
         one_of("movement", "movement", tuple(Movement)),
-        one_of("account", "account", tuple(LedgerAccount), words=ACCOUNT_WORDS),
+        one_of("account", "account", tuple(Account), words=ACCOUNT_WORDS),
     )
     ordering = ("-posted_at", "-id")
 
@@ -106,7 +106,7 @@ class LedgerEntryAdmin(MoneyAdmin[LedgerEntry]):
 
     @admin.display(description="account")
     def where(self, row: LedgerEntry) -> SafeString:
-        return filed(row.account, ACCOUNT_WORDS[LedgerAccount(row.account)])
+        return filed(row.account, ACCOUNT_WORDS[Account(row.account)])
 
     @admin.display(description="amount")
     def signed(self, row: LedgerEntry) -> SafeString:

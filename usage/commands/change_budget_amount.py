@@ -13,7 +13,7 @@ from usage.models import Budget
 from usage.operations.ledger import Posting, post
 from usage.permissions import require_over_money
 from usage.pricing.money import text_of
-from usage.states import LedgerAccount, Movement
+from usage.states import Account, Movement
 
 
 @command("ChangeBudgetAmount")
@@ -36,7 +36,7 @@ def change_budget_amount(ctx: Context, *, budget_id: UUID, amount: Decimal, vers
     at, more = clock.now(), amount - budget.amount
     post(
         [budget],
-        {LedgerAccount.GRANTED: -more, LedgerAccount.AVAILABLE: more},
+        {Account.GRANTED: -more, Account.AVAILABLE: more},
         Posting(uuid7(), Movement.AMOUNT_CHANGED, at),
     )
     budget.change_amount(at=at)

@@ -10,7 +10,7 @@ from django_fsm import FSMField, transition
 from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, in_check, uuid_key
 from usage.models.fields import money_field
 from usage.pricing.money import CURRENCY, ZERO
-from usage.states import BUDGET, BudgetState, LedgerAccount, Movement
+from usage.states import BUDGET, Account, BudgetState, Movement
 
 
 class Budget(Journaled):
@@ -114,16 +114,14 @@ class LedgerEntry(TenantModel):
             models.UniqueConstraint("budget", "sequence", name="usage_ledger_sequence_once"),
             models.CheckConstraint(condition=Q(sequence__gte=1), name="usage_ledger_sequence_from_1"),
             models.CheckConstraint(condition=~Q(amount=0), name="usage_ledger_moves_something"),
-            models.CheckConstraint(
-                condition=in_check("account", list(LedgerAccount)), name="usage_ledger_account"
-            ),
+            models.CheckConstraint(condition=in_check("account", list(Account)), name="usage_ledger_account"),
             models.CheckConstraint(
                 condition=in_check("movement", list(Movement)), name="usage_ledger_movement"
             ),
             models.CheckConstraint(
                 condition=~Q(
                     movement__in=[Movement.RESERVED, Movement.EXTENDED],
-                    account=LedgerAccount.AVAILABLE,
+                    account=Account.AVAILABLE,
                     balance__lt=0,
                 ),
                 name="usage_ledger_no_overdraft",
@@ -143,7 +141,7 @@ class LedgerEntry(TenantModel):
             ),
             models.Index(
                 fields=["tenant_id", "account", "posted_at", "id"],
-                condition=Q(account__in=[LedgerAccount.GRANTED, LedgerAccount.HELD]),  # runs move the others
+                condition=Q(account__in=[Account.GRANTED, Account.HELD]),  # runs move the others
                 name="usage_ledger_by_account",
             ),
             models.Index(

@@ -19,7 +19,7 @@ from usage.operations.ledger import Posting, post
 from usage.operations.serial import one_at_a_time
 from usage.pricing.money import ZERO
 from usage.selectors import ReservationView, UsageView, reservation_view, usage_of_run
-from usage.states import LedgerAccount, Movement, ReservationState, UsageState
+from usage.states import Account, Movement, ReservationState, UsageState
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +114,10 @@ def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: st
     record(ctx, reservation, ending.cause, event, detail=figures | ({"because": because} if because else {}))
     posting = Posting(uuid7(), ending.movement, at, reservation.id)
     deltas = {
-        LedgerAccount.COMMITTED: -reservation.total,
-        LedgerAccount.SPENT: spent,
-        LedgerAccount.HELD: held,
-        LedgerAccount.AVAILABLE: reservation.total - spent - held,
+        Account.COMMITTED: -reservation.total,
+        Account.SPENT: spent,
+        Account.HELD: held,
+        Account.AVAILABLE: reservation.total - spent - held,
     }
     post(budgets, deltas, posting)
 
@@ -133,9 +133,9 @@ def adjust(ctx: Context, reservation: Reservation) -> None:
     record(ctx, reservation, "UsageAdjusted", detail={"spent": more_spent, "held": more_held})
     posting = Posting(uuid7(), Movement.ADJUSTED, clock.now(), reservation.id)
     deltas = {
-        LedgerAccount.SPENT: more_spent,
-        LedgerAccount.HELD: more_held,
-        LedgerAccount.AVAILABLE: -(more_spent + more_held),
+        Account.SPENT: more_spent,
+        Account.HELD: more_held,
+        Account.AVAILABLE: -(more_spent + more_held),
     }
     post(budgets, deltas, posting)
 
@@ -148,7 +148,7 @@ def end_hold(
     reservation.end_hold(at=at, by=ctx.actor.subject, reason=reason, evidence=evidence)
     record(ctx, reservation, cause, detail={"spent": ZERO, "held": -held})
     posting = Posting(uuid7(), Movement.HOLD_ENDED, at, reservation.id)
-    post(budgets, {LedgerAccount.HELD: -held, LedgerAccount.AVAILABLE: held}, posting)
+    post(budgets, {Account.HELD: -held, Account.AVAILABLE: held}, posting)
 
 
 def lock_held(reservation: Reservation) -> list[Budget]:

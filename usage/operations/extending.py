@@ -16,7 +16,7 @@ from usage.operations.closing import lock_held, locked_reservation
 from usage.operations.ledger import Posting, post
 from usage.operations.reserving import not_enough
 from usage.pricing.money import amount_of
-from usage.states import LedgerAccount, Movement, ReservationState
+from usage.states import Account, Movement, ReservationState
 
 
 @operation
@@ -41,7 +41,7 @@ def extend(ctx: Context, *, run_id: UUID, to: Decimal) -> str:
         told = _told(ctx, reservation, reservation.expires_at)
         record(ctx, reservation, "BudgetExtended", told, detail={"by": more})
         posting = Posting(uuid7(), Movement.EXTENDED, clock.now(), reservation.id)
-        post(budgets, {LedgerAccount.AVAILABLE: -more, LedgerAccount.COMMITTED: more}, posting, covered=True)
+        post(budgets, {Account.AVAILABLE: -more, Account.COMMITTED: more}, posting, covered=True)
     return fault
 
 

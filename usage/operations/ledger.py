@@ -10,9 +10,9 @@ from django.db.models import F
 
 from usage.models import Budget, LedgerEntry
 from usage.pricing.money import ZERO, total
-from usage.states import LedgerAccount, Movement
+from usage.states import Account, Movement
 
-Deltas = Mapping[LedgerAccount, Decimal]
+Deltas = Mapping[Account, Decimal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def post(budgets: Sequence[Budget], deltas: Deltas, posting: Posting, *, covered
     LedgerEntry.objects.bulk_create(entries)
 
 
-def balance(budget: Budget, account: LedgerAccount) -> Decimal:
+def balance(budget: Budget, account: Account) -> Decimal:
     """What an account of the budget holds; the grant stands against its amount."""
-    value: Decimal = -budget.amount if account == LedgerAccount.GRANTED else getattr(budget, account.value)
+    value: Decimal = -budget.amount if account == Account.GRANTED else getattr(budget, account.value)
     return value
 
 
@@ -60,7 +60,7 @@ def _move_figures(budget: Budget, moves: Deltas, covered: bool) -> None:
     figures = {_column(account): _signed(account, delta) for account, delta in moves.items()}
     rows = Budget.objects.filter(pk=budget.pk, entries=budget.entries)
     if covered:
-        rows = rows.filter(available__gte=-moves.get(LedgerAccount.AVAILABLE, ZERO))
+        rows = rows.filter(available__gte=-moves.get(Account.AVAILABLE, ZERO))
     changes = {name: F(name) + delta for name, delta in figures.items()}
     if rows.update(**changes, entries=F("entries") + len(moves)) != 1:
         raise BudgetMoved(f"Budget {budget.pk} is not as its lock showed it.")
@@ -89,9 +89,9 @@ def _entries(budget: Budget, moves: Deltas, posting: Posting) -> list[LedgerEntr
     ]
 
 
-def _column(account: LedgerAccount) -> str:
-    return "amount" if account == LedgerAccount.GRANTED else account.value
+def _column(account: Account) -> str:
+    return "amount" if account == Account.GRANTED else account.value
 
 
-def _signed(account: LedgerAccount, delta: Decimal) -> Decimal:
-    return -delta if account == LedgerAccount.GRANTED else delta
+def _signed(account: Account, delta: Decimal) -> Decimal:
+    return -delta if account == Account.GRANTED else delta

@@ -14,7 +14,7 @@ from usage.models import Budget
 from usage.operations.ledger import Posting, post
 from usage.operations.serial import one_at_a_time
 from usage.pricing.periods import NOTICE, begins_at, next_month
-from usage.states import LedgerAccount, Movement
+from usage.states import Account, Movement
 
 
 def one_budget_at_a_time() -> None:
@@ -39,7 +39,7 @@ def open_budget(
         updated_at=at,
     )
     record(ctx, budget, cause, detail={"amount": amount, "recurs": recurs})
-    granted = {LedgerAccount.GRANTED: -amount, LedgerAccount.AVAILABLE: amount}
+    granted = {Account.GRANTED: -amount, Account.AVAILABLE: amount}
     post([budget], granted, Posting(uuid7(), Movement.GRANTED, at))
     return budget
 

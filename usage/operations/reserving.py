@@ -19,7 +19,7 @@ from usage.operations.serial import one_at_a_time
 from usage.pricing.money import amount_of, text_of
 from usage.pricing.periods import label, month_of
 from usage.selectors import ReservationView, in_scope, reservation_view, uncovered
-from usage.states import LedgerAccount, Movement, ReservationState
+from usage.states import Account, Movement, ReservationState
 
 LIFETIME = timedelta(hours=24)
 """How long money waits for a run that does not dispatch."""
@@ -121,5 +121,5 @@ def _set_aside(
         ReservationHold(tenant_id=ctx.tenant_id, reservation_id=made.id, budget_id=budget.id)
         for budget in budgets
     )
-    post(budgets, {LedgerAccount.AVAILABLE: -amount, LedgerAccount.COMMITTED: amount}, posting, covered=True)
+    post(budgets, {Account.AVAILABLE: -amount, Account.COMMITTED: amount}, posting, covered=True)
     return reservation_view(made)

@@ -21,7 +21,7 @@ from factory.kernel.errors import InvalidInput
 from usage.pricing import money
 from usage.pricing.periods import label, parse_month
 from usage.selectors import GROUPS
-from usage.states import LedgerAccount, Movement, ReservationState
+from usage.states import Account, Movement, ReservationState
 
 MONEY_SCHEMA = {
     "type": "object",
@@ -125,7 +125,7 @@ class LedgerEntryBody(StrictSerializer):
     entryId = Identifier(source="id")
     transactionId = Identifier(source="transaction_id")
     sequence = Whole()
-    account = WordField(choices=list(LedgerAccount))
+    account = WordField(choices=list(Account))
     amount = MoneyField()
     balance = MoneyField()
     movement = WordField(choices=list(Movement))

@@ -30,7 +30,7 @@ from projects.selectors import paused, projects_of
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, ReservationHold, UsageRecord
 from usage.pricing.money import ZERO
 from usage.pricing.periods import label, month_of
-from usage.states import FUNDED, LedgerAccount, ReceiptKind, ReservationState, UsageState
+from usage.states import FUNDED, Account, ReceiptKind, ReservationState, UsageState
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +335,7 @@ def spent_so_far(budget_id: UUID, first: date, last: date) -> list[tuple[date, D
     params: dict[str, Any] = {
         "tenant": active().tenant_id,
         "budget": budget_id,
-        "account": LedgerAccount.SPENT,
+        "account": Account.SPENT,
     }
     with connection.cursor() as cursor:
         cursor.execute(_BALANCES, params | {"first": first, "last": last})
