@@ -78,12 +78,19 @@ repairs(
     _budget,
     behind="e.entries <> (SELECT count(*) FROM usage_ledgerentry l WHERE l.budget_id = e.id)",
 )
+# A closed reservation stays in its state whatever it comes to hold: its figures are those that were journaled
+# with its end, and all by which they moved since.
+_FIGURES = """
+SELECT FROM factory_journalentry x WHERE x.entity_id = e.id HAVING count(x.detail->>'committedUsd') = 1 AND (
+    sum(coalesce(x.detail->>'committedUsd', x.detail->>'spent', '0')::numeric),
+    sum(coalesce(x.detail->>'heldUsd', x.detail->>'held', '0')::numeric)
+) <> (e.spent, e.held)
+"""
 repairs(
     "journal",
     Reservation,
     _reservation,
     behind="e.extended <> (SELECT coalesce(sum((x.detail->>'by')::numeric), 0) FROM factory_journalentry x "
-    "WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended') OR (e.hold_ended_at IS NULL AND EXISTS (SELECT "
-    "FROM factory_journalentry x WHERE x.entity_id = e.id AND x.cause IN ('HoldReleased', 'HoldExpired')))",
+    f"WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended') OR EXISTS ({_FIGURES})",
 )
 repairs("journal", UsageRecord, _usage)

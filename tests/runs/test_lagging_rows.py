@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from datetime import datetime, timedelta
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ from tests.support.evidence import violations
 from tests.support.running import OTHER_DIFF, House, costing, effect, thinking
 from tests.support.waivers import ask_waiver, template
 from tests.support.world import context_of
+from usage.commands import change_recurrence, settle_hold
+from usage.models import Budget, Reservation
 
 pytestmark = pytest.mark.slow
 
@@ -50,9 +53,10 @@ ROW_ALONE = {
     "runs_lease": {"expires_at"},
     "runs_run": {"frozen_at"},
     "runs_step": {"reason"},
-    "usage_reservation": {"dispatched_at"},
+    "usage_reservation": {"dispatched_at", "hold_ended_reason", "hold_ended_evidence"},
+    "usage_usagerecord": {"settled_reason", "settled_evidence"},
 }
-"""What no transition writes, or only a worker knew: checkpoints, reasons, and renewals."""
+"""What no transition writes, or only a worker or a person knew: checkpoints, words, and renewals."""
 
 
 @pytest.fixture(autouse=True)
@@ -156,8 +160,8 @@ class Story:
         house.decide(self.asked["lent"], by=context_of(w.operator.actor.subject, w.tenant, w.project))
         house.decide(self.asked["two"], by=w.workspace_admin)
         self._break_glass()
-        hand.report(self.works["plain"], output={"n": 1})
-        hand.fail(self.works["failed"])
+        hand.report(self.works["plain"], output={"n": 1}, receipts=[costing("1"), thinking(), thinking()])
+        hand.fail(self.works["failed"], receipts=[thinking()])
         hand.fail(self.works["retried"])
         hand.authorize(self.works["doubt"], self.asked["doubt"])
         hand.report(self.works["doubt"], "Uncertain", "uncertain", reason="the line was cut")
@@ -179,6 +183,7 @@ class Story:
         resume_project(w.workspace_admin, project_id=w.project, reason="go on")
         house.make_due(self.runs["retried"])
         house.decide(self.asked["two"], by=w.tenant_admin)
+        self._settle_money()
         while works := hand.poll():
             for work in works:
                 self._finish(work)
@@ -199,6 +204,16 @@ class Story:
         disable_webhook(w.tenant_admin, webhook_id=self.hook, reason="moved")
         kill_project(w.workspace_admin, project_id=w.project, reason="it goes wild")
         KillSwitchReconciler().run_once(house.tenant)
+
+    def _settle_money(self) -> None:
+        """What nobody knew is settled, or freed; and the budget recurs from now on."""
+        finance, words = self.house.world.finance, {"reason": "The bill came", "evidence": "INV-1"}
+        with reading(self.house.system):
+            held = {name: Reservation.objects.get(run_id=self.runs[name]).id for name in ("plain", "failed")}
+            budget = Budget.objects.get()
+        settle_hold(finance, reservation_id=held["plain"], cost=Decimal("1.5"), **words)
+        settle_hold(finance, reservation_id=held["failed"], **words)
+        change_recurrence(finance, budget_id=budget.id, recurs=True, version=budget.version)
 
     def _finish(self, work: Any) -> None:
         self.hand.acquire(work)
