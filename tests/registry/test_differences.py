@@ -98,7 +98,7 @@ def full() -> dict[str, Any]:
     return made
 
 
-SCHEMA = json.loads((Path(registry.__file__).parent / "manifest_schema.json").read_text())
+SCHEMA = json.loads((Path(registry.__file__).parent / "manifest" / "manifest_schema.json").read_text())
 UNTOLD = {("schemaVersion",), ("asset",), ("version",)}
 """The one schema, the asset by which they are compared, and the version by which they differ."""
 
