@@ -41,6 +41,7 @@ SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, STATEMENT_TIMEOUT = "40001", "40P
 RETRIED = {SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT}
 """What leaves no doubt that nothing was committed. A lost connection does not, and is not retried."""
 
+EVIDENCE = frozenset({"factory_journalentry", "factory_auditentry", "factory_outboxevent"})
 TAKEN = ("23505", "23P01")
 """What the database has once, by a unique key or an exclusion."""
 
@@ -109,7 +110,7 @@ class Command(Generic[P, R]):
                 self.note(ctx, refusal)
                 raise
             except IntegrityError as fault:
-                if getattr(fault.__cause__, "sqlstate", None) not in TAKEN:
+                if getattr(fault.__cause__, "sqlstate", None) not in TAKEN or _is_of_evidence(fault):
                     raise  # a defect: what breaks another constraint should never have been tried
                 raise _already_there(fault) from fault
 
@@ -206,6 +207,11 @@ def _retrying(run: Callable[[], R], attempts: int = ATTEMPTS) -> R:
             log.info("command_retried", sqlstate=state, attempt=attempt)
             time.sleep(min(LONGEST_PAUSE, random.uniform(0.01, 0.05) * 2**attempt))
     raise AssertionError("unreachable")
+
+
+def _is_of_evidence(fault: IntegrityError) -> bool:
+    """Return whether what is taken is a place in a chain, which is damaged then: nobody chose it."""
+    return getattr(getattr(fault.__cause__, "diag", None), "table_name", None) in EVIDENCE
 
 
 def _already_there(fault: IntegrityError) -> AlreadyThere:
