@@ -224,10 +224,6 @@ class Membership(Journaled):
                 | models.Q(state="Removed", removed_at__isnull=False),
                 name="membership_removed_since",
             ),
-            models.CheckConstraint(
-                condition=~models.Q(kind="service", state="Active", roles__overlap=list(OF_PEOPLE)),
-                name="membership_machine_never_decides",
-            ),
         ]
         indexes: ClassVar[list[models.Index]] = [
             models.Index(
@@ -379,10 +375,6 @@ class Delegation(Journaled):
             ),
             models.CheckConstraint(
                 condition=~models.Q(delegate=models.F("delegator")), name="delegation_between_two"
-            ),
-            models.CheckConstraint(
-                condition=~models.Q(delegator__regex=MACHINE) & ~models.Q(delegate__regex=MACHINE),
-                name="delegation_between_people",
             ),
             models.CheckConstraint(
                 condition=models.Q(expires_at__gt=models.F("lent_at")), name="delegation_has_a_time"

@@ -1,24 +1,20 @@
 """Who decides, votes or gives a waiver is no service account. What machines have decided before stays on
-record as it is, and the auditor names it: the CHECKs bind what is written from now on.
+record as it is, the auditor names it, and it serves nobody; but it can still be revoked, and still ends.
 """
 
 from django.db import migrations, models
 
-from factory.kernel.migration_operations import HoldsFromNowOn
+from factory.kernel.migration_operations import HoldsFromNowOn, RefusedFromNowOn
 
 
 class Migration(migrations.Migration):
     dependencies = [("approvals", "0002_walls")]
     operations = [
-        HoldsFromNowOn(
+        RefusedFromNowOn(
             "ApprovalRequest",
-            models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("decided_by__regex", "^service:"), _negated=True),
-                    models.Q(("decided_for__regex", "^service:"), _negated=True),
-                ),
-                name="approval_decided_by_people",
-            ),
+            name="approval_decided_by_people",
+            columns=("decided_by", "decided_for"),
+            says="NEW.decided_by ~ '^service:' OR NEW.decided_for ~ '^service:'",
         ),
         HoldsFromNowOn(
             "Vote",
@@ -30,11 +26,10 @@ class Migration(migrations.Migration):
                 name="vote_of_people",
             ),
         ),
-        HoldsFromNowOn(
+        RefusedFromNowOn(
             "Waiver",
-            models.CheckConstraint(
-                condition=models.Q(("decided_by__regex", "^service:"), _negated=True),
-                name="waiver_decided_by_people",
-            ),
+            name="waiver_decided_by_people",
+            columns=("decided_by", "deciders"),
+            says="NEW.decided_by ~ '^service:' OR array_to_string(NEW.deciders, chr(10)) ~ '(^|\\n)service:'",
         ),
     ]

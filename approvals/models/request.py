@@ -195,10 +195,6 @@ class ApprovalRequest(Journaled):
                 name="approval_duties_separate",
             ),
             models.CheckConstraint(
-                condition=~Q(decided_by__regex=MACHINE) & ~Q(decided_for__regex=MACHINE),
-                name="approval_decided_by_people",
-            ),
-            models.CheckConstraint(
                 condition=Q(decided_for="", delegation_id__isnull=True)
                 | (Q(delegation_id__isnull=False, break_glass=False) & ~Q(decided_for="")),
                 name="approval_delegated_by_somebody",

@@ -13,7 +13,6 @@ from django_fsm import FSMField, transition
 from approvals.states import WAIVABLE, WAIVER, WaiverState
 from factory.kernel.lifecycle import Lifecycle
 from factory.kernel.models.base import Journaled, TenantForeignKey, in_check
-from projects.states import MACHINE
 
 MAX_REASON = 2000
 LONGEST_WAIVER = timedelta(days=30)
@@ -96,7 +95,6 @@ class Waiver(Journaled):
                 | (~Q(decided_person=F("requester_person")) & ~Q(decided_person=F("author_person"))),
                 name="waiver_duties_separate",
             ),
-            models.CheckConstraint(condition=~Q(decided_by__regex=MACHINE), name="waiver_decided_by_people"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["tenant_id", "requested_at", "id"], name="waiver_by_time"),

@@ -12,7 +12,14 @@ from approvals.errors import (
 )
 from approvals.models import ApprovalRequest, Authorization
 from approvals.operations.waiving import hold_waiver_of
-from approvals.selectors import AuthorizationView, authorization_view, genuine, valid_until
+from approvals.selectors import (
+    AuthorizationView,
+    authorization_view,
+    genuine,
+    machine_among,
+    valid_until,
+    votes_of,
+)
 from approvals.states import ApprovalState
 from factory.kernel import clock
 from factory.kernel.commanding import operation
@@ -122,7 +129,21 @@ def _require_valid(row: ApprovalRequest, at: datetime) -> None:
         raise ApprovalExpired("Nobody decided in time.")
     if row.state != ApprovalState.APPROVED:
         raise NotAuthorized(f"The request is {row.state}, not approved.")
+    machine = _machine_that_decided(row)
+    if machine:
+        raise NotAuthorized(
+            f"It was decided by {machine}, which is a service account, and a machine never decides. "
+            "Once it has lapsed, ask again, and let a person decide."
+        )
     until = valid_until(row, at)
     if until is not None and at >= until:
         whose = "waiver that allowed it" if row.waiver and until == row.waiver.end else "approval"
         raise ApprovalLapsed(f"The {whose} was good until {until.isoformat()}, and was not used.")
+
+
+def _machine_that_decided(row: ApprovalRequest) -> str:
+    """Return the service account by which a row from before was decided, itself or its waiver; else empty."""
+    votes = votes_of(row.id) if row.quorum > 1 else []
+    voters = (who for vote in votes for who in (vote.voter, vote.acting_for))
+    waived = (row.waiver.decided_by, *row.waiver.deciders) if row.waiver else ()
+    return machine_among((row.decided_by, row.decided_for, *voters, *waived))

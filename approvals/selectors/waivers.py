@@ -1,6 +1,7 @@
 """Reads of waivers."""
 
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -19,6 +20,7 @@ from approvals.states import ApprovalState, SubjectType, WaiverState
 from factory.kernel import clock
 from factory.kernel.context import Context
 from projects import selectors as projects
+from projects.states import MACHINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,9 @@ def why_not_serving(waiver: Waiver, verdict: PolicyVerdict, asking: Collection[s
     if about != (SubjectType.WAIVER, waiver.id, ApprovalState.APPROVED):
         return "nobody has approved it."
     genuine(given.proposal, given.proposal_hash)
+    machine = machine_among((waiver.decided_by, *waiver.deciders, given.decided_by, given.decided_for))
+    if machine:
+        return f"it was decided by {machine}, which is a service account, and a machine never decides."
     if not is_enough(given.approver_roles, given.quorum, verdict):
         gave, takes = in_words(given.approver_rule), in_words(verdict.approver_rule)
         return f"it was decided by {gave}, and here it takes {takes}."
@@ -163,6 +168,11 @@ def why_not_serving(waiver: Waiver, verdict: PolicyVerdict, asking: Collection[s
 def is_enough(roles: Collection[str], quorum: int, verdict: PolicyVerdict) -> bool:
     """Whether a yes under these words is one under the verdict's: no role beside its, no fewer people."""
     return bool(roles) and set(roles) <= set(verdict.roles) and quorum >= verdict.quorum
+
+
+def machine_among(deciders: Iterable[str]) -> str:
+    """Return a service account that is among them; empty where all are people."""
+    return min((one for one in deciders if re.match(MACHINE, one)), default="")
 
 
 def deciders_of(view: ApprovalView) -> set[str]:

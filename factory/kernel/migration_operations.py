@@ -199,11 +199,38 @@ class MutableColumns(_Statements):
 
 
 class HoldsFromNowOn(AddConstraintNotValid):
-    """A CHECK that new rows and changed ones obey. Those that break it already stay for a person to mend.
+    """A CHECK of rows that only ever come: new ones obey it, those that break it already stay on record.
+
+    It binds every later change of an old row as well, whatever column that changes: a row that still has to
+    end takes `RefusedFromNowOn` instead.
 
     `migrate` tries afterwards to have every row checked; until that succeeds the auditor says that the
     constraint was never checked.
     """
+
+
+class RefusedFromNowOn(_Statements):
+    """What no new row says, and what none of the named columns is changed to from now on.
+
+    `says` is a condition on NEW. A row from before that meets it stays on record, and can still end: a change
+    of its other columns passes.
+    """
+
+    def __init__(self, model_name: str, *, name: str, columns: Sequence[str], says: str) -> None:
+        super().__init__(model_name)
+        self.name, self.columns, self.says = name, tuple(columns), says
+
+    def statements(self, model: Any) -> Iterable[str]:
+        table = model._meta.db_table
+        changed = " OR ".join(f'OLD."{name}" IS DISTINCT FROM NEW."{name}"' for name in self.columns)
+        yield REFUSE_ROW
+        for event, when in (("INSERT", self.says), ("UPDATE", f"({changed}) AND ({self.says})")):
+            name = f"{self.name}_{event.lower()}"
+            yield (
+                f'CREATE TRIGGER {name} BEFORE {event} ON "{table}" FOR EACH ROW WHEN ({when}) '
+                f"EXECUTE FUNCTION factory_refuse_row('{self.name}')"
+            )
+            yield f'ALTER TABLE "{table}" ENABLE ALWAYS TRIGGER {name}'
 
 
 def unchecked_constraints(cursor: Any) -> list[tuple[str, str]]:
@@ -340,6 +367,16 @@ BEGIN
     END IF;
     RAISE EXCEPTION '% on % is refused: what it would change is evidence', TG_OP, TG_TABLE_NAME
         USING ERRCODE = 'insufficient_privilege';
+END $$
+"""
+
+
+REFUSE_ROW = """
+CREATE OR REPLACE FUNCTION factory_refuse_row() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION '% on % is refused: it breaks %', TG_OP, TG_TABLE_NAME, TG_ARGV[0]
+        USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = TG_ARGV[0];
 END $$
 """
 

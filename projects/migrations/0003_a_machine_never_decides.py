@@ -1,37 +1,28 @@
 """A service account holds no role by which one decides, and nothing is lent to it or by it.
 
 A membership from before may hold such a role: it counts for nothing from now on, the auditor names it, and an
-administrator ends it. So the CHECKs bind what is written from now on.
+administrator ends it. So does a delegation. The rules bind what is written from now on.
 """
 
-from django.db import migrations, models
+from django.db import migrations
 
-from factory.kernel.migration_operations import HoldsFromNowOn
+from factory.kernel.migration_operations import RefusedFromNowOn
 
 
 class Migration(migrations.Migration):
     dependencies = [("projects", "0002_walls")]
     operations = [
-        HoldsFromNowOn(
+        RefusedFromNowOn(
             "Membership",
-            models.CheckConstraint(
-                condition=models.Q(
-                    ("kind", "service"),
-                    ("roles__overlap", ["Reviewer", "WorkspaceAdmin", "PlatformAdmin"]),
-                    ("state", "Active"),
-                    _negated=True,
-                ),
-                name="membership_machine_never_decides",
-            ),
+            name="membership_machine_never_decides",
+            columns=("kind", "roles", "state"),
+            says="NEW.kind = 'service' AND NEW.state = 'Active' "
+            "AND NEW.roles && ARRAY['Reviewer', 'WorkspaceAdmin', 'PlatformAdmin']::varchar[]",
         ),
-        HoldsFromNowOn(
+        RefusedFromNowOn(
             "Delegation",
-            models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("delegator__regex", "^service:"), _negated=True),
-                    models.Q(("delegate__regex", "^service:"), _negated=True),
-                ),
-                name="delegation_between_people",
-            ),
+            name="delegation_between_people",
+            columns=("delegator", "delegate"),
+            says="NEW.delegator ~ '^service:' OR NEW.delegate ~ '^service:'",
         ),
     ]
