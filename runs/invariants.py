@@ -299,8 +299,27 @@ def receipts_and_usage() -> str:
               OR content ->> 'quantities' IS NOT NULL OR content ->> 'cost' IS NOT NULL) c
         FULL JOIN usage_usagerecord u ON (c.tenant_id, c.run_id, c.provider, c.receipt_id)
              = (u.tenant_id, u.run_id, u.provider, u.receipt_id)
-        WHERE c.id IS NULL OR u.id IS NULL
-           OR (c.attempt_id, c.kind, c.name) IS DISTINCT FROM (u.attempt_id, u.kind, u.name)
+        WHERE u.id IS NULL OR (c.id IS NULL AND NOT starts_with(u.receipt_id, 'refused '))
+           OR (c.id IS NOT NULL AND (c.attempt_id, c.kind, c.name) <> (u.attempt_id, u.kind, u.name))
+    """
+
+
+@invariant(
+    "E4i", "Each refused receipt of a call has usage that it does not price, and each such usage its receipt"
+)
+def refused_receipts_and_usage() -> str:
+    """An effect that was refused is usage only where it states what was paid."""
+    return """
+        SELECT coalesce(x.tenant_id, u.tenant_id), 'run:' || coalesce(x.run_id, u.run_id),
+               'the refused receipt ' || coalesce('refused ' || x.id, u.receipt_id)
+               || CASE WHEN u.id IS NULL THEN ' has no usage'
+                       WHEN x.id IS NULL THEN ' is not there, and its usage is'
+                       ELSE ' and its usage differ' END
+        FROM runs_refusedreceipt x
+        FULL JOIN (SELECT * FROM usage_usagerecord WHERE starts_with(receipt_id, 'refused ')) u
+             ON (x.tenant_id, x.run_id, 'refused ' || x.id) = (u.tenant_id, u.run_id, u.receipt_id)
+        WHERE x.id IS NULL OR (u.id IS NULL AND x.kind <> 'effect') OR x.attempt_id <> u.attempt_id
+           OR u.pricing_revision_id IS NOT NULL OR u.quantities IS NOT NULL
     """
 
 

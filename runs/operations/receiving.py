@@ -12,7 +12,7 @@ from factory.kernel.context import Context
 from factory.kernel.errors import FieldError, InvalidInput
 from factory.kernel.hashing import storable
 from factory.kernel.recording import audit, named, save
-from runs.models import Lease, Receipt, Run, Step
+from runs.models import Lease, Receipt, RefusedReceipt, Run, Step
 from runs.operations.holding import LockedAttempt
 from runs.operations.refusing import CONFLICT, FAULTY, MOST_DETAIL, Refusal, keep_refused
 from runs.selectors.answers import ReceiptAnswer, ReceiptsTaken
@@ -38,20 +38,21 @@ def take_receipts(
     """Keep each receipt that is new, and say of each what became of it; a faulty one costs itself alone.
 
     A receipt is known by its run, its provider and its id. The same content again is a repeat; other content
-    is refused, as a faulty one is, audited, and kept for a person. An effect among what is refused, or under
-    a lease that is over, asks for an Operator's attention. The caller holds the run's lock. Raises
-    `InvalidInput` for what is no list, or too long a one.
+    is refused, as a faulty one is, audited, and kept for a person. A refused receipt of a call is usage of
+    unknown cost. An effect among what is refused, or under a lease that is over, asks for an Operator's
+    attention. The caller holds the run's lock. Raises `InvalidInput` for what is no list, or too long a one.
     """
     _check_list(receipts)
     if not receipts:
         return ReceiptsTaken(0, superseded)
     found = _sorted(ctx, tried, lease, receipts, superseded)
-    _record_usage(ctx, tried, [receipt for receipt, _ in found.new])
     rows = [row for _, row in found.new]
     Receipt.objects.bulk_create(rows)
     kept = keep_refused(ctx, tried, lease, found.refused)
+    unknown = [_unknown_call(row) for refusal, row in kept if refusal.is_usage]
+    _record_usage(ctx, tried, [receipt for receipt, _ in found.new], unknown)
     late = [row.receipt_id for row in rows if superseded and row.kind == "effect"]
-    unproven = [refusal.receipt_id for refusal in kept if refusal.is_effect]
+    unproven = [refusal.receipt_id for refusal, _ in kept if refusal.is_effect]
     if late or unproven:
         _raise_attention(ctx, tried.run, tried.step, late, unproven)
     return ReceiptsTaken(len(rows), superseded, tuple(found.answers))
@@ -120,7 +121,16 @@ def _answer(pointer: str, value: Any, result: str, refusal: Refusal | None) -> R
     return ReceiptAnswer(pointer, *names, "refused", refusal.code, refusal.detail)
 
 
-def _record_usage(ctx: Context, tried: LockedAttempt, receipts: Sequence[usage.ParsedReceipt]) -> None:
+def _unknown_call(row: RefusedReceipt) -> usage.RefusedCall:
+    return usage.RefusedCall(row.id, row.kind, row.provider, row.name, f"{row.code}: {row.detail}")
+
+
+def _record_usage(
+    ctx: Context,
+    tried: LockedAttempt,
+    receipts: Sequence[usage.ParsedReceipt],
+    refused: Sequence[usage.RefusedCall],
+) -> None:
     run, attempt = tried.run, tried.attempt
     usage.record_receipts(
         ctx,
@@ -132,6 +142,7 @@ def _record_usage(ctx: Context, tried: LockedAttempt, receipts: Sequence[usage.P
         workflow_id=run.workflow_id,
         release_id=run.release_id,
         receipts=receipts,
+        refused=refused,
         dispatched_at=attempt.dispatched_at,
         settled_at=attempt.settled_at,
     )

@@ -48,6 +48,13 @@ class Refusal:
         details = self.value.get("details")
         return not (isinstance(details, Mapping) and details.get("tookPlace") is False)
 
+    @property
+    def is_usage(self) -> bool:
+        """Return whether it may be about a call that was paid: all but an effect that states no price."""
+        if not isinstance(self.value, Mapping) or self.value.get("kind") != "effect":
+            return True
+        return self.value.get("quantities") is not None or self.value.get("cost") is not None
+
     def _text(self, member: str, most: int) -> str:
         found = self.value.get(member) if isinstance(self.value, Mapping) else None
         return storable(found, most) if isinstance(found, str) else ""
@@ -75,8 +82,9 @@ class Refusal:
 
 def keep_refused(
     ctx: Context, tried: LockedAttempt, lease: Lease, refused: Sequence[Refusal]
-) -> list[Refusal]:
-    """Keep and audit what was refused of a locked run, each once; return those that were not kept before."""
+) -> list[tuple[Refusal, RefusedReceipt]]:
+    """Keep and audit what was refused of a locked run, each once; return what was not kept before, with its
+    row."""
     if not refused:
         return []
     rows = {(each.code, digest_bytes(each.text.encode())): each for each in refused}
@@ -84,8 +92,9 @@ def keep_refused(
     kept = RefusedReceipt.objects.filter(run_id=tried.run.id, content_hash__in=hashes)
     for key in kept.values_list("code", "content_hash"):
         rows.pop(key, None)
-    RefusedReceipt.objects.bulk_create([each.row(ctx, tried, lease) for each in rows.values()])
-    for each in rows.values():
+    new = [(each, each.row(ctx, tried, lease)) for each in rows.values()]
+    RefusedReceipt.objects.bulk_create([row for _, row in new])
+    for each, _ in new:
         audit(
             ctx,
             "RefuseReceipt",
@@ -95,4 +104,4 @@ def keep_refused(
             detail={"code": each.code, "receiptId": each.receipt_id, "provider": each.provider},
             stream=tried.run.id,
         )
-    return list(rows.values())
+    return new

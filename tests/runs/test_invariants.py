@@ -200,6 +200,10 @@ def _conflict_with_another(cursor: Any, house: House, at: dict[str, Any]) -> Non
     cursor.execute("UPDATE runs_refusedreceipt SET provider = 'x' WHERE run_id = %s", [at["completed"]])
 
 
+def _refused_receipt_gone(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute("DELETE FROM runs_refusedreceipt WHERE run_id = %s", [at["completed"]])
+
+
 def _usage_of_another_release(cursor: Any, house: House, at: dict[str, Any]) -> None:
     cursor.execute("UPDATE usage_usagesum SET release_id = id WHERE run_id = %s", [at["completed"]])
 
@@ -275,6 +279,8 @@ CORRUPTIONS: dict[str, Damage] = {
     "E4g usage": _usage_gone,
     "E4g call": _usage_of_another_call,
     "E4h": _conflict_with_another,
+    "E4i receipt": _refused_receipt_gone,
+    "E4i usage": _usage_gone,
     "F2": _another_release,
     "F2b": _another_snapshot,
 }

@@ -2,6 +2,7 @@
 
 import time
 from copy import deepcopy
+from decimal import Decimal
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -18,6 +19,7 @@ from runs.commands import cancel_run
 from tests.support.evidence import journal, violations
 from tests.support.races import race, refusals
 from tests.support.running import Hand, House, costing, price_models, thinking
+from usage.commands import settle_hold
 from usage.selectors import reservation_of
 
 pytestmark = pytest.mark.slow
@@ -92,6 +94,42 @@ def test_a_yes_is_for_this_provider_and_model_alone(house: House) -> None:
     house.decide(view.id)
     finish(worker)
     assert house.state(run_id) == "Completed"
+    assert violations(house.tenant) == []
+
+
+@pytest.mark.parametrize("fault", [{"latency": 3}, {"kind": "gift"}, {"quantities": {"inputTokens": "many"}}])
+def test_a_call_whose_receipt_is_refused_is_asked_about_too(house: House, fault: dict[str, Any]) -> None:
+    worker, faulty = house.hand(), thinking() | fault
+    run_id = house.run("diamond")
+    work = worker.take()
+    for _ in range(2):  # the answer may have been lost
+        worker.receipts(work, faulty)
+    worker.report(work, output=1, receipts=[faulty])
+    [view] = house.pending(run_id)
+    assert view.summary.endswith("though nobody knows what 1 call of gateway.example/big-1 cost")
+    assert house.state(run_id) == "WaitingForApproval"
+    house.decide(view.id)
+    finish(worker, thinking(), "no receipt at all")
+    [again] = house.pending(run_id)
+    assert "1 call of not said/not said" in again.summary
+    assert violations(house.tenant) == []
+
+
+def test_a_call_whose_receipt_is_refused_holds_money_until_a_person_settles_it(house: House) -> None:
+    run_id = passed(house, house.hand(), costing("1"), thinking() | {"latency": 3}, workflow="single")
+    with reading(house.system):
+        reservation = reservation_of(run_id)
+    assert (house.state(run_id), reservation.held > 0) == ("Completed", True)
+    settle_hold(
+        house.world.finance,
+        reservation_id=reservation.id,
+        reason="The bill came",
+        evidence="INV-7",
+        cost=Decimal("0.25"),
+    )
+    with reading(house.system):
+        settled = reservation_of(run_id)
+    assert (str(settled.spent), settled.held) == ("1.250000", 0)
     assert violations(house.tenant) == []
 
 

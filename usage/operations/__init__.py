@@ -9,11 +9,12 @@ from usage.operations.dispatching import confirm_live
 from usage.operations.extending import extend
 from usage.operations.receiving import record_receipts
 from usage.operations.reserving import reserve
-from usage.pricing.receipts import ParsedReceipt
+from usage.pricing.receipts import ParsedReceipt, RefusedCall
 from usage.pricing.receipts import read as read_receipt
 
 __all__ = [
     "ParsedReceipt",
+    "RefusedCall",
     "add_up_again",
     "confirm_live",
     "extend",

@@ -15,9 +15,9 @@ from usage.operations.adding_up import add_up
 from usage.operations.closing import adjust, locked_reservation
 from usage.pricing import money
 from usage.pricing.quotes import quote
-from usage.pricing.receipts import ParsedReceipt
+from usage.pricing.receipts import ParsedReceipt, RefusedCall
 from usage.selectors import revisions_between
-from usage.states import FUNDED, ReservationState
+from usage.states import FUNDED, ReservationState, UsageState
 
 
 @operation
@@ -32,6 +32,7 @@ def record_receipts(
     workflow_id: str,
     release_id: UUID,
     receipts: Sequence[ParsedReceipt],
+    refused: Sequence[RefusedCall] = (),
     dispatched_at: datetime,
     settled_at: datetime | None,
 ) -> int:
@@ -40,11 +41,12 @@ def record_receipts(
     A receipt is known by its run, its provider and its id: one whose usage stands is not recorded again.
     Each is priced by the revision in force when the call happened, believed only within the attempt's
     dispatch and settlement; the run's sums move with it. What comes after the run's settlement is booked as
-    an adjustment in the budget period of its reservation. The caller holds the run's lock, and has compared
-    what receipts of one identity say. Emits UsageRecorded for each.
+    an adjustment in the budget period of its reservation. A call whose receipt was refused is Uncertain: who
+    spends is not the one who decides what counts. The caller holds the run's lock, has compared what receipts
+    of one identity say, and brings each refused one once. Emits UsageRecorded for each.
     """
     wanted = [receipt for receipt in receipts if receipt.is_usage]
-    if not wanted:
+    if not wanted and not refused:
         return 0
     reservation = locked_reservation(run_id)
     new = _unseen(run_id, wanted)
@@ -53,11 +55,12 @@ def record_receipts(
     facts = place | {"agent_id": agent_id or "", "recorded_at": now}
     prices = _Prices(dispatched_at, settled_at or now)
     records = [_record(ctx, receipt, facts, prices) for receipt in new]
+    records += [_record_refused(ctx, call, facts, prices.believed(now)) for call in refused]
     add_up(records, workflow_id=workflow_id, release_id=release_id)
     late = reservation is not None and reservation.state in FUNDED - {ReservationState.RESERVED}
-    if new and late and reservation is not None:
+    if records and late and reservation is not None:
         adjust(ctx, reservation)
-    return len(new)
+    return len(records)
 
 
 def _unseen(run_id: UUID, receipts: Sequence[ParsedReceipt]) -> list[ParsedReceipt]:
@@ -102,6 +105,22 @@ def _record(ctx: Context, receipt: ParsedReceipt, facts: dict[str, Any], prices:
         reason=quoted.reason,
         occurred_at=receipt.occurred_at,
         priced_at=priced_at,
+        **facts,
+    )
+    record(ctx, usage, "ReceiptRecorded", _recorded(ctx, usage))
+    return usage
+
+
+def _record_refused(ctx: Context, call: RefusedCall, facts: dict[str, Any], at: datetime) -> UsageRecord:
+    usage = UsageRecord(
+        state=UsageState.UNCERTAIN,
+        receipt_id=call.receipt_id,
+        kind=call.kind,
+        provider=call.provider,
+        name=call.name,
+        reason=f"Its receipt was refused ({call.reason})",
+        occurred_at=at,
+        priced_at=at,
         **facts,
     )
     record(ctx, usage, "ReceiptRecorded", _recorded(ctx, usage))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from factory.kernel.errors import FieldError, InvalidInput, ValueNotKept
 from factory.kernel.hashing import digest, refuse_unkept
@@ -13,6 +14,7 @@ from usage.pricing import money
 from usage.states import ReceiptKind
 
 MOST_UNITS = 20
+NOT_SAID = "not said"
 _REQUIRED = frozenset({"receiptId", "kind", "provider", "name", "quantities", "occurredAt"})
 _MEMBERS = _REQUIRED | {"cost", "approvalId", "proposalHash", "details"}
 _ID = re.compile(r"[\x21-\x7e]{1,255}")
@@ -40,6 +42,37 @@ class ParsedReceipt:
     def is_usage(self) -> bool:
         """An effect is evidence; it is usage only if it says that it was paid for."""
         return self.kind != ReceiptKind.EFFECT or self.quantities is not None or self.cost is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A call of which only a receipt tells that was refused: what it cost, if anything, nobody knows.
+
+    It is known by the row that keeps that receipt, under an id that no receipt can have.
+    """
+
+    row_id: UUID
+    said_kind: str
+    said_provider: str
+    said_name: str
+    reason: str
+
+    @property
+    def receipt_id(self) -> str:
+        return f"refused {self.row_id}"
+
+    @property
+    def kind(self) -> ReceiptKind:
+        """Return its kind; of one that says none, that of calls which cost most."""
+        return ReceiptKind(self.said_kind) if self.said_kind in set(ReceiptKind) else ReceiptKind.MODEL
+
+    @property
+    def provider(self) -> str:
+        return self.said_provider if _NAME.fullmatch(self.said_provider) else NOT_SAID
+
+    @property
+    def name(self) -> str:
+        return self.said_name if _NAME.fullmatch(self.said_name) else NOT_SAID
 
 
 def read(value: Any, at: str) -> ParsedReceipt:
