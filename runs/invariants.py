@@ -186,7 +186,7 @@ def attempts_bounded() -> str:
     """
 
 
-@invariant("B18", "The clock of a run stands still exactly while something of the run stops it")
+@invariant("B18", "A clock that was noted stands still exactly while something of its run stops it")
 def clocks_stopped() -> str:
     return """
         SELECT r.tenant_id, 'run:' || r.id, 'its clock ' || coalesce('stands still because of '
@@ -198,6 +198,7 @@ def clocks_stopped() -> str:
             CASE WHEN EXISTS (SELECT 1 FROM runs_step d WHERE d.run_id = r.id AND d.attention = 'uncertain')
                  THEN 'operator' END], NULL) AS because) s
         WHERE r.state IN ('Running', 'WaitingForApproval') AND r.clock_because::text[] <> s.because::text[]
+          AND r.clock_since IS NOT NULL
     """
 
 

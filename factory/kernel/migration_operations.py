@@ -280,25 +280,6 @@ class ScanColumns(_Statements):
         yield f'GRANT SELECT ({columns}) ON "{table}" TO {scan}'
 
 
-class Backfill(_Statements):
-    """Run one statement over the rows of all tenants, which the owner, too, is behind the wall of.
-
-    `reads` names the other models whose rows it reads. For new columns: what is pinned stays pinned.
-    """
-
-    def __init__(self, model_name: str, statement: str, *, reads: Sequence[str] = ()) -> None:
-        super().__init__(model_name)
-        self.statement = statement
-        self.reads = tuple(reads)
-
-    def statements(self, model: Any) -> Iterable[str]:
-        models = [model, *(model._meta.apps.get_model(model._meta.app_label, name) for name in self.reads)]
-        tables = [each._meta.db_table for each in models]
-        yield from (f'ALTER TABLE "{table}" NO FORCE ROW LEVEL SECURITY' for table in tables)
-        yield self.statement
-        yield from (f'ALTER TABLE "{table}" FORCE ROW LEVEL SECURITY' for table in tables)
-
-
 class JournalRequired(_Statements):
     """A new state must have been journaled in the same transaction, or the commit fails."""
 

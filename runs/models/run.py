@@ -56,7 +56,7 @@ class Run(Journaled):
     waiting_since = models.DateTimeField(null=True)
     deadline_at = models.DateTimeField(null=True)
     clock_since = models.DateTimeField(null=True)
-    clock_because = ArrayField(models.CharField(max_length=16), default=list, blank=True)
+    clock_because = ArrayField(models.CharField(max_length=16), default=list, db_default=[], blank=True)
     finished_at = models.DateTimeField(null=True)
     updated_at = models.DateTimeField()
     failure_class = models.CharField(max_length=16, blank=True)
@@ -99,8 +99,8 @@ class Run(Journaled):
                 name="run_started_with_a_deadline",
             ),
             models.CheckConstraint(
-                condition=Q(deadline_at__isnull=False, clock_since__isnull=False)
-                | Q(deadline_at__isnull=True, clock_since__isnull=True, clock_because=[]),
+                condition=Q(clock_since__isnull=False, deadline_at__isnull=False)
+                | Q(clock_since__isnull=True, clock_because=[]),
                 name="run_deadline_with_its_clock",
             ),
         ]

@@ -14,6 +14,7 @@ from factory.kernel.locking import lock
 from factory.kernel.recording import open_work
 from runs.errors import AttemptNotFound, LeaseOver, RunFrozen, RunNotFound, StaleFencingToken
 from runs.models import Attempt, Lease, Run, Step
+from runs.selectors.clocks import work_out
 from runs.states import LEASE_CURRENT, LeaseState, RunState
 
 WHILE_FROZEN = frozenset(
@@ -49,6 +50,7 @@ def lock_run(ctx: Context, run_id: UUID) -> Run:
     if ctx.project_id is not None and run.project_id != ctx.project_id:
         raise missing
     _refuse_frozen(run)
+    work_out([run])
     return run
 
 

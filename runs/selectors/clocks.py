@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import Min
+
 from projects.selectors import suspensions
 from runs.engine import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock
 from runs.models import Run, Step
@@ -26,13 +28,39 @@ def clock_of(run: Run) -> Clock | None:
 
 def clocks_of(runs: Iterable[Run]) -> dict[UUID, Clock]:
     """Return the clocks of many runs by their ids, with one query; of none that has not begun."""
-    begun = {run.id: run for run in runs if run.clock_since is not None}
+    begun = {run.id: run for run in runs if run.deadline_at is not None}
+    work_out(begun.values())
     if not begun:
         return {}
     oldest = min(run.clock_since for run in begun.values() if run.clock_since is not None)
     spans = suspensions((run.project_id for run in begun.values()), oldest)
     clocks = {run.id: run.clock(spans.get(run.project_id, ())) for run in begun.values()}
     return {run_id: clock for run_id, clock in clocks.items() if clock is not None}
+
+
+def work_out(runs: Iterable[Run]) -> None:
+    """Fill in, unsaved, the clock of every run that has begun and whose clock nobody has noted.
+
+    Such rows are from before there was a clock, or from a process that knows none. The time that they waited
+    for people before is in their deadline already; of what stops them now, all counts.
+    """
+    unknown = [run for run in runs if run.deadline_at is not None and run.clock_since is None]
+    if not unknown:
+        return
+    doubts = Step.objects.filter(run_id__in=[run.id for run in unknown], attention=Attention.UNCERTAIN)
+    since = dict(doubts.values("run_id").annotate(since=Min("updated_at")).values_list("run_id", "since"))
+    for run in unknown:
+        run.clock_because = what_stops(run, doubt=run.id in since)
+        run.clock_since = _stands_since(run, since.get(run.id))
+
+
+def _stands_since(run: Run, doubt: datetime | None) -> datetime:
+    if run.finished_at is not None:
+        return run.finished_at
+    if run.waiting_since is not None:
+        return run.waiting_since
+    stops = [at for at in (run.frozen_at, doubt) if at is not None]
+    return max(run.updated_at, min(stops)) if stops and run.is_working else run.updated_at
 
 
 def out_of_time(run: Run, at: datetime) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from django.apps import apps
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations import AddField
 
 from factory.evidence.schema.expected import expected
 from factory.kernel.models.base import TenantModel
@@ -24,6 +25,19 @@ def test_no_migration_that_has_landed_was_edited() -> None:
 def test_every_migration_is_on_the_list() -> None:
     fresh = sorted(set(migrations()) - set(landed()))
     assert fresh == [], "Run `make schema` and commit what it writes."
+
+
+def test_a_column_added_later_needs_no_word_of_the_release_before() -> None:
+    """Its processes insert rows without it while the new release is already migrated to."""
+    silent = [
+        f"{migration.app_label}.{migration.name}: {operation.model_name}.{operation.name}"
+        for migration in MigrationLoader(None, ignore_no_migrations=True).disk_migrations.values()
+        for operation in migration.operations
+        if isinstance(operation, AddField) and migration.name != "0001_initial"
+        if Path(f"{migration.app_label}/migrations").exists()
+        if not operation.field.null and not operation.field.has_db_default()
+    ]
+    assert silent == [], "Give it null=True or a db_default."
 
 
 def test_the_list_is_of_the_migrations_that_are_run() -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from uuid import UUID
 
 import pytest
+from django.db import connections, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,9 +15,8 @@ from projects.commands import resume_project, suspend_project
 from runs.commands import enforce_deadline, freeze_run, lift_freeze, resolve_step
 from runs.engine import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock
 from runs.reconcilers import LeaseExpiryReconciler
-from runs.selectors.clocks import clock_of
+from runs.selectors.clocks import clock_of, clocks_of
 from tests.support.acts import deliver
-from tests.support.corruption import found_by, walls_down
 from tests.support.evidence import violations
 from tests.support.running import House
 
@@ -254,7 +253,12 @@ def test_the_word_of_an_operator_after_the_time_of_the_run_ends_it(house: House)
     assert violations(house.tenant) == []
 
 
-def test_rows_from_before_get_the_clock_that_they_should_have(house: House) -> None:
+def forget_clock(house: House, run_id: UUID) -> None:
+    """Leave the row as the release before does, which knows no clock."""
+    house._owner("UPDATE runs_run SET clock_since = NULL, clock_because = '{}' WHERE id = %s", [run_id])
+
+
+def test_rows_from_before_have_the_clock_that_they_should_have(house: House) -> None:
     doubtful, over = in_doubt(house), house.run()
     worker = house.hand()
     worker.report(worker.take(), output=1)
@@ -264,14 +268,61 @@ def test_rows_from_before_get_the_clock_that_they_should_have(house: House) -> N
         if work.run_id == waiting:
             worker.ask(work, park=True)
     freeze_run(house.system, run_id=frozen, findings=["A1"])
-    runs = (doubtful, over, frozen, waiting, plain, accepted)
+    runs = (doubtful, over, frozen, waiting, plain)
     kept = {run_id: house.row(run_id) for run_id in runs}
-    with walls_down("runs_run", "runs_step") as cursor:
-        cursor.execute("UPDATE runs_run SET clock_since = NULL, clock_because = '{}'")
-        cursor.execute(import_module("runs.migrations.0003_run_clocks").CLOCKS)
-        assert found_by("B18", cursor, house.tenant) == found_by("B19", cursor, house.tenant) == []
-        cursor.execute("SELECT id, clock_since FROM runs_run WHERE id = ANY(%s)", [list(runs)])
-        since = dict(cursor.fetchall())
+    for run_id in (*runs, accepted):
+        forget_clock(house, run_id)
+    assert violations(house.tenant) == []
+    with reading(house.system):
+        clocks = clocks_of([house.row(run_id) for run_id in (*runs, accepted)])
+    assert set(clocks) == set(runs)
+    for run_id in runs:
+        assert list(clocks[run_id].because) == kept[run_id].clock_because
     for run_id in (over, waiting, frozen):
-        assert since[run_id] == kept[run_id].clock_since
-    assert since[accepted] is None
+        assert clocks[run_id].since == kept[run_id].clock_since
+
+
+def test_a_run_that_the_release_before_has_started_goes_on_with_its_time(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    work = worker.take()
+    forget_clock(house, run_id)
+    before = left(house, run_id)
+    asked = worker.ask(work, park=True)
+    assert (stops(house, run_id), house.row(run_id).clock_because) == ((APPROVAL,), [APPROVAL])
+    forget_clock(house, run_id)  # it may wait since before, too
+    assert stops(house, run_id) == (APPROVAL,)
+    pass_time(house, run_id, 60)
+    assert violations(house.tenant) == []
+    house.decide(asked.approval_id)
+    assert 0 <= before - left(house, run_id) < 0.5
+    assert violations(house.tenant) == []
+    forget_clock(house, run_id)
+    pass_time(house, run_id, 60)
+    LeaseExpiryReconciler().run_once(house.tenant)
+    assert house.row(run_id).failure_class == "permanent"
+
+
+def test_what_the_release_before_moves_leaves_no_clock_that_is_wrong(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    worker.ask(worker.take(), park=True)
+    with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
+        cursor.execute("ALTER TABLE runs_run NO FORCE ROW LEVEL SECURITY")
+        cursor.execute(
+            "UPDATE runs_run SET state = 'Running', waiting_since = NULL, updated_at = clock_timestamp() "
+            "WHERE id = %s RETURNING clock_since, clock_because", [run_id],
+        )  # fmt: skip
+        assert cursor.fetchone() == (None, [])
+        transaction.set_rollback(True, using="owner")
+    house._owner("UPDATE runs_run SET frozen_at = clock_timestamp() WHERE id = %s", [run_id])
+    assert house.row(run_id).clock_since is None
+    assert violations(house.tenant) == [], "nobody is to look at it"
+    assert stops(house, run_id) == (APPROVAL, FROZEN)
+
+
+def test_the_release_before_may_add_a_run_and_say_nothing_of_a_clock() -> None:
+    with connections["owner"].cursor() as cursor:
+        cursor.execute(
+            "SELECT column_default FROM information_schema.columns "
+            "WHERE table_name = 'runs_run' AND column_name = 'clock_because'"
+        )
+        assert cursor.fetchone() != (None,)

@@ -29,17 +29,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="reservation",
             name="hold_ended_by",
-            field=models.CharField(blank=True, default="", max_length=255),
+            field=models.CharField(blank=True, default="", db_default="", max_length=255),
         ),
         migrations.AddField(
             model_name="reservation",
             name="hold_ended_evidence",
-            field=models.TextField(blank=True, default=""),
+            field=models.TextField(blank=True, default="", db_default=""),
         ),
         migrations.AddField(
             model_name="reservation",
             name="hold_ended_reason",
-            field=models.TextField(blank=True, default=""),
+            field=models.TextField(blank=True, default="", db_default=""),
         ),
         migrations.AddField(
             model_name="usagerecord",
@@ -49,17 +49,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="usagerecord",
             name="settled_by",
-            field=models.CharField(blank=True, default="", max_length=255),
+            field=models.CharField(blank=True, default="", db_default="", max_length=255),
         ),
         migrations.AddField(
             model_name="usagerecord",
             name="settled_evidence",
-            field=models.TextField(blank=True, default=""),
+            field=models.TextField(blank=True, default="", db_default=""),
         ),
         migrations.AddField(
             model_name="usagerecord",
             name="settled_reason",
-            field=models.TextField(blank=True, default=""),
+            field=models.TextField(blank=True, default="", db_default=""),
         ),
         migrations.AddIndex(
             model_name="reservation",

@@ -38,7 +38,7 @@ class Budget(Journaled):
     held = money_field(default=ZERO)
     entries = models.BigIntegerField(default=0)
     version = models.BigIntegerField(default=0)
-    recurs = models.BooleanField(default=False)
+    recurs = models.BooleanField(default=False, db_default=False)
     next_due_at = models.DateTimeField(null=True, blank=True)
     created_by = models.CharField(max_length=255)
     created_at = models.DateTimeField()

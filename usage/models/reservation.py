@@ -48,9 +48,9 @@ class Reservation(Journaled):
     closed_at = models.DateTimeField(null=True, blank=True)
     hold_due_at = models.DateTimeField(null=True, blank=True)
     hold_ended_at = models.DateTimeField(null=True, blank=True)
-    hold_ended_by = models.CharField(max_length=255, blank=True, default="")
-    hold_ended_reason = models.TextField(blank=True, default="")
-    hold_ended_evidence = models.TextField(blank=True, default="")
+    hold_ended_by = models.CharField(max_length=255, blank=True, default="", db_default="")
+    hold_ended_reason = models.TextField(blank=True, default="", db_default="")
+    hold_ended_evidence = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         constraints: ClassVar = [

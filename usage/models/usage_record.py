@@ -45,9 +45,9 @@ class UsageRecord(Journaled):
     priced_at = models.DateTimeField()
     recorded_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True, blank=True)
-    settled_by = models.CharField(max_length=255, blank=True, default="")
-    settled_reason = models.TextField(blank=True, default="")
-    settled_evidence = models.TextField(blank=True, default="")
+    settled_by = models.CharField(max_length=255, blank=True, default="", db_default="")
+    settled_reason = models.TextField(blank=True, default="", db_default="")
+    settled_evidence = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         constraints: ClassVar = [
