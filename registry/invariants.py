@@ -9,6 +9,7 @@ from typing import Any
 from django.db.backends.utils import CursorWrapper
 
 from factory.evidence.auditor import check, invariant, judged
+from factory.evidence.readable import number_of, object_of
 from factory.kernel.hashing import digest_bytes
 from registry.manifest.closure import ClosureFile, release_hash
 
@@ -57,7 +58,7 @@ def contents_match(cursor: CursorWrapper) -> Found:
 
 @invariant("R3", "What was published had a passing evaluation of exactly its hash")
 def published_was_evaluated() -> str:
-    return """
+    return f"""
         SELECT r.tenant_id, 'release:' || r.id AS subject,
                coalesce('evaluation ' || e.id || ': ' || e.verdict, 'no evaluation') AS detail
         FROM registry_release r
@@ -66,8 +67,9 @@ def published_was_evaluated() -> str:
         WHERE r.published_at IS NOT NULL
           AND (e.id IS NULL OR e.verdict <> 'pass' OR e.release_hash <> c.hash OR e.closure_id <> c.id
                OR EXISTS (
-                   SELECT 1 FROM jsonb_each_text(e.thresholds) AS t(name, least)
-                   WHERE coalesce((e.scores ->> t.name)::numeric < t.least::numeric, true)))
+                   SELECT 1 FROM jsonb_each_text({object_of("e.thresholds")}) AS t(name, least)
+                   WHERE coalesce({number_of("e.scores ->> t.name")} < {number_of("t.least")}, true))
+               OR jsonb_typeof(e.thresholds) <> 'object')
     """
 
 

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
 from django.db.backends.utils import CursorWrapper
 
 from factory.evidence.auditor import check, invariant, judged
+from factory.evidence.readable import array_of, number_of
 from factory.kernel.hashing import digest
 from runs.operations.timing import grace
 
@@ -142,24 +144,26 @@ def people_answered() -> str:
 
 @invariant("B10", "A node that fanned out has all of its instances, numbered from 0 without a gap")
 def fanned_out_whole() -> str:
-    return """
-        SELECT tenant_id, 'run:' || run_id, node || ' has ' || count(*) || ' instances up to ' || max(place)
+    return f"""
+        SELECT tenant_id, 'run:' || run_id,
+               node || ' has ' || count(*) || ' instances up to ' || coalesce(max(place)::text, 'none')
         FROM (SELECT tenant_id, run_id, split_part(node_key, '[', 1) AS node,
-                     rtrim(split_part(node_key, '[', 2), ']')::int AS place
+                     {number_of("rtrim(split_part(node_key, '[', 2), ']')")} AS place
               FROM runs_step WHERE node_key LIKE '%[%') instances
-        GROUP BY tenant_id, run_id, node HAVING count(*) <> max(place) + 1 OR count(*) > 100
+        GROUP BY tenant_id, run_id, node HAVING count(*) <> coalesce(max(place), -1) + 1 OR count(*) > 100
     """
 
 
 @invariant("B16", "A run of which nothing is left to do is over, and no step that is over still asks anybody")
 def nothing_asked_in_vain() -> str:
-    return """
+    return f"""
         SELECT r.tenant_id, 'run:' || r.id, r.state || ', though each of its nodes is done'
         FROM runs_run r JOIN runs_snapshot n ON n.id = r.snapshot_id AND n.tenant_id = r.tenant_id
         WHERE r.state IN ('Running', 'WaitingForApproval')
           AND NOT EXISTS (SELECT 1 FROM runs_step s
               WHERE s.run_id = r.id AND s.state IN ('Pending', 'Dispatched', 'Running'))
-          AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(n.content #> '{workflow,nodes}') AS each
+          AND NOT EXISTS (SELECT 1
+              FROM jsonb_array_elements({array_of("n.content #> '{workflow,nodes}'")}) AS each
               WHERE NOT EXISTS (SELECT 1 FROM runs_step s
                   WHERE s.run_id = r.id AND split_part(s.node_key, '[', 1) = each ->> 'key'))
         UNION ALL
@@ -206,12 +210,15 @@ def clocks_stopped() -> str:
     "B19", "A deadline is the limit after the start, and later at most by what the clock can have stood"
 )
 def deadlines_counted() -> str:
-    return """
-        SELECT tenant_id, 'run:' || id, 'begun ' || started_at || ', ' || (limits ->> 'maxMinutes')
+    return f"""
+        SELECT tenant_id, 'run:' || id,
+               'begun ' || started_at || ', ' || coalesce(limits ->> 'maxMinutes', 'unknown')
                || ' minutes at most, due ' || deadline_at || ' as counted up to ' || clock_since
-        FROM (SELECT *, started_at + (limits ->> 'maxMinutes')::int * interval '1 minute' AS earliest
+        FROM (SELECT *, started_at + interval '1 minute'
+                     * least({number_of("limits ->> 'maxMinutes'")}, 10000000) AS earliest
               FROM runs_run WHERE state IN ('Running', 'WaitingForApproval', 'Cancelling')) r
-        WHERE deadline_at < earliest OR deadline_at > earliest + (clock_since - started_at)
+        WHERE earliest IS NULL OR deadline_at < earliest
+           OR deadline_at > earliest + (clock_since - started_at)
            OR clock_since > clock_timestamp()
     """
 
@@ -260,20 +267,25 @@ def _unlike(content: Callable[[], Any], stored: str) -> str | None:
     return None if found == stored else f"hashes to {found}, stored is {stored}"
 
 
-@invariant("E2e", "A run's reservation was never raised above what a person approved")
-def raised_by_people() -> str:
-    return """
-        SELECT m.tenant_id, 'run:' || m.run_id, 'set aside ' || (m.amount + m.extended) || ', approved '
-               || coalesce(max(signed.amount)::text, 'nothing')
-        FROM usage_reservation m LEFT JOIN (
-            SELECT q.tenant_id, q.run_id,
-                   (convert_from(p.content, 'UTF8')::jsonb #>> '{amount,amount}')::numeric AS amount
-            FROM approvals_approvalrequest q JOIN approvals_proposal p ON p.id = q.proposal_id
-            WHERE q.subject_type = 'spend' AND q.state = 'Approved') signed
-          ON signed.tenant_id = m.tenant_id AND signed.run_id = m.run_id
+@check("E2e", "A run's reservation was never raised above what a person approved")
+def raised_by_people(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
+    cursor.execute("""
+        SELECT m.tenant_id, m.run_id, m.amount + m.extended, array_agg(p.content)
+        FROM usage_reservation m
+        LEFT JOIN approvals_approvalrequest q ON q.tenant_id = m.tenant_id AND q.run_id = m.run_id
+             AND q.subject_type = 'spend' AND q.state = 'Approved'
+        LEFT JOIN approvals_proposal p ON p.id = q.proposal_id
         WHERE m.extended > 0 GROUP BY m.tenant_id, m.id, m.run_id, m.amount, m.extended
-        HAVING m.amount + m.extended > coalesce(max(signed.amount), 0)
-    """
+    """)
+    for tenant_id, run_id, aside, proposals in cursor.fetchall():
+        yield from judged(tenant_id, f"run:{run_id}", partial(_raised, aside, proposals))
+
+
+def _raised(aside: Decimal, proposals: list[bytes | None]) -> str | None:
+    signed = [Decimal(json.loads(each)["amount"]["amount"]) for each in proposals if each is not None]
+    if aside <= max(signed, default=Decimal(0)):
+        return None
+    return f"set aside {aside}, approved {max(signed) if signed else 'nothing'}"
 
 
 @invariant("E4f", "Usage is added up under the workflow and the release that its run is pinned to")
@@ -427,12 +439,15 @@ def templates_genuine(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
         judge = partial(_unlike, partial(_content_of, *content), stored)
         yield from judged(tenant_id, f"run-template:{template_id}", judge)
     cursor.execute("""
-        SELECT t.tenant_id, 'waiver:' || w.id, 'signed was ' || coalesce(
-               convert_from(p.content, 'UTF8')::jsonb #>> '{manifest,template,hash}', 'no template')
+        SELECT t.tenant_id, w.id, p.content, t.content_hash
         FROM approvals_waiver w JOIN runs_runtemplate t ON t.id = w.template_id AND t.tenant_id = w.tenant_id
         JOIN approvals_approvalrequest g ON g.id = w.approval_id AND g.tenant_id = w.tenant_id
         JOIN approvals_proposal p ON p.id = g.proposal_id AND p.hash = g.proposal_hash
-        WHERE convert_from(p.content, 'UTF8')::jsonb #>> '{manifest,template,hash}'
-              IS DISTINCT FROM t.content_hash
     """)
-    yield from cursor.fetchall()
+    for tenant_id, waiver_id, proposal, stored in cursor.fetchall():
+        yield from judged(tenant_id, f"waiver:{waiver_id}", partial(_signed_otherwise, proposal, stored))
+
+
+def _signed_otherwise(proposal: bytes, stored: str) -> str | None:
+    signed = json.loads(proposal).get("manifest", {}).get("template", {}).get("hash")
+    return None if signed == stored else f"signed was {signed or 'no template'}"

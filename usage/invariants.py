@@ -1,6 +1,7 @@
 """What must be true of money in every snapshot of the database."""
 
 from factory.evidence.auditor import invariant
+from factory.evidence.readable import object_of, summand_of
 
 
 @invariant("E1a", "A budget's figures are the sums of its ledger entries")
@@ -129,12 +130,13 @@ def uncertain_usage_is_held() -> str:
 
 @invariant("E3c", "A cost is its quantities times the prices that were in force")
 def costs_follow_from_prices() -> str:
-    return """
-    SELECT u.tenant_id, 'usage:' || u.id, 'cost ' || u.cost || ', by its prices ' || priced.cost
+    return f"""
+    SELECT u.tenant_id, 'usage:' || u.id,
+           'cost ' || u.cost || ', by its prices ' || coalesce(priced.cost::text, 'nothing')
     FROM usage_usagerecord u CROSS JOIN LATERAL (
-        SELECT round(sum(q.value::numeric * (u.prices ->> q.key)::numeric), 6) AS cost
-        FROM jsonb_each_text(u.quantities) q
-    ) priced WHERE u.cost IS NOT NULL AND u.prices <> '{}' AND u.cost IS DISTINCT FROM priced.cost
+        SELECT round(sum({summand_of("q.value")} * {summand_of("u.prices ->> q.key")}), 6) AS cost
+        FROM jsonb_each_text({object_of("u.quantities")}) q
+    ) priced WHERE u.cost IS NOT NULL AND u.prices <> '{{}}' AND u.cost IS DISTINCT FROM priced.cost
     UNION ALL
     SELECT u.tenant_id, 'usage:' || u.id, 'priced at ' || u.priced_at || ' by a revision of ' || p.valid_from
     FROM usage_usagerecord u JOIN usage_pricingrevision p ON p.id = u.pricing_revision_id
@@ -208,7 +210,7 @@ def reservations_are_booked() -> str:
 
 @invariant("E4e", "What was added up of a run's usage by the day is the sum of its records")
 def sums_are_those_of_records() -> str:
-    return """
+    return f"""
     SELECT coalesce(s.tenant_id, u.tenant_id), 'run:' || coalesce(s.run_id, u.run_id),
            'of ' || coalesce(s.name, u.name) || ' on ' || coalesce(s.day, u.day) || ': '
            || concat_ws('/', s.calls, s.uncertain, s.cost, s.estimated, s.input_tokens, s.output_tokens)
@@ -219,8 +221,8 @@ def sums_are_those_of_records() -> str:
                name, count(*) AS calls, count(*) FILTER (WHERE state = 'Uncertain') AS uncertain,
                coalesce(sum(cost), 0) AS cost,
                coalesce(sum(cost) FILTER (WHERE state = 'Estimated'), 0) AS estimated,
-               coalesce(sum(round((quantities ->> 'inputTokens')::numeric, 6)), 0) AS input_tokens,
-               coalesce(sum(round((quantities ->> 'outputTokens')::numeric, 6)), 0) AS output_tokens
+               coalesce(sum(round({summand_of("quantities ->> 'inputTokens'")}, 6)), 0) AS input_tokens,
+               coalesce(sum(round({summand_of("quantities ->> 'outputTokens'")}, 6)), 0) AS output_tokens
         FROM usage_usagerecord GROUP BY 1, 2, 3, 4, 5, 6, 7
     ) u ON (s.tenant_id, s.project_id, s.run_id, s.day, s.kind, s.provider, s.name)
          = (u.tenant_id, u.project_id, u.run_id, u.day, u.kind, u.provider, u.name)

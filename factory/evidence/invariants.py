@@ -10,6 +10,7 @@ from django.db import models
 from django.db.backends.utils import CursorWrapper
 
 from factory.evidence.auditor import check, invariant, judged, streamed
+from factory.evidence.readable import array_of, is_uuid, object_of, uuid_of
 from factory.kernel.chain import (
     AUDIT_CONTENT,
     ENVELOPE,
@@ -39,14 +40,21 @@ def journaled_models() -> list[type[Journaled]]:
 
 PURGED = "SELECT stream_id, max(sequence) AS sequence FROM factory_purge WHERE kind = '{}' GROUP BY stream_id"
 """How far each stream has been removed by retention."""
-LAST_PURGED_STATES = """
-    SELECT s.key::uuid AS entity_id, (array_agg(s.value ORDER BY p.number DESC))[1] AS state
-    FROM factory_purge p, jsonb_each_text(p.states) s GROUP BY 1
+LAST_PURGED_STATES = f"""
+    SELECT {uuid_of("s.key")} AS entity_id, (array_agg(s.value ORDER BY p.number DESC))[1] AS state
+    FROM factory_purge p, jsonb_each_text({object_of("p.states")}) s GROUP BY 1
+"""
+UNREADABLE_STATES = f"""
+    SELECT p.tenant_id, 'purge:' || p.number, 'its last states cannot be checked: not all are of a UUID'
+    FROM factory_purge p WHERE jsonb_typeof(p.states) <> 'object' OR EXISTS (
+        SELECT 1 FROM jsonb_object_keys({object_of("p.states")}) k WHERE NOT {is_uuid("k")})
 """
 
 
 @check("A1", "The last journaled state of every entity is its state, and every entity is journaled")
 def last_state(cursor: CursorWrapper) -> Rows:
+    cursor.execute(UNREADABLE_STATES)
+    yield from cursor.fetchall()
     for model in journaled_models():
         cursor.execute(
             f"""
@@ -120,6 +128,7 @@ def heads_have_chains() -> str:
 @invariant("A4", "Each entry starts from the state in which the one before left its entity")
 def states_connect() -> str:
     return f"""
+        {UNREADABLE_STATES} UNION ALL
         SELECT tenant_id, entity || ':' || entity_id, 'entry ' || sequence || ' starts from ' || from_state
                || ' after ' || before
         FROM (SELECT e.*, coalesce(lag(e.to_state) OVER (PARTITION BY e.entity_id ORDER BY e.sequence),
@@ -132,10 +141,10 @@ def states_connect() -> str:
 @check("A5", "Every journaled transition is declared, for its cause and with its events")
 def transitions_declared(cursor: CursorWrapper) -> Rows:
     cursor.execute(
-        """
+        f"""
         SELECT entity, from_state, to_state, cause,
                coalesce((SELECT array_agg(e->>'topic' ORDER BY e->>'topic')
-                         FROM jsonb_array_elements(events) e), '{}') AS topics,
+                         FROM jsonb_array_elements({array_of("events")}) e), '{{}}') AS topics,
                min(tenant_id), min(stream_id::text), count(*)
         FROM factory_journalentry GROUP BY 1, 2, 3, 4, 5
         """
@@ -246,18 +255,26 @@ def _unlike_record(row: dict[str, Any], expected: int, last: str) -> str | None:
 
 _TOLD = f"""
     SELECT j.tenant_id, j.stream_id, j.sequence, (e.ordinality - 1)::int AS position,
-           (e.value->>'id')::uuid AS id, e.value->>'topic' AS topic, e.value->>'hash' AS hash
+           {uuid_of("e.value->>'id'")} AS id, e.value->>'topic' AS topic, e.value->>'hash' AS hash
     FROM factory_journalentry j LEFT JOIN ({PURGED.format("outbox")}) gone USING (stream_id),
-         jsonb_array_elements(j.events) WITH ORDINALITY e
+         jsonb_array_elements({array_of("j.events")}) WITH ORDINALITY e
     WHERE j.sequence > coalesce(gone.sequence, 0)
+"""
+_UNREADABLE_EVENTS = f"""
+    SELECT j.tenant_id, j.stream_id || '#' || j.sequence, 'its events cannot be checked: not all have a UUID'
+    FROM factory_journalentry j WHERE jsonb_typeof(j.events) <> 'array' OR EXISTS (
+        SELECT 1 FROM jsonb_array_elements({array_of("j.events")}) e
+        WHERE {is_uuid("e->>'id'")} IS NOT TRUE)
 """
 
 
 @invariant("C1", "The outbox holds exactly the events that the journal tells, in their places")
 def outbox_matches_journal() -> str:
     return f"""
+        {_UNREADABLE_EVENTS} UNION ALL
         SELECT coalesce(t.tenant_id, o.tenant_id), coalesce(t.stream_id, o.stream_id) || '#'
-               || coalesce(t.sequence, o.sequence), coalesce('lacks ' || t.topic, 'has untold ' || o.topic)
+               || coalesce(t.sequence, o.sequence),
+               coalesce('has untold ' || o.topic, concat('lacks ', t.topic))
         FROM ({_TOLD}) t FULL JOIN factory_outboxevent o
           ON o.id = t.id AND o.tenant_id = t.tenant_id AND o.stream_id = t.stream_id
          AND o.sequence = t.sequence AND o.position = t.position AND o.topic = t.topic
@@ -267,6 +284,8 @@ def outbox_matches_journal() -> str:
 
 @check("C2", "Each event's data and envelope are what the journal's chain covers")
 def event_data(cursor: CursorWrapper) -> Rows:
+    cursor.execute(_UNREADABLE_EVENTS)
+    yield from cursor.fetchall()
     own = ", ".join(_read(f"o.{name}") for name in ENVELOPE)
     query = f"SELECT o.tenant_id, o.id, t.hash, {own} FROM ({_TOLD}) t JOIN factory_outboxevent o USING (id)"
     for batch in streamed(cursor, query):

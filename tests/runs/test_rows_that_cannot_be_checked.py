@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from factory.evidence.auditor import invariants
-from tests.support.corruption import walls_down
+from tests.support.corruption import found_by, walls_down
 from tests.support.running import House
 from tests.support.waivers import template
 
@@ -35,9 +35,36 @@ OTHERWISE = {
     "R1": ("registry_closureentry", "size = 1"),
 }
 ALSO_READ = {
-    "C2": ("factory_journalentry", "factory_purge"),
+    "C1": ("factory_outboxevent", "factory_purge"),
+    "C2": ("factory_journalentry", "factory_outboxevent", "factory_purge"),
     "R1": ("registry_release", "registry_asset", "registry_closure"),
 }
+
+PURGE = """
+INSERT INTO factory_purge (id, tenant_id, number, stream_id, kind, sequence, hash, rows, newest_at, states,
+                           retention_days, purged_at, prev_hash, record_hash)
+VALUES (gen_random_uuid(), %(t)s, 900001, gen_random_uuid(), 'journal', 1, '', 1, now(), {states},
+        1, now(), '', '')
+"""
+RUNNING = (
+    "state = 'Running', started_at = now(), clock_since = now(), deadline_at = now() + interval '1 hour'"
+)
+OF_ANOTHER_FORM = {
+    "A1 key": ("factory_purge", PURGE.format(states="""'{"k": "Shut"}'""")),
+    "A1 array": ("factory_purge", PURGE.format(states="'[]'")),
+    "A4 key": ("factory_purge", PURGE.format(states="""'{"k": "Shut"}'""")),
+    "A4 array": ("factory_purge", PURGE.format(states="'[]'")),
+    "A5 object": ("factory_journalentry", "events = '{}'"),
+    "C1 id": ("factory_journalentry", """events = '[{"id": "k"}]'"""),
+    "C1 no id": ("factory_journalentry", "events = '[1]'"),
+    "C1 object": ("factory_journalentry", "events = '{}'"),
+    "C2 id": ("factory_journalentry", """events = '[{"id": "k"}]'"""),
+    "C2 object": ("factory_journalentry", "events = '{}'"),
+    "B10": ("runs_step", "node_key = 'node[k]'"),
+    "B19": ("runs_run", RUNNING + """, limits = '{"maxMinutes": "long"}'"""),
+    "B19 large": ("runs_run", RUNNING + """, limits = '{"maxMinutes": 10000000000000000000000}'"""),
+}
+"""Rules that are one query, and what a cast in it would have failed on."""
 
 
 def made() -> House:
@@ -64,10 +91,35 @@ def test_the_rule_goes_on_behind_it(houses: tuple[House, House], name: str) -> N
     here, there = houses
     code, table = name.split()[0], UNCHECKABLE[name][0]
     [rule] = [rule for rule in invariants() if rule.code == code]
-    with walls_down(table, *ALSO_READ.get(code, ())) as cursor:
+    with walls_down(*{table, *ALSO_READ.get(code, ())}) as cursor:
         damage(cursor, here, *UNCHECKABLE[name])
         damage(cursor, there, *OTHERWISE[code])
         found = {str(tenant): str(detail) for tenant, _, detail in rule.check(cursor)}
     assert here.tenant in found
     assert there.tenant in found
     assert "cannot be checked" not in found[there.tenant]
+
+
+@pytest.mark.parametrize("name", OF_ANOTHER_FORM)
+def test_a_row_of_another_form_is_a_violation_of_its_tenant_alone(
+    houses: tuple[House, House], name: str
+) -> None:
+    here, there = houses
+    code, (table, change) = name.split()[0], OF_ANOTHER_FORM[name]
+    if not change.lstrip().startswith("INSERT"):
+        change = f"UPDATE {table} SET {change} WHERE {ONE.format(table=table)}"
+    with walls_down(*{table, *ALSO_READ.get(code, ())}) as cursor:
+        cursor.execute(change, {"t": here.tenant})
+        assert cursor.rowcount == 1
+        assert found_by(code, cursor, here.tenant)
+        assert not found_by(code, cursor, there.tenant)
+
+
+def test_a_published_release_is_judged_whatever_its_evaluation_holds(houses: tuple[House, House]) -> None:
+    here, there = houses
+    with walls_down("registry_evaluationrecord", "registry_release", "registry_closure") as cursor:
+        for change in ("""scores = '{}', thresholds = '{"k": "much"}'""", "thresholds = '[]'"):
+            where = ONE.format(table="registry_evaluationrecord")
+            cursor.execute(f"UPDATE registry_evaluationrecord SET {change} WHERE {where}", {"t": here.tenant})
+            assert found_by("R3", cursor, here.tenant)
+            assert not found_by("R3", cursor, there.tenant)

@@ -115,6 +115,16 @@ DAMAGE = [
     ),
     (
         "E3c",
+        "UPDATE usage_usagerecord SET quantities = jsonb_set(quantities, '{calls}', '\"many\"') "
+        "WHERE run_id = %(settled)s AND quantities IS NOT NULL",
+    ),
+    (
+        "E4e",
+        "UPDATE usage_usagerecord SET quantities = jsonb_set(quantities, '{inputTokens}', '\"many\"') "
+        "WHERE run_id = %(settled)s AND quantities IS NOT NULL",
+    ),
+    (
+        "E3c",
         "UPDATE usage_pricingrevision SET valid_from = valid_from + interval '1 day' WHERE id IN "
         "(SELECT pricing_revision_id FROM usage_usagerecord WHERE run_id = %(settled)s)",
     ),
