@@ -3,24 +3,20 @@
 from datetime import datetime
 from uuid import UUID
 
-from approvals.selectors import ApprovalView
 from factory.kernel.clock import now
 from factory.kernel.commanding import command
 from factory.kernel.context import Context
-from factory.kernel.hints import WORK, wake
 from factory.kernel.recording import record, save
 from runs.errors import AttemptNotFound
-from runs.events import LeaseExpired
 from runs.models import Lease, Step
 from runs.operations.advancing import end_if_spent
 from runs.operations.clock import note_clock
 from runs.operations.ending import end_if_out_of_time, outcome_of
 from runs.operations.holding import LockedAttempt, lock_attempt, lock_run
 from runs.operations.metering import count_expired, time_attempt
-from runs.operations.parking import park_lapsed, waits_for_a_person, withdraw
-from runs.operations.settling import attempts_used, effect_may_have_happened, follow_up, retry_or_fail
+from runs.operations.parking import goes_on_for, lapse, park_lapsed, withdraw
+from runs.operations.settling import effect_may_have_happened, follow_up, retry_or_fail
 from runs.operations.timing import grace, is_timed_out, took_too_long
-from runs.operations.violations import violation_of
 from runs.selectors.clocks import clock_of
 from runs.states import LEASE_CURRENT, LeaseState, RunState
 
@@ -43,11 +39,8 @@ def expire_lease(ctx: Context, *, lease_id: UUID, fencing_token: int) -> bool:
     if lease is None or at <= lease.expires_at + grace():
         return False
     was_held = lease.state == LeaseState.HELD
-    lease.expire(at=at)
-    told = LeaseExpired(attempt_id=tried.attempt.id, lease_id=lease.id, holder=lease.holder)
-    record(ctx, lease, "LeaseExpired", told)
+    lapse(ctx, tried, lease, at)
     count_expired(ctx)
-    wake(WORK)  # the slot is free
     if was_held:
         _settle_held(ctx, tried, lease, at)
     else:
@@ -68,10 +61,9 @@ def _still_current(tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> 
 
 def _settle_held(ctx: Context, tried: LockedAttempt, lease: Lease, at: datetime) -> None:
     run, step, attempt = tried.run, tried.step, tried.attempt
-    waiting_for = _goes_on_for(tried, at)
+    waiting_for = goes_on_for(tried, at)
     if waiting_for is not None:
-        park_lapsed(ctx, attempt, waiting_for, at)
-        end_if_spent(ctx, run)
+        park_lapsed(ctx, tried, waiting_for, at)
         return
     if run.state == RunState.CANCELLING or effect_may_have_happened(step, attempt):
         attempt.doubt(at=at, reason="The worker fell silent; whether it acted is not known.")
@@ -85,18 +77,6 @@ def _settle_held(ctx: Context, tried: LockedAttempt, lease: Lease, at: datetime)
 def _why(step: Step, lease: Lease) -> str:
     """A lease that stood until the step's own time-out was not renewed because of it."""
     return took_too_long(step) if is_timed_out(step, lease, lease.expires_at) else "The worker fell silent."
-
-
-def _goes_on_for(tried: LockedAttempt, at: datetime) -> ApprovalView | None:
-    """Return the request for whose sake the attempt of a silent holder stays open.
-
-    One that is Pending: a person is at it. One that was approved: as long as attempts are left, for whatever
-    killed the holder after the yes may kill the next one. None after an effect that nobody authorised.
-    """
-    view = waits_for_a_person(tried.attempt, at) if tried.run.is_working else None
-    if view is None or violation_of(tried.attempt):
-        return None
-    return view if view.is_pending or attempts_used(tried.step) < tried.step.max_attempts else None
 
 
 def withdraw_offer(ctx: Context, tried: LockedAttempt, lease: Lease, cause: str, at: datetime) -> None:

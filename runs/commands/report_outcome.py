@@ -19,6 +19,7 @@ from runs.operations.artifacts import judge_artifacts, keep_artifacts
 from runs.operations.ending import outcome_of
 from runs.operations.holding import HeldAttempt, LockedAttempt, current_lease, lock_attempt, why_not_held
 from runs.operations.metering import time_attempt
+from runs.operations.parking import goes_on_for, lapse, park_lapsed
 from runs.operations.receiving import take_receipts
 from runs.operations.settling import denies_the_effect, effect_may_have_happened, follow_up
 from runs.operations.timing import is_timed_out, took_too_long
@@ -70,7 +71,9 @@ def report_outcome(
     repeat brings is taken as one that comes late. Succeeded: the engine plans what is
     next. Failed/transient: another try after a back-off while tries are left, unless an authorization was
     taken and nothing shows that no effect took place; then it is Uncertain. Given up (transient, or
-    Cancelled) once the step's own time is over: TimedOut, and as transient. Uncertain: an Operator's
+    Cancelled) once the step's own time is over: TimedOut, and as transient; but while a person is asked, or
+    has said yes and attempts are left, the lease lapses and the attempt is parked, as that of a silent holder
+    is: the answer says Parked, and nothing of the outcome is kept but its receipts. Uncertain: an Operator's
     attention. Receipts that show an effect without an authorization fail the step (policy-denied).
     Of a run that is Cancelling or over, the outcome is recorded and moves nothing else. Emits
     AttemptOutcomeRecorded and what follows. Errors: `StaleFencingToken`, `AttemptSettled` (409),
@@ -89,7 +92,13 @@ def report_outcome(
     held = HeldAttempt(tried.run, tried.step, tried.attempt, lease)
     taken = take_receipts(ctx, held, lease, receipts, superseded=False)
     at = now()
-    _settle(ctx, held, report, at)
+    timed_out = _stopped_in_time(held, report, at)
+    asked = goes_on_for(held, at) if timed_out else None
+    if asked is not None:
+        lapse(ctx, held, lease, at)
+        park_lapsed(ctx, held, asked, at)
+        return _recorded(held.attempt, taken, refused)
+    _settle(ctx, held, report, at, timed_out)
     keep_artifacts(ctx, held, sound, refused, at)
     follow_up(ctx, held.run, held.step, held.attempt, at)
     return _recorded(held.attempt, taken, refused)
@@ -145,11 +154,10 @@ def _stale(refusal: Any) -> StaleFencingToken:
     return found
 
 
-def _settle(ctx: Context, held: HeldAttempt, report: OutcomeReport, at: datetime) -> None:
+def _settle(ctx: Context, held: HeldAttempt, report: OutcomeReport, at: datetime, timed_out: bool) -> None:
     held.lease.settle(at=at)
     record(ctx, held.lease, "OutcomeReported")
     attempt, reason = held.attempt, report.reason or ""
-    timed_out = _stopped_in_time(held, report, at)
     if report.outcome == AttemptState.SUCCEEDED:
         attempt.succeed(at=at, outcome_hash=report.hash)
     elif report.outcome == AttemptState.UNCERTAIN or _must_be_doubted(held, report, timed_out):

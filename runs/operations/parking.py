@@ -7,8 +7,12 @@ from factory.kernel.commanding import operation
 from factory.kernel.context import Context
 from factory.kernel.hints import WORK, wake
 from factory.kernel.recording import record
+from runs.events import LeaseExpired
 from runs.models import Attempt, Lease
-from runs.operations.holding import HeldAttempt
+from runs.operations.advancing import end_if_spent
+from runs.operations.holding import HeldAttempt, LockedAttempt
+from runs.operations.settling import attempts_used
+from runs.operations.violations import violation_of
 
 
 @operation
@@ -20,6 +24,27 @@ def park(ctx: Context, held: HeldAttempt, approval_id: object, checkpoint: objec
     held.attempt.checkpoint = checkpoint
     record(ctx, held.attempt, "Parked", detail={"approvalId": approval_id})
     wake(WORK)
+
+
+@operation
+def lapse(ctx: Context, tried: LockedAttempt, lease: Lease, at: datetime) -> None:
+    """End a current lease whose time is over: Expired, `LeaseExpired`."""
+    lease.expire(at=at)
+    told = LeaseExpired(attempt_id=tried.attempt.id, lease_id=lease.id, holder=lease.holder)
+    record(ctx, lease, "LeaseExpired", told)
+    wake(WORK)  # the slot is free
+
+
+def goes_on_for(tried: LockedAttempt, at: datetime) -> ApprovalView | None:
+    """Return the request for whose sake the attempt stays open, whose holder fell silent or gave up in time.
+
+    One that is Pending: a person is at it. One that was approved: as long as attempts are left, for whatever
+    stopped the holder after the yes may stop the next one. None after an effect that nobody authorised.
+    """
+    view = waits_for_a_person(tried.attempt, at) if tried.run.is_working else None
+    if view is None or violation_of(tried.attempt):
+        return None
+    return view if view.is_pending or attempts_used(tried.step) < tried.step.max_attempts else None
 
 
 def waits_for_a_person(attempt: Attempt, at: datetime) -> ApprovalView | None:
@@ -34,10 +59,11 @@ def waits_for_a_person(attempt: Attempt, at: datetime) -> ApprovalView | None:
 
 
 @operation
-def park_lapsed(ctx: Context, attempt: Attempt, view: ApprovalView, at: datetime) -> None:
-    """The holder fell silent while a person was asked: the attempt waits without it."""
-    attempt.park(resume_at=None if view.is_pending else at)
-    record(ctx, attempt, "LeaseLapsedWhileWaiting", detail={"approvalId": view.id})
+def park_lapsed(ctx: Context, tried: LockedAttempt, view: ApprovalView, at: datetime) -> None:
+    """Let the attempt wait without its holder, whose lease lapsed while a person was asked."""
+    tried.attempt.park(resume_at=None if view.is_pending else at)
+    record(ctx, tried.attempt, "LeaseLapsedWhileWaiting", detail={"approvalId": view.id})
+    end_if_spent(ctx, tried.run)
 
 
 @operation

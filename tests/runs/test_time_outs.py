@@ -3,10 +3,11 @@
 import pytest
 
 from runs.commands import cancel_run
+from runs.errors import StaleFencingToken
 from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors.answers import OfferedAttempt
 from tests.support.evidence import journal, violations
-from tests.support.running import Hand, House, effect
+from tests.support.running import Hand, House, effect, receipt
 
 pytestmark = pytest.mark.slow
 
@@ -107,6 +108,57 @@ def test_after_an_authorization_giving_up_is_uncertain_unless_nothing_was_done(
     state = {None: "Uncertain", False: "TimedOut"}[took_place]
     assert (house.attempt(work.attempt_id).state, house.state(run_id)) == (state, "Running")
     assert house.steps(run_id)["publish"].attention == ("uncertain" if took_place is None else "")
+    assert violations(house.tenant) == []
+
+
+def given_up(house: House, worker: Hand, work: OfferedAttempt, obeys: bool) -> None:
+    """The time of the step is over, and its holder does as it is told, or falls silent."""
+    pass_time(house, work, seconds=10 if obeys else 40)
+    if not obeys:
+        LeaseExpiryReconciler().run_once(house.tenant)
+        return
+    assert worker.acquire(work).stop == "timed-out"
+    told = worker.report(work, "Failed", "transient", reason="told to stop", receipts=[receipt()])
+    assert (told.outcome, told.outcome_hash) == ("Parked", "")
+    with pytest.raises(StaleFencingToken):
+        worker.report(work, "Failed", "transient", reason="told to stop")
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+@pytest.mark.requirement("GAP-13")
+def test_a_question_that_a_person_looks_at_outlives_the_time_of_its_step(house: House, obeys: bool) -> None:
+    run_id, worker = house.run("hasty"), house.hand()
+    for _ in range(2):
+        worker.fail(worker.take(), "transient")
+        house.make_due(run_id)
+    work = worker.take()
+    asked = worker.ask(work)
+    given_up(house, worker, work, obeys)
+    attempt = house.attempt(work.attempt_id)
+    assert (attempt.state, attempt.number, attempt.outcome_hash) == ("Parked", 3, "")
+    assert [view.id for view in house.pending(run_id)] == [asked.approval_id]
+    assert (house.state(run_id), worker.poll()) == ("WaitingForApproval", [])
+    assert violations(house.tenant) == []
+    house.decide(asked.approval_id)
+    again = worker.take()
+    worker.authorize(again, asked.approval_id)
+    worker.report(again, output=1, receipts=[effect(asked.approval_id)])
+    assert house.state(run_id) == "Completed"
+    assert violations(house.tenant) == []
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_a_yes_that_nobody_used_in_time_lasts_as_long_as_attempts_are_left(house: House, obeys: bool) -> None:
+    run_id, worker = house.run("hasty"), house.hand()
+    work = worker.take()
+    house.decide(worker.ask(work).approval_id)
+    for left in (2, 1):
+        given_up(house, worker, work, obeys)
+        assert house.attempt(work.attempt_id).state == "Parked", left
+        work = worker.take()
+    pass_time(house, work)
+    assert worker.report(work, "Cancelled", "cancellation").outcome == "TimedOut"
+    assert (house.state(run_id), house.row(run_id).failure_class) == ("Failed", "transient")
     assert violations(house.tenant) == []
 
 
