@@ -7,6 +7,8 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor
 
+from factory.kernel.text import without_links
+
 HIDDEN = "(hidden)"
 SECRET_NAMES = re.compile(
     r"password|secret|token(?!_id)|authorization|cookie|api_?key|credential", re.IGNORECASE
@@ -30,6 +32,7 @@ def hide_secrets(logger: object, method: str, event: EventDict) -> EventDict:
 
 
 def cleaned(words: str) -> str:
+    words = without_links(words)
     for pattern, replacement in SECRET_TEXTS:
         words = pattern.sub(replacement, words)
     return words

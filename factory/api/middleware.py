@@ -10,6 +10,7 @@ from structlog.contextvars import bound_contextvars
 from factory.api.correlation import correlation_of
 from factory.api.problems import CONTENT_TYPE, Problem, problem_of
 from factory.kernel.errors import InvalidInput
+from factory.kernel.text import without_links
 
 API, CONSOLE = "/factory/", "/admin/"
 
@@ -57,12 +58,12 @@ def holds_nul(request: HttpRequest) -> bool:
 
 
 def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    """One line a request: its path, but neither its query nor its body."""
+    """One line a request: its path without what is secret in it, but neither its query nor its body."""
     level = log.warning if response.status_code >= 500 else log.info
     level(
         "request",
         method=request.method,
-        path=request.path,
+        path=without_links(request.path),
         status=response.status_code,
         ms=round(seconds * 1000, 1),
     )

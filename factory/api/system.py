@@ -23,6 +23,7 @@ from factory.kernel.errors import InvalidInput, NotFound
 from factory.kernel.events import schema, topics
 from factory.kernel.hints import broker
 from factory.kernel.telemetry.setup import exposition
+from factory.kernel.text import without_links
 
 log = structlog.get_logger(__name__)
 
@@ -188,5 +189,6 @@ def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def wrong_host(request: HttpRequest) -> HttpResponse:
     """Refuse a host that is not served here, in one line of the log: nobody's traceback would help."""
-    log.warning("host_refused", host=request.META.get("HTTP_HOST", "")[:255], path=request.path)
+    host, path = request.META.get("HTTP_HOST", "")[:255], without_links(request.path)
+    log.warning("host_refused", host=host, path=path)
     return problem_response(request, problem_of(InvalidInput("This host is not served here.")))

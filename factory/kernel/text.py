@@ -1,4 +1,7 @@
-"""Whether people would see anything of a text: a reason of nothing but invisible characters is none."""
+"""What people see of a text, and what of it nobody is to see.
+
+A reason of nothing but invisible characters is none, and a sign-in link is its holder's alone.
+"""
 
 import re
 import unicodedata
@@ -22,3 +25,11 @@ _HIDING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 def is_blank(text: str) -> bool:
     """No character but spaces, controls, and what formats without being seen (zero width, direction)."""
     return all(c in UNSEEN or unicodedata.category(c)[0] in "ZC" for c in text)
+
+
+_SIGN_IN_LINK = re.compile(r"(/sign-in/+[^/\s]+/+)\S+", re.IGNORECASE)
+
+
+def without_links(text: str) -> str:
+    """Return a text or path to be logged, without what in a sign-in link lets somebody set a password."""
+    return _SIGN_IN_LINK.sub(r"\1***", text)

@@ -21,6 +21,8 @@ def test_a_field_with_a_secrets_name_is_hidden(key: str) -> None:
         ("redis://:hunter2@127.0.0.1:1/0 is away", "redis://:***@127.0.0.1:1/0 is away"),
         ("sent Bearer abc.def-ghi", "sent Bearer ***"),
         (f"got {TOKEN} from him", "got *** from him"),
+        ("Internal Server Error: /admin/sign-in/MQ/c8-f0/", "Internal Server Error: /admin/sign-in/MQ/***"),
+        ("Not Found: /admin//sign-in/MQ//c8-f0", "Not Found: /admin//sign-in/MQ//***"),
     ],
 )
 def test_a_secret_in_the_text_is_cut_out(told: str, kept: str) -> None:

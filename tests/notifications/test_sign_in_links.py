@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.urls import reverse
+from structlog.testing import capture_logs
 
 from factory.identity.accounts import account_of, sign_in_link
 from factory.kernel.context import Context
@@ -106,6 +107,19 @@ def test_neither_journal_nor_event_nor_message_keeps_the_link(w, mails):
     handle(w.tenant)
     send(w.tenant)
     assert len(mails) == 1
+
+
+@pytest.mark.parametrize("way", ["{}", "{}/", "/{}", "{}%00"])
+@pytest.mark.parametrize("host", ["testserver", "elsewhere.example"])
+def test_no_line_of_the_log_has_what_opens_a_link(w, way, host):
+    row = added(w)
+    call_command("sign_in_link", row.subject, stdout=StringIO(), stderr=StringIO())
+    account = account_of(row.subject)
+    link = sign_in_link(account).removeprefix(settings.FACTORY_PUBLIC_URL).rstrip("/")
+    with capture_logs() as told:
+        Client(headers={"Host": host}).get(way.format(link), follow=host == "testserver")
+    assert [line for line in told if line["event"] in ("request", "host_refused")]
+    assert link.rpartition("/")[2] not in str(told)
 
 
 def test_sessions_end_when_a_password_is_set(w, mails):
