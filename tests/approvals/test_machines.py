@@ -266,11 +266,21 @@ def test_a_role_from_before_counts_for_nothing_and_stays_for_a_person_to_end(bef
 
 def test_a_vote_of_a_machine_from_before_stays_for_a_person_to_judge(before, capsys):
     view = before.ask()
-    name = connections["owner"].settings_dict["NAME"]
-    with connect(with_database(os.environ["FACTORY_TEST_ADMIN_URL"], name)) as server:
+    admin, name = os.environ["FACTORY_TEST_ADMIN_URL"], connections["owner"].settings_dict["NAME"]
+    with connect(with_database(admin, name)) as server:
         server.execute(DAMAGE[1][1].encode(), {"id": view.id, "bot": before.world.service.actor.subject})
     apply_once_more("projects", "0003_a_machine_never_decides", "0002_walls")
     apply_once_more("approvals", "0003_people_decide", "0002_walls")
+    with connections["owner"].cursor() as cursor, connect(with_database(admin, name)) as other:
+        cursor.execute("SET lock_timeout = '100ms'")
+        with other.transaction():
+            other.execute("LOCK TABLE approvals_vote IN SHARE UPDATE EXCLUSIVE MODE")
+            call_command("migrate", verbosity=0)  # all is applied, only this could not be had
+        cursor.execute("RESET lock_timeout")
+    assert "not checked against vote_of_people yet (canceling statement due to lock timeout" in (
+        capsys.readouterr().err
+    )
+    assert never_checked() == {"vote_of_people"}
     call_command("migrate", verbosity=0)
     assert "Some rows of approvals_vote are older than vote_of_people" in capsys.readouterr().err
     assert never_checked() == {"vote_of_people"}

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands.migrate import Command as MigrateCommand
-from django.db import IntegrityError, connections
+from django.db import IntegrityError, OperationalError, connections
 
 from factory.evidence.schema.comparing import Comparison
 from factory.evidence.schema.standing import compared, named
@@ -40,6 +40,11 @@ class Command(MigrateCommand):
                     self.stderr.write(
                         f"Some rows of {table} are older than {name} and break it; new ones cannot. "
                         "`manage.py verify` names them: mend them, and migrate again."
+                    )
+                except OperationalError as fault:
+                    self.stderr.write(
+                        f"All migrations are applied; older rows of {table} are not checked against {name} "
+                        f"yet ({str(fault).strip()}). Migrate again when the database is less busy."
                     )
 
     def _say(self, found: Comparison) -> None:
