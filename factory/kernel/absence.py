@@ -17,9 +17,17 @@ BROKER_AWAY = (redis.ConnectionError, redis.TimeoutError)
 
 
 def is_away(fault: BaseException) -> bool:
-    """Whether the database or the broker is not there. All else is the fault of what was being done."""
-    if isinstance(fault, BROKER_AWAY):
-        return True
+    """Return whether the database or the broker is not there: no fault of what was being done."""
+    return database_away(fault) or broker_away(fault)
+
+
+def broker_away(fault: BaseException) -> bool:
+    """Return whether the broker is not there. It stops no run: what needs it is put off, and nothing else."""
+    return isinstance(fault, BROKER_AWAY)
+
+
+def database_away(fault: BaseException) -> bool:
+    """Return whether the database is not there, without which nothing can be done."""
     state = getattr(fault.__cause__, "sqlstate", None) or ""
     return isinstance(fault, OperationalError | InterfaceError) and (not state or state.startswith(AWAY))
 
@@ -39,7 +47,8 @@ def put_off(job: str, **about: str) -> Iterator[None]:
         if not is_away(fault):
             raise
         log.warning("job_put_off", job=job, fault=in_a_line(fault), **about)
-        connections.close_all()
+        if database_away(fault):
+            connections.close_all()
 
 
 def in_a_line(fault: BaseException) -> str:

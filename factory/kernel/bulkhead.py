@@ -2,7 +2,7 @@
 
 Everything that works through many runs, leases, events or tenants goes through here, so that what happens to
 a faulty item is decided once: it is logged with its id, counted (`items.failed`), and passed over. A database
-that is away is no item's fault: it ends the round.
+that is away is no item's fault: it ends the round. A broker that is away puts off the item that needs it.
 """
 
 import time
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
-from django.db import connections
+from django.db import connection, connections
 
-from factory.kernel.absence import in_a_line, is_away
+from factory.kernel.absence import broker_away, database_away, in_a_line
 from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.errors import DomainError
 from factory.kernel.telemetry import meters
@@ -36,7 +36,7 @@ class Counts:
 
 
 class Resting:
-    """Items that failed lately. Each rests twice as long after every further fault, up to a minute.
+    """Items that failed or were refused lately. Each rests twice as long each further time, up to a minute.
 
     For rounds that come every second: without a rest each would meet the same fault again.
     """
@@ -47,7 +47,7 @@ class Resting:
         self._until: dict[UUID, tuple[float, float]] = {}
 
     def note(self, item: UUID) -> None:
-        """Let an item rest, because it failed."""
+        """Let an item rest, because it failed or was refused."""
         _, last = self._until.get(item, (0.0, self.FIRST / 2))
         seconds = min(last * 2, self.LONGEST)
         if len(self._until) >= self.MOST:
@@ -80,7 +80,12 @@ class Bulkhead:
 
     @contextmanager
     def item(self, item: object, tenant_id: str = "", *, tell: Tell | None = None) -> Iterator[None]:
-        """Around the work on one item; `tell` hears how it was refused or failed."""
+        """Around the work on one item; `tell` hears how it was refused or failed.
+
+        Never inside a transaction: after a fault that would be aborted, and its commit a silent rollback.
+        """
+        if connection.in_atomic_block:
+            raise RuntimeError(f"{self.job}: each item has a transaction of its own, and none is around it.")
         self.counts.found += 1
         try:
             yield
@@ -94,6 +99,7 @@ class Bulkhead:
             self.counts.refused += 1
             self.away = False
             log.info("item_refused", job=self.job, id=str(item), code=refusal.code)
+            self._let_rest(item)
             if tell is not None:
                 tell(refusal)
         except Exception as fault:
@@ -111,7 +117,7 @@ class Bulkhead:
 
     def _failed(self, item: object, tenant_id: str, fault: Exception) -> None:
         self.counts.failed += 1
-        if is_away(fault):
+        if database_away(fault):
             log.warning("database_away", job=self.job, id=str(item), fault=in_a_line(fault))
             connections.close_all()
             if self.away:
@@ -119,7 +125,13 @@ class Bulkhead:
             self.away = True
             return
         self.away = False
-        log.error("item_failed", job=self.job, id=str(item), tenant=tenant_id, exc_info=fault)
-        meters.item_failed(self.job, tenant_id)
+        if broker_away(fault):
+            log.warning("item_put_off", job=self.job, id=str(item), fault=in_a_line(fault))
+        else:
+            log.error("item_failed", job=self.job, id=str(item), tenant=tenant_id, exc_info=fault)
+            meters.item_failed(self.job, tenant_id)
+        self._let_rest(item)
+
+    def _let_rest(self, item: object) -> None:
         if self._resting is not None and isinstance(item, UUID):
             self._resting.note(item)

@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import OperationalError
+import redis
+from django.db import OperationalError, connection, transaction
 from psycopg import errors
 from structlog.testing import capture_logs
 
@@ -23,6 +24,7 @@ from projects.commands import kill_project
 from runs import restore
 from runs.commands import cancel_run, freeze_run
 from runs.dispatch import drain_worker, polling
+from runs.errors import RunFrozen
 from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, WithdrawalReconciler
 from tests.support.acts import revoke
 from tests.support.aging import outwait_money
@@ -301,6 +303,41 @@ def test_a_database_that_is_away_is_no_items_fault(monkeypatch: pytest.MonkeyPat
     with pytest.raises(OperationalError):
         round_()
     assert (begun, told, resting.items()) == ([0, 1], [], [])
+
+
+def test_a_broker_that_is_away_puts_off_what_needs_it_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(meters, "item_failed", lambda job, tenant: told.append(job))
+    resting, items = Resting(), [uuid4() for _ in range(4)]
+    alone = Bulkhead("test", resting=resting)
+    connection.ensure_connection()
+    for n, item in enumerate(items):
+        with alone.item(item):
+            if n < 3:
+                raise redis.ConnectionError("gone")
+    assert (alone.counts.failed, alone.counts.repaired, alone.away, told) == (3, 1, False, [])
+    assert resting.items() == items[:3]
+    assert connection.connection is not None, "the database is there"
+
+
+def test_no_transaction_is_around_an_item() -> None:
+    alone = Bulkhead("test")
+    refused = pytest.raises(RuntimeError, match="transaction of its own")
+    with transaction.atomic(), refused, alone.item("one"):
+        pass
+    with alone.item("one"):
+        pass
+    assert alone.counts.repaired == 1
+
+
+def test_what_is_refused_rests_too() -> None:
+    """A lapsed lease whose end is refused would be the first that every poll meets, for ever."""
+    resting, item = Resting(), uuid4()
+    with Bulkhead("test", resting=resting).item(item):
+        raise RunFrozen("It stands still.")
+    assert resting.items() == [item]
 
 
 def test_rests_grow_and_end(monkeypatch: pytest.MonkeyPatch) -> None:

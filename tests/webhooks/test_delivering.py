@@ -315,3 +315,40 @@ def test_the_room_of_each_tenant_shrinks_as_others_come() -> None:
             held[tenant] = held.get(tenant, 0) + 1
     assert held == {"a": 50, "b": 25, "c": 13}
     assert relay.may_send(held, "d")
+
+
+def test_a_fault_of_the_database_while_messages_are_made_is_blamed_on_none_of_them(
+    ctx: Context, receiver: Receiver, subscribe: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is claimed then, and nothing is told to be."""
+    subscribe()
+    build_door(ctx)
+
+    def faulty(event: OutboxEvent) -> dict[str, object]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 / 0")
+        return {}
+
+    with monkeypatch.context() as patched:
+        patched.setattr(relay, "envelope", faulty)
+        assert list(relay.take({}, ctx.tenant_id)) == []
+    [row] = deliveries(ctx)
+    assert (row.claimed_until, row.attempts) == (None, 0)
+    assert deliver_all(ctx.tenant_id) == 1
+
+
+def test_an_event_that_makes_no_message_is_told_and_keeps_no_other(
+    ctx: Context, receiver: Receiver, subscribe: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe()
+    broken = UUID(build_door(ctx)["doorId"])
+    build_door(ctx)
+
+    def made(event: OutboxEvent) -> dict[str, object]:
+        return {"no": "\ud800" if event.stream_id == broken else ""}
+
+    monkeypatch.setattr(relay, "envelope", made)
+    deliver_all(ctx.tenant_id, seconds=2)
+    assert len(receiver.messages) == 1
+    told = {row.error for row in deliveries(ctx) if row.delivered_at is None}
+    assert told == {"The event could not be made into a message."}

@@ -9,7 +9,7 @@ import redis
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from factory.kernel.absence import is_away
+from factory.kernel.absence import database_away
 from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.context import Context
 from factory.kernel.events import wire
@@ -49,7 +49,7 @@ class Handlers:
             except IdempotentReplay:
                 continue
             except (OperationalError, InterfaceError) as fault:
-                if is_away(fault):
+                if database_away(fault):
                     raise DestinationAway(str(fault)) from fault
                 failed = failed or fault
             except Exception as fault:

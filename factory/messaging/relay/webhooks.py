@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from factory.kernel.errors import DomainError
 from factory.kernel.hashing import storable
 from factory.kernel.models import OutboxEvent, WebhookDelivery, WebhookSubscription
 from factory.kernel.retries import delay_after
+from factory.kernel.telemetry import meters
 from factory.kernel.tenancy import bound, scanning
 from factory.messaging.relay.destinations import envelope
 from factory.messaging.webhooks.commands import close_gone_webhook
@@ -162,23 +164,31 @@ def _claim(tenant_id: str, ids: Sequence[UUID]) -> list[tuple[Claim, WebhookRequ
             cursor.execute(_CLAIM, [list(ids)])
             ours = [row[0] for row in cursor.fetchall()]
         rows = WebhookDelivery.objects.filter(pk__in=ours).select_related("subscription", "event")
-        claimed, alone = list[tuple[Claim, WebhookRequest | WebhookResponse]](), Bulkhead("relay.webhook")
-        for row in rows:
-            packed: WebhookRequest | WebhookResponse = WebhookResponse(
-                None, "The event could not be made into a message."
-            )
-            with alone.item(row.id, tenant_id):
-                packed = _packed(row)
-            claim = Claim(tenant_id, row.id, row.subscription_id, row.topic, row.attempts)
-            claimed.append((claim, packed))  # a try that is not counted would be made again for ever
-        return claimed
+        at = clock.now()
+        return [
+            (Claim(tenant_id, row.id, row.subscription_id, row.topic, row.attempts), _packed_or_told(row, at))
+            for row in rows
+        ]
 
 
-def _packed(row: WebhookDelivery) -> WebhookRequest | WebhookResponse:
+def _packed_or_told(row: WebhookDelivery, at: datetime) -> WebhookRequest | WebhookResponse:
+    """Return the request, or why there is none: an attempt that is not counted would be made for ever.
+
+    It asks the database nothing, whose faults are no fault of the message.
+    """
+    try:
+        return _packed(row, at)
+    except (TypeError, ValueError) as fault:
+        log.error("item_failed", job="relay.webhook", id=str(row.id), tenant=row.tenant_id, exc_info=fault)
+        meters.item_failed("relay.webhook", row.tenant_id)
+        return WebhookResponse(None, "The event could not be made into a message.")
+
+
+def _packed(row: WebhookDelivery, at: datetime) -> WebhookRequest | WebhookResponse:
     subscription: WebhookSubscription = row.subscription
     event: OutboxEvent = row.event
     sealed = [subscription.secret]
-    if subscription.previous_until is not None and subscription.previous_until > clock.now():
+    if subscription.previous_until is not None and subscription.previous_until > at:
         sealed.append(subscription.previous_secret)
     try:
         secrets = [opened(one) for one in sealed]
