@@ -1,34 +1,38 @@
 """What the auditor checks about approvals: who decided, on what, and what was done with it."""
 
 from factory.evidence.auditor import invariant
+from projects.selectors.people import BEHIND
 from projects.states import MACHINE
 
+ASKERS = ("requested_by", "requester_person", "author_person")
 
-def _behind(*names: str) -> str:
-    """Return SQL for the people whose sign-ins these columns of `a` name: who was a member by one is they."""
-    return (
-        "ARRAY(SELECT i.person::text FROM projects_identity i WHERE i.tenant_id = a.tenant_id "
-        f"AND i.state = 'Active' AND i.subject IN ({', '.join(f'a.{name}' for name in names)}))"
+
+def _join_behind(*names: str) -> str:
+    """Return SQL that joins who answers for the names in these columns of `a`: `people_behind`, in SQL."""
+    return "".join(
+        f" LEFT JOIN behind {name}_ ON {name}_.tenant_id = a.tenant_id AND {name}_.name = a.{name}"
+        for name in names
     )
 
 
-WHO_ASKED = _behind("requested_by", "requester_person", "author_person")
+def _people(*names: str) -> str:
+    """Return SQL for the array of these columns of `a` and everybody who answers for them."""
+    own = ", ".join(f"nullif(a.{name}, '')" for name in names)
+    return f"(ARRAY[{own}]::text[]" + "".join(f" || {name}_.people" for name in names) + ")"
 
 
 @invariant("D1", "Nobody has decided on what they asked for or wrote: people are compared, not accounts")
 def duties_separate() -> str:
     return f"""
+        WITH {BEHIND}
         SELECT a.tenant_id, 'approval:' || a.id, a.decided_by || ' asked for it, wrote it, or owns who did'
-        FROM approvals_approvalrequest a
-        LEFT JOIN projects_serviceaccount asked
-          ON asked.subject = a.requested_by AND asked.tenant_id = a.tenant_id
+        FROM approvals_approvalrequest a {_join_behind(*ASKERS)}
         LEFT JOIN projects_serviceaccount decider
           ON decider.subject = a.decided_by AND decider.tenant_id = a.tenant_id
         WHERE a.decided_by <> '' AND (
             a.decided_person = ''
             OR ARRAY[a.decided_by, a.decided_person, nullif(a.decided_for, ''), decider.owner]::text[]
-               && (ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, ''), asked.owner]::text[]
-                   || {WHO_ASKED}))
+               && {_people(*ASKERS)})
     """
 
 
@@ -124,6 +128,7 @@ def policies_gapless() -> str:
 @invariant("D6", "What needed several people was approved by as many, each once, for its hash and version")
 def quorums_reached() -> str:
     return f"""
+        WITH {BEHIND}
         SELECT a.tenant_id, 'approval:' || a.id, concat_ws(', ',
                CASE WHEN a.votes <> coalesce(v.cast_, 0)
                     THEN a.votes || ' votes on the request, ' || coalesce(v.cast_, 0) || ' kept' END,
@@ -132,15 +137,14 @@ def quorums_reached() -> str:
                CASE WHEN v.strange > 0 THEN v.strange || ' votes of who asked, or for another proposal' END,
                CASE WHEN a.state = 'Approved' AND NOT a.break_glass AND NOT v.decider
                     THEN 'who decided has not voted' END)
-        FROM approvals_approvalrequest a LEFT JOIN LATERAL (
+        FROM approvals_approvalrequest a {_join_behind(*ASKERS)} LEFT JOIN LATERAL (
             SELECT count(*) AS cast_,
                    count(DISTINCT coalesce(nullif(acting_for, ''), person)) AS people,
                    bool_or(voter = a.decided_by) AS decider,
                    count(*) FILTER (WHERE proposal_hash <> a.proposal_hash OR version >= a.version
                        AND a.state = 'Approved'
                        OR ARRAY[voter, person, nullif(acting_for, '')]::text[]
-                          && (ARRAY[a.requested_by, a.requester_person, nullif(a.author_person, '')]::text[]
-                              || {WHO_ASKED}))
+                          && {_people(*ASKERS)})
                    AS strange
             FROM approvals_vote WHERE approval_id = a.id AND tenant_id = a.tenant_id) v ON true
         WHERE a.waiver_id IS NULL AND (a.quorum > 1 OR a.votes > 0 OR v.cast_ > 0) AND (
@@ -209,6 +213,7 @@ def asked_again_as_before() -> str:
 @invariant("D10", "What was approved in advance is what its waiver allows, in its time, for none who gave it")
 def waived_as_allowed() -> str:
     return f"""
+        WITH {BEHIND}
         SELECT tenant_id, subject, detail FROM (
             SELECT a.tenant_id, 'approval:' || a.id AS subject, concat_ws(', ',
                 CASE WHEN w.id IS NULL THEN 'it names no waiver that there is' END,
@@ -222,16 +227,14 @@ def waived_as_allowed() -> str:
                 CASE WHEN w.decided_at IS NULL OR a.decided_at < w.decided_at
                           OR a.decided_at >= least(w.expires_at, w.ended_at)
                      THEN 'not in force at ' || a.decided_at END,
-                CASE WHEN (ARRAY[a.requested_by, a.requester_person, s.owner]::text[]
-                           || {_behind("requested_by", "requester_person")})
+                CASE WHEN {_people(*ASKERS[:2])}
                           && (ARRAY[w.requested_by, w.requester_person]::text[] || w.deciders::text[])
                      THEN 'asked for by ' || a.requested_by || ', who gave it' END,
                 CASE WHEN NOT g.approver_roles <@ a.approver_roles OR g.quorum < a.quorum
                      THEN 'given by fewer or others than its rule names' END) AS detail
-            FROM approvals_approvalrequest a
+            FROM approvals_approvalrequest a {_join_behind(*ASKERS[:2])}
             LEFT JOIN approvals_waiver w ON w.id = a.waiver_id AND w.tenant_id = a.tenant_id
             LEFT JOIN approvals_approvalrequest g ON g.id = w.approval_id AND g.tenant_id = w.tenant_id
-            LEFT JOIN projects_serviceaccount s ON s.subject = a.requested_by AND s.tenant_id = a.tenant_id
             WHERE a.waiver_id IS NOT NULL OR a.decided_by LIKE 'waiver:%') found
         WHERE detail <> ''
     """

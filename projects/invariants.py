@@ -1,6 +1,14 @@
 """What the auditor checks here; each query answers with what is wrong."""
 
-from factory.evidence.auditor import invariant
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from django.db.backends.utils import CursorWrapper
+
+from factory.evidence.auditor import check, invariant, judged, streamed
+from factory.kernel.addresses import NoAddress, normal_address, normal_subject
+from projects.selectors.people import known_by
 from projects.states import GRANTS, MACHINE, OF_PEOPLE, ROLES
 
 
@@ -85,12 +93,12 @@ def machines_decide_nothing() -> str:
 
 @invariant("P7", "No address is that of two people who are members of one tenant")
 def one_person_by_an_address() -> str:
-    return """
+    return f"""
         SELECT tenant_id, 'address:' || address AS subject,
                'of ' || string_agg(person, ', ' ORDER BY person) AS detail
-        FROM (SELECT DISTINCT m.tenant_id, m.person, lower(a.address) AS address
-              FROM projects_membership m, unnest(ARRAY[m.email, m.subject]) AS a(address)
-              WHERE m.kind = 'person' AND m.state = 'Active' AND a.address ~ '^[^:|]+@[^:|]+$') known
+        FROM (SELECT DISTINCT m.tenant_id, m.person, a.address
+              FROM projects_membership m, unnest({known_by("m")}) AS a(address)
+              WHERE m.kind = 'person' AND m.state = 'Active' AND a.address IS NOT NULL) known
         GROUP BY tenant_id, address HAVING count(*) > 1
     """
 
@@ -112,3 +120,25 @@ def one_person_by_a_sign_in() -> str:
                AND m.subject = i.subject AND m.subject <> i.person AND m.state = 'Active' LIMIT 1) o ON true
         WHERE i.others > 0 OR p.id IS NULL OR o.id IS NOT NULL
     """
+
+
+@check("P9", "Who is a member is known by the normal spelling of their name and address")
+def people_normally_spelled(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
+    query = """
+        SELECT tenant_id, id, subject, email FROM projects_membership
+        WHERE kind = 'person' AND state = 'Active' ORDER BY tenant_id, id
+    """
+    for rows in streamed(cursor, query):
+        for tenant_id, key, subject, email in rows:
+            yield from judged(tenant_id, f"membership:{key}", partial(_misspelled, subject, email))
+
+
+def _misspelled(subject: str, email: str) -> str:
+    """Return which of a member's names is not as it would be kept now; empty where both are."""
+    try:
+        kept = (normal_subject(subject), normal_address(email) if email else "")
+    except NoAddress as fault:
+        return f"{subject!r} with {email!r}: {fault}"
+    if kept == (subject, email):
+        return ""
+    return f"{subject!r} with {email!r} would be kept as {kept[0]!r} with {kept[1]!r}"

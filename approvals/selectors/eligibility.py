@@ -142,7 +142,8 @@ def right_to_decide(
     if standing is None:
         raise NotEligible("The caller is no member of the project.")
     involved = involved_in(gate)
-    if actor.person in involved:  # as the token said, besides what the directory says now
+    came_as = projects.people_behind([actor.address]) | {actor.person}
+    if not involved.isdisjoint(came_as):  # as the token said, besides what the directory says now
         involved |= {actor.subject}
     return right_of(
         gate,

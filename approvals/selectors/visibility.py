@@ -1,9 +1,9 @@
 """Who may see what: the requests within a scope, those that wait for somebody, and their content."""
 
 from collections.abc import Collection
-from typing import Any
 
 from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
 from approvals.models import ApprovalRequest
@@ -14,7 +14,7 @@ from approvals.states import ApprovalState
 from approvals.subjects import unanswerable
 from factory.identity.directory import directory
 from factory.kernel.context import Context
-from projects.selectors import names_of
+from projects.selectors import names_of, people_behind
 
 SEES_THE_PROJECT = frozenset({"Reviewer", "WorkspaceAdmin", "Operator", "PlatformAdmin", "Observer"})
 """Roles that see every request of their project; anybody else sees what they asked for."""
@@ -62,13 +62,13 @@ def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
     for loan in standing.lent:
         if loan.role in actor.roles:
             by_role |= Q(approver_roles__contains=[loan.role]) & ~_involves({loan.delegator})
-    own = {actor.subject, actor.person, standing.person} - {""}
+    own = {actor.subject, actor.person, standing.person} | people_behind([actor.address])
     mine_before = _involves(names_of(standing.person))
-    rows = rows.filter(by_role).exclude(_involves(own)).exclude(mine_before)
+    rows = rows.filter(by_role).exclude(_involves(own - {""})).exclude(mine_before)
     return rows.exclude(votes_cast__person=standing.person)
 
 
-def _involves(people: Collection[str] | QuerySet[Any]) -> Q:
+def _involves(people: Collection[str] | RawSQL) -> Q:
     return Q(requested_by__in=people) | Q(requester_person__in=people) | Q(author_person__in=people)
 
 

@@ -126,4 +126,5 @@ def _actor(token: Token, standing: EffectiveGrants) -> Actor:
         roles=roles,
         grants=standing.grants,
         scopes=token.scopes,
+        address=token.address,
     )

@@ -19,7 +19,7 @@ class Actor:
     """A principal. `person` is the human who answers for what it does.
 
     For a person that is their own subject, for a service account its owner's; a worker or a part
-    of the house has none.
+    of the house has none. `address` is one that the issuer of their token has verified.
     """
 
     subject: str
@@ -29,6 +29,7 @@ class Actor:
     grants: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
     pool: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q
-from django.db.models.functions import Upper
-
 from factory.kernel.addresses import addresses_in, is_address, normal_address
 from factory.kernel.context import Context
 from factory.kernel.errors import FieldError, InvalidInput
@@ -17,7 +14,8 @@ from projects.commands.inputs import RESERVED_PREFIXES, NewMember, ordered, refu
 from projects.errors import AddressTaken, IdentityTaken, MemberExists, OwnerNotMember
 from projects.models import Identity, Membership, ServiceAccount
 from projects.selectors import reaches, service_account
-from projects.states import GRANTS, ROLES, IdentityState, MembershipState, ServiceAccountState, SubjectKind
+from projects.selectors.people import called, one_name
+from projects.states import GRANTS, ROLES, IdentityState, ServiceAccountState, SubjectKind
 
 NO_MACHINE_HERE = (
     "No machine of that name can be a member here: register it here, or ask an administrator of the whole "
@@ -76,7 +74,7 @@ class Roll:
             )
 
     def _called(self, subject: str) -> list[Membership]:
-        return [one for one in self.known if one.subject.lower() == subject.lower()]
+        return [one for one in self.known if one_name(one.subject, subject)]
 
 
 def roll_of(ctx: Context, coming: Sequence[NewMember]) -> Roll:
@@ -84,10 +82,9 @@ def roll_of(ctx: Context, coming: Sequence[NewMember]) -> Roll:
     one_at_a_time("projects.people", ctx.tenant_id)
     names = {new.subject.strip() for new in coming} | addresses_in(*(new.subject for new in coming))
     addresses = addresses_in(*(text for new in coming for text in (new.subject, new.email)))
-    called = Q(email__in=addresses) | Q(name__in=[name.upper() for name in names | addresses])
-    rows = Membership.objects.alias(name=Upper("subject")).filter(called, state=MembershipState.ACTIVE)
     joined = Identity.objects.filter(subject__in=names, state=IdentityState.ACTIVE)
-    return Roll(list(rows.order_by("id")), frozenset(joined.values_list("subject", flat=True)))
+    known = list(called(names, addresses).order_by("id"))
+    return Roll(known, frozenset(joined.values_list("subject", flat=True)))
 
 
 def join(

@@ -8,7 +8,7 @@ from factory.kernel.clock import now
 from factory.kernel.commanding import command
 from factory.kernel.context import Context
 from factory.kernel.errors import NotFound, VersionMismatch
-from factory.kernel.locking import lock, lock_many
+from factory.kernel.locking import lock, lock_many, one_at_a_time
 from factory.kernel.reasons import remark
 from factory.kernel.recording import audit, record
 from projects.commands.identities import end_sign_ins
@@ -82,7 +82,7 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
     `MemberRemoved`, `LastAdministrator`.
     """
     reason = remark(reason)
-    row = lock_member(ctx, membership_id)
+    row = lock_member(ctx, membership_id, among_people=True)
     require_may_give(ctx, row.project_id, tuple(row.roles))
     require_other_admin(ctx, row)
     at = now()
@@ -96,13 +96,19 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
             end_sign_ins(ctx, row.person, at)
 
 
-def lock_member(ctx: Context, membership_id: UUID) -> Membership:
-    """The active membership, locked after its scope; another scope's looks like none."""
+def lock_member(ctx: Context, membership_id: UUID, *, among_people: bool = False) -> Membership:
+    """The active membership, locked after its scope; another scope's looks like none.
+
+    With `among_people` nobody else in the tenant joins or leaves meanwhile: what is asked about the person's
+    memberships in other scopes stays so.
+    """
     missing = NotFound("There is no such member here.")
     seen = Membership.objects.filter(pk=membership_id).first()
     if seen is None or ctx.project_id not in (None, seen.project_id):
         raise missing
     lock_scope(ctx, seen.project_id)
+    if among_people:
+        one_at_a_time("projects.people", ctx.tenant_id)
     row = lock(Membership, membership_id, missing=missing)
     if row.state != MembershipState.ACTIVE:
         raise MemberRemoved(f"{row} is no member any more, since {row.removed_at:%d %b %Y %H:%M:%S} UTC.")

@@ -9,7 +9,6 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Case, DurationField, Exists, Func, OuterRef, Q, QuerySet, When
 
-from factory.identity.directory import SignIn
 from factory.kernel.addresses import addresses_in
 from factory.kernel.context import Context
 from factory.kernel.tenancy import active, scanning
@@ -26,7 +25,14 @@ from projects.models import (
 from projects.permissions import ADMINS
 from projects.selectors.listing import has_project as has_project
 from projects.selectors.listing import projects_of as projects_of
-from projects.states import DelegationState, IdentityState, MembershipState, ServiceAccountState, SubjectKind
+from projects.selectors.people import address_sql, spellings
+from projects.selectors.people import members_of_sign_in as members_of_sign_in
+from projects.selectors.people import names_of as names_of
+from projects.selectors.people import people_behind as people_behind
+from projects.selectors.people import people_with as people_with
+from projects.selectors.people import person_of as person_of
+from projects.selectors.people import spelled as spelled
+from projects.states import DelegationState, MembershipState, ServiceAccountState, SubjectKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,24 +237,6 @@ def people_like(project_id: UUID | None, words: str, most: int = 20) -> list[Mem
     ]
 
 
-def people_behind(subjects: Iterable[str]) -> frozenset[str]:
-    """Return the subjects with everybody who answers for them: the owners of service accounts, and whose
-    sign-ins those are that were members of their own before."""
-    named = frozenset(subjects) - {""}
-    owners = ServiceAccount.objects.filter(subject__in=named).values_list("owner", flat=True)
-    joined = Identity.objects.filter(Q(subject__in=named) | Q(subject__in=owners))
-    return named | frozenset(owners.union(joined.values_list("person", flat=True)))
-
-
-def person_of(subject: str) -> str:
-    """Return who answers for a subject: a service account's owner, whose sign-in it is, else the subject."""
-    owner = ServiceAccount.objects.filter(subject=subject).values_list("owner", flat=True).first()
-    if owner is None:
-        joined = Identity.objects.filter(subject=subject, state=IdentityState.ACTIVE)
-        owner = joined.values_list("person", flat=True).first()
-    return owner or subject
-
-
 def sign_ins_of(person: str) -> QuerySet[Identity]:
     """Return what an administrator has made a person's sign-ins, ended ones too."""
     rows: QuerySet[Identity] = Identity.objects.filter(person=person)
@@ -262,47 +250,6 @@ def identities_in(project_id: UUID | None) -> QuerySet[Identity]:
         return rows
     there = Membership.objects.filter(Q(project__isnull=True) | Q(project_id=project_id)).values("subject")
     return rows.filter(person__in=there)
-
-
-def names_of(person: str) -> Any:
-    """Return the subjects of a person's sign-ins, for a question about rows that name subjects."""
-    return sign_ins_of(person).order_by().values("subject")
-
-
-def people_with(addresses: Iterable[str]) -> QuerySet[Membership]:
-    """Return the active memberships of people who are known by one of these addresses (normal ones)."""
-    known = list(addresses)
-    named = Q(email__in=known)
-    for address in known:
-        named |= Q(subject__iexact=address)
-    rows: QuerySet[Membership] = Membership.objects.filter(
-        named, kind=SubjectKind.PERSON, state=MembershipState.ACTIVE
-    )
-    return rows
-
-
-def spelled(subject: str) -> str:
-    """Return how the house writes a subject that somebody has typed: as the member there is, if there is one
-    of that address; else in its normal spelling, or as it is where it has none."""
-    known = addresses_in(subject)
-    rows = Membership.objects.filter(state=MembershipState.ACTIVE, subject__iexact=next(iter(known), ""))
-    there = rows.values_list("subject", flat=True).first() if known else None
-    return there or next(iter(known), subject.strip())
-
-
-def members_of_sign_in(sign_in: SignIn) -> frozenset[str]:
-    """Return the subjects of the members whom a sign-in may be: by an administrator's act, by an address that
-    its issuer has verified, or by its own name where that can mean one person only."""
-    if sign_in.ours:
-        return frozenset({sign_in.subject})
-    joined = Identity.objects.filter(
-        issuer=sign_in.issuer, subject=sign_in.subject, state=IdentityState.ACTIVE
-    ).values_list("person", flat=True)
-    named = Q(subject=sign_in.subject) if sign_in.alone else Q(pk__in=[])
-    if sign_in.address:
-        named |= Q(email=sign_in.address) | Q(subject__iexact=sign_in.address)
-    rows = Membership.objects.filter(named, kind=SubjectKind.PERSON, state=MembershipState.ACTIVE)
-    return frozenset(joined) | frozenset(rows.values_list("subject", flat=True))
 
 
 def memberships_of(subject: str, project_id: UUID | None) -> list[Membership]:
@@ -455,7 +402,8 @@ def memberships_of_address(address: str) -> dict[str, tuple[UUID, str]]:
     with scanning() as cursor:
         cursor.execute(
             "SELECT tenant_id, id, subject FROM projects_membership"
-            " WHERE upper(subject) = upper(%s) AND state = 'Active' ORDER BY tenant_id DESC, id DESC",
-            [next(iter(addresses_in(address)), "")],
+            f" WHERE {address_sql('subject')} = ANY (%s) AND state = 'Active'"
+            " ORDER BY tenant_id DESC, id DESC",
+            [sorted(spellings(addresses_in(address)))],
         )
         return {tenant_id: (key, subject) for tenant_id, key, subject in cursor.fetchall()}

@@ -12,9 +12,13 @@ from approvals.selectors import mine
 from factory.identity.principals import NO_STANDING, TWO_MEMBERS, context_of
 from factory.identity.tokens import TokenRefused, verifier
 from factory.kernel.addresses import NoAddress, normal_address, normal_subject
+from factory.kernel.clock import now
+from factory.kernel.commanding import command
 from factory.kernel.context import Context
 from factory.kernel.errors import Forbidden, InvalidInput
 from factory.kernel.models import User
+from factory.kernel.permissions import permit
+from factory.kernel.recording import record
 from factory.kernel.tenancy import reading
 from projects.commands import (
     add_member,
@@ -473,6 +477,102 @@ def test_what_somebody_asked_for_as_another_member_stays_theirs(tenant_id, idp: 
     assert violations(w.tenant) == []
 
 
+def as_before(w, subject, roles=("Reviewer",), email="") -> Membership:
+    """A member as a database from before addresses were compared may hold one."""
+    at = now()
+    row = Membership(
+        tenant_id=w.tenant,
+        project_id=w.project,
+        subject=subject,
+        person=subject,
+        kind="person",
+        email=email,
+        roles=list(roles),
+        created_at=at,
+        updated_at=at,
+    )
+    _enter_in_books(w.system(), row=row)
+    return row
+
+
+permit("TestEarlierMember", scope=None, roles=None, kinds=("system",))
+
+
+@command("TestEarlierMember", audited=False)
+def _enter_in_books(ctx: Context, *, row: Membership) -> None:
+    record(ctx, row, "MemberAdded", detail={"roles": row.roles, "grants": row.grants})
+
+
+SHARED = [("auth0|bob", "{reviewer}"), ("auth0|bob", " {REVIEWER} "), ("{REVIEWER} ", "")]
+
+
+@pytest.mark.parametrize(("subject", "email"), SHARED)
+@pytest.mark.parametrize("state", ["Active", "Removed"])
+def test_who_shares_an_address_with_who_asked_does_not_decide(tenant_id, stage, email, subject, state):
+    asker = asking(tenant_id)
+    w = asker.world
+    words = {"reviewer": w.reviewer.actor.subject, "REVIEWER": w.reviewer.actor.subject.upper()}
+    told = subject.format(**words)
+    other = as_before(w, told, ("Requester",), email.format(**words))
+    if state == "Removed":
+        remove_member(w.workspace_admin, membership_id=other.id)
+    view = asker.ask(requested_by=told, requester_person=told)
+    with pytest.raises(SeparationOfDuties):
+        decide(w.reviewer, view)
+    with reading(asker.house):
+        assert mine(w.reviewer).count() == 0
+        assert mine(w.reviewer2).count() == 1
+    decide(w.reviewer2, view)
+    assert {v.code for v in violations(w.tenant)} <= {"P7", "P9"}
+
+
+def test_a_machine_of_who_shares_an_address_asks_for_them(tenant_id, stage):
+    asker = asking(tenant_id)
+    w = asker.world
+    as_before(w, "auth0|bob", ("Requester",), w.reviewer.actor.subject)
+    machine = register_service_account(
+        w.system(), project_id=w.project, slug="bobs", owner="auth0|bob", roles=("Requester",)
+    )
+    view = asker.ask(requested_by=machine, requester_person="auth0|bob")
+    with pytest.raises(SeparationOfDuties):
+        decide(w.reviewer, view)
+
+
+def test_what_an_address_asked_for_is_not_decided_by_a_sign_in_that_has_verified_it(
+    tenant_id, idp: Outside, stage
+):
+    """The member leaves, and comes back by the issuer's name for them: no membership tells the two."""
+    asker = asking(tenant_id)
+    w = asker.world
+    key = add(w, "bob@acme.test", ("Requester",))
+    view = asker.ask(requested_by="bob@acme.test", requester_person="bob@acme.test")
+    remove_member(w.workspace_admin, membership_id=key)
+    add(w, "auth0|bob")
+    ctx = enter(idp.token(w, "auth0|bob", email="Bob@acme.test", email_verified=True))
+    assert ctx.actor.subject == "auth0|bob"
+    with reading(asker.house):
+        assert mine(ctx).count() == 0
+    with pytest.raises(SeparationOfDuties):
+        decide(ctx, view)
+
+
+@pytest.mark.parametrize("before", ["Bob@Acme.test", "bob@acme.test ", "bob@b\u00fccher.example"])
+def test_an_old_spelling_of_an_address_is_found_before_a_second_member_joins(w, before):
+    address = normal_address(before)
+    old = as_before(w, "auth0|bob", email=before)
+    with pytest.raises(AddressTaken):
+        add(w, address)
+    remove_member(w.workspace_admin, membership_id=old.id)
+    old = as_before(w, before)
+    with pytest.raises(MemberExists):
+        add(w, address)
+    with pytest.raises(AddressTaken):
+        add(w, "auth0|bob", email=address)
+    remove_member(w.workspace_admin, membership_id=old.id)
+    add(w, address)
+    assert violations(w.tenant) == []
+
+
 # --- the auditor ---------------------------------------------------------------------------------
 
 
@@ -515,3 +615,55 @@ def test_the_auditor_finds_who_decided_on_what_they_asked_for_as_another(tenant_
     assert violations(w.tenant) == []
     join(w, "auth0|bob", w.reviewer.actor.subject)
     assert [(v.code, v.subject) for v in violations(w.tenant)] == [("D1", f"approval:{view.id}")]
+
+
+@pytest.mark.parametrize(
+    ("subject", "email"),
+    [
+        ("Bob@Acme.test", ""),
+        ("bob@acme.test ", ""),
+        ("auth0|bob", "Bob@acme.test"),
+        ("b@b\u00fccher.test", ""),
+    ],
+)
+def test_the_auditor_finds_who_is_not_normally_spelled(w, subject, email):
+    assert violations(w.tenant) == []
+    row = as_before(w, subject, email=email)
+    (found,) = violations(w.tenant)
+    assert (found.code, found.subject) == ("P9", f"membership:{row.id}")
+
+
+def test_the_auditor_finds_one_address_in_two_spellings(w):
+    as_before(w, "bob@acme.test ")
+    as_before(w, "auth0|bob", email="BOB@acme.test")
+    found = [v for v in violations(w.tenant) if v.code == "P7"]
+    assert [v.subject for v in found] == ["address:bob@acme.test"]
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_the_auditor_finds_who_decided_for_who_shares_their_address(tenant_id, stage, ended):
+    asker = asking(tenant_id)
+    w = asker.world
+    view = decide(w.reviewer, asker.ask(requested_by="auth0|bob", requester_person="auth0|bob"))
+    row = as_before(w, "auth0|bob", ("Requester",), w.reviewer.actor.subject.upper())
+    if ended:
+        remove_member(w.workspace_admin, membership_id=row.id)
+    found = [(v.code, v.subject) for v in violations(w.tenant)]
+    assert ("D1", f"approval:{view.id}") in found
+
+
+def test_the_auditor_remembers_a_sign_in_that_has_ended(tenant_id, idp: Outside, stage):
+    asker = asking(tenant_id)
+    w = asker.world
+    view = decide(w.reviewer, asker.ask(requested_by="auth0|bob", requester_person="auth0|bob"))
+    end_identity(whole(w), identity_id=join(w, "auth0|bob", w.reviewer.actor.subject), reason="left")
+    assert [(v.code, v.subject) for v in violations(w.tenant)] == [("D1", f"approval:{view.id}")]
+
+
+def test_the_auditor_finds_a_vote_of_who_shares_an_address_with_who_asked(tenant_id, stage):
+    asker = asking(tenant_id)
+    w = asker.world
+    ask = asker.ask(policy=asker.ruled(quorum=2), requested_by="auth0|bob", requester_person="auth0|bob")
+    decide(w.reviewer, ask)
+    as_before(w, "auth0|bob", ("Requester",), w.reviewer.actor.subject)
+    assert ("D6", f"approval:{ask.id}") in [(v.code, v.subject) for v in violations(w.tenant)]

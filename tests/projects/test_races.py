@@ -8,7 +8,14 @@ from django.db import DatabaseError, connection
 from factory.kernel.context import system
 from factory.kernel.errors import DomainError, VersionMismatch
 from factory.kernel.tenancy import bound, reading
-from projects.commands import add_member, change_member, onboard_project, onboard_tenant, remove_member
+from projects.commands import (
+    add_member,
+    change_member,
+    join_identity,
+    onboard_project,
+    onboard_tenant,
+    remove_member,
+)
 from projects.commands.inputs import NewMember
 from projects.errors import (
     LastAdministrator,
@@ -19,8 +26,9 @@ from projects.errors import (
     RoleOutOfReach,
     TenantExists,
 )
-from projects.models import Membership
+from projects.models import Identity, Membership
 from tests.support.evidence import violations
+from tests.support.issuers import outside
 from tests.support.threads import at_once
 from tests.support.world import World, context_of, subject_of, world
 
@@ -152,6 +160,25 @@ def test_a_service_account_never_outlives_its_owner_wherever_it_is_joining(w, at
     assert isinstance(joined, str | OwnerNotMember | DomainError), joined
     with reading(house):
         assert not Membership.objects.filter(subject=machine.subject, state="Active").exists()
+    assert violations(w.tenant) == []
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_who_is_removed_from_two_projects_at_once_leaves_nothing_behind(w, tmp_path, attempt):
+    """Neither removal is the last one until the other has ended: then it ends the sign-ins."""
+    house = system(w.tenant, "test")
+    person = subject_of(w.tenant, "reviewer")
+    made = onboard_project(house, slug="second", name="Second", environments=[], members=[])
+    other = add_member(house, project_id=UUID(made["projectId"]), member=NewMember(person, ("Reviewer",)))
+    with outside(tmp_path, "https://idp.example"):
+        join_identity(
+            house, issuer="https://idp.example", subject="auth0|ann", person=person, reason="Seen in person"
+        )
+    keys = (w.memberships["reviewer"], UUID(other))
+    gone = at_once([lambda key=key: remove_member(house, membership_id=key) for key in keys])
+    assert gone == [None, None]
+    with reading(house):
+        assert not Identity.objects.filter(person=person, state="Active").exists()
     assert violations(w.tenant) == []
 
 
