@@ -29,6 +29,7 @@ log = logging.getLogger("factory.worker")
 
 MOST_OUTPUT = 256 * 1024
 FLUSH_EVERY = 5.0
+MOST_WITH_OUTCOME = 100
 # A renewal is also how a holder hears that its run was cancelled.
 LONGEST_RENEWAL = 10.0
 AGAIN_IN = 2.0
@@ -65,8 +66,8 @@ class AttemptRunner:
         finally:
             self._done.set()
             keeper.join(timeout=20.0)
-            if self.interrupt.lease_lost:  # what was spent was spent, whoever goes on with the work
-                self._quietly(lambda: flush(self._client, self.work, self._book, patience=5.0))
+            # What was spent was spent, whoever goes on with the work.
+            self._quietly(lambda: flush(self._client, self.work, self._book, patience=5.0))
 
     def _work(self) -> AttemptReport | None:
         try:
@@ -126,9 +127,10 @@ class AttemptRunner:
 
     def _report(self, report: AttemptReport) -> None:
         report.artifacts.extend(self._context.artifacts if self._context else [])
+        report.receipts.extend(self._last_receipts())
         try:
-            report.receipts.extend(self._last_receipts())
             self._client.report(self.work, report)
+            self._book.sent(report.receipts)
             log.info("attempt %s: %s", self.work.attempt_id, report.outcome)
         except Invalid as fault:
             log.warning("attempt %s: the outcome was refused: %s", self.work.attempt_id, fault)
@@ -137,11 +139,15 @@ class AttemptRunner:
             log.warning("attempt %s: the outcome was not taken: %s", self.work.attempt_id, fault)
 
     def _last_receipts(self) -> list[dict[str, Any]]:
-        """As many as one call takes travel with the outcome; the rest goes before it."""
-        while len(pending := self._book.pending()) > 100:
-            self._client.send_receipts(self.work, pending)
-            self._book.sent(pending)
-        return pending
+        """Return as many as travel with the outcome. The rest goes before it, or, where that fails, after it:
+        work that is done is reported, whatever becomes of its receipts."""
+        try:
+            while len(pending := self._book.pending()) > MOST_WITH_OUTCOME:
+                self._client.send_receipts(self.work, pending)
+                self._book.sent(pending)
+        except (ApiRefused, Unreachable) as fault:
+            log.warning("attempt %s: receipts wait: %s", self.work.attempt_id, fault)
+        return self._book.pending()[:MOST_WITH_OUTCOME]
 
     def _report_refused(self, fault: Invalid) -> None:
         """Say that the outcome itself is one that the control plane never takes: with no outcome at all, the
@@ -165,7 +171,7 @@ class AttemptRunner:
             try:
                 if renew_in <= 0:
                     renew_in = AGAIN_IN
-                    renew_in = _third(self._renew())
+                    renew_in = self._renew()
                 self._quietly(lambda: flush(self._client, self.work, self._book, patience=0.0))
             except LeaseLost as fault:
                 log.warning("attempt %s: %s", self.work.attempt_id, fault)
@@ -177,9 +183,11 @@ class AttemptRunner:
                 log.exception("attempt %s: a fault while it was renewed", self.work.attempt_id)
 
     def _renew(self) -> float:
+        """Renew, and return when to do so again: without haste where the lease moves no more."""
         grant = self._client.acquire(self.work, patience=5.0)
         self._heed(grant)
-        return grant.remaining
+        is_at_its_end = grant.timed_out or grant.remaining <= 0
+        return AGAIN_IN if is_at_its_end else _third(grant.remaining)
 
     def _heed(self, grant: LeaseReply) -> None:
         if grant.cancel_requested:

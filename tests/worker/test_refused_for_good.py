@@ -100,6 +100,26 @@ def test_an_outcome_that_is_never_taken_is_told_as_failed_once(surface: Surface,
     assert "value-not-kept" in second["reason"]
 
 
+@pytest.mark.parametrize(
+    "fault", [(400, "value-not-kept"), (403, "forbidden"), (409, "stale-fencing-token")], ids=str
+)
+def test_receipts_that_are_not_taken_cost_no_outcome_and_are_sent_after_it(
+    surface: Surface, started, fault: tuple[int, str]
+) -> None:
+    code = (
+        "def run(context):\n    for _ in range(150):\n        with context.tool('brew'):\n            pass\n"
+    )
+    surface.publish({"skills/work.py": code + "    return 1\n"})
+    surface.faults["receipts"] += [lambda: problem(*fault)]
+    surface.offer()
+    started()
+    (told,) = surface.wait_for("/outcome")
+    refused, later = surface.wait_for("/receipts", 2)
+    assert (told["outcome"], len(told["receipts"]), len(refused["receipts"])) == ("Succeeded", 100, 150)
+    assert [*told["receipts"], *later["receipts"]] == refused["receipts"]
+    assert len(surface.got("/outcome")) == 1
+
+
 def test_details_that_are_no_json_cost_no_receipt() -> None:
     book = ReceiptBook()
     book.add("tool", "here", "x", quantities=None, details={"ratio": float("nan"), "text": "\ud800"})

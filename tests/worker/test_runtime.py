@@ -90,6 +90,18 @@ def test_gives_up_when_the_time_of_the_step_is_over(surface: Surface, started: S
     assert told["reason"] == "the time of the step is over"
 
 
+def test_a_lease_that_moves_no_more_is_not_renewed_in_haste(surface: Surface, started: Start) -> None:
+    publish(surface, "import time\n\n\ndef run(context):\n    time.sleep(3)\n    return {}\n")
+    surface.ttl = 1.0
+    surface.offer()
+    started()
+    surface.wait_for("/lease")
+    surface.ttl = -1.0
+    surface.lease = lambda: surface.granted(stop="timed-out")
+    assert outcome(surface)["outcome"] == "Succeeded"
+    assert 2 <= len(surface.got("/lease")) <= 4
+
+
 def test_ends_the_programs_of_a_cancelled_attempt(surface: Surface, started: Start) -> None:
     publish(
         surface,
