@@ -11,6 +11,7 @@ from django.db.backends.utils import CursorWrapper
 from factory.evidence.auditor import check, invariant, judged
 from factory.evidence.readable import array_of, number_of
 from factory.kernel.hashing import digest
+from runs.models.lease import USED_UP
 from runs.operations.timing import grace
 
 PATIENCE = 300
@@ -175,16 +176,13 @@ def nothing_asked_in_vain() -> str:
 
 @invariant("B17", "No step is tried again once its attempts are used up")
 def attempts_bounded() -> str:
-    return """
-        SELECT s.tenant_id, 'step:' || s.id, count(l.id) || ' leases were held, of ' || s.max_attempts
-        FROM runs_step s JOIN runs_lease l ON l.step_id = s.id AND l.tenant_id = s.tenant_id
-        WHERE s.state IN ('Pending', 'Dispatched', 'Running')
-          AND l.acquired_at IS NOT NULL AND l.state <> 'Released'
-          AND NOT (l.state = 'Expired' AND EXISTS (
-            SELECT 1 FROM approvals_approvalrequest q WHERE q.step_id = s.id AND q.tenant_id = s.tenant_id
-            AND q.requested_at <= l.closed_at AND (q.decided_at IS NULL OR q.decided_at > l.closed_at)))
+    return f"""
+        SELECT s.tenant_id, 'step:' || s.id, count(*) || ' leases were held, of ' || s.max_attempts
+        FROM runs_step s
+        JOIN runs_lease ON runs_lease.step_id = s.id AND runs_lease.tenant_id = s.tenant_id
+        WHERE s.state IN ('Pending', 'Dispatched', 'Running') AND {USED_UP}
         GROUP BY s.tenant_id, s.id, s.max_attempts
-        HAVING count(l.id) > s.max_attempts + (
+        HAVING count(*) > s.max_attempts + (
             SELECT count(*) FROM runs_resolution r
             WHERE r.step_id = s.id AND r.resolution = 'effect-did-not-happen')
     """
@@ -225,19 +223,21 @@ def deadlines_counted() -> str:
 
 @invariant(
     "D4",
-    "An effect that happened was authorized under its attempt, or an Operator is, or was, asked about it",
+    "An effect that happened has an authorization of its own, or an Operator is, or was, asked about it",
 )
 def effects_authorized() -> str:
     return """
         SELECT e.tenant_id, 'receipt:' || e.receipt_id, 'no authorization under its attempt covers it'
-        FROM runs_receipt e JOIN runs_attempt a ON a.id = e.attempt_id JOIN runs_step s ON s.id = e.step_id
-        WHERE e.kind = 'effect' AND a.settled_at IS NOT NULL
-          AND e.content #>> '{details,tookPlace}' IS DISTINCT FROM 'false'
-          AND s.attention = ''
+        FROM (SELECT *, row_number() OVER (PARTITION BY attempt_id, approval_id, proposal_hash
+                                           ORDER BY recorded_at, id) AS place
+              FROM runs_receipt
+              WHERE kind = 'effect' AND content #> '{details,tookPlace}' IS DISTINCT FROM 'false'::jsonb) e
+        JOIN runs_attempt a ON a.id = e.attempt_id JOIN runs_step s ON s.id = e.step_id
+        WHERE a.settled_at IS NOT NULL AND s.attention = ''
           AND NOT EXISTS (
             SELECT 1 FROM runs_resolution r WHERE r.step_id = e.step_id AND r.resolved_at >= e.recorded_at)
-          AND NOT EXISTS (
-            SELECT 1 FROM approvals_authorization u WHERE u.attempt_id = e.attempt_id
+          AND e.place > (
+            SELECT count(*) FROM approvals_authorization u WHERE u.attempt_id = e.attempt_id
             AND u.approval_id = e.approval_id AND u.proposal_hash = e.proposal_hash)
     """
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from approvals.selectors import ApprovalView, approvals_of_run
 from factory.kernel.models import JournalEntry
 from runs.models import Artifact, Attempt, Lease, Receipt, Resolution, Run, Step
+from runs.models.lease import USED
 from runs.selectors.standing import NodeProgress, standings
 from runs.states import LeaseState, RunState, StepState
 from usage.selectors import UsageView, usage_of_attempts, usage_of_run
@@ -104,7 +105,7 @@ def read(run: Run) -> Facts:
         run=run,
         steps=list(Step.objects.filter(run_id=run.id).order_by("ordinal")),
         attempts=list(Attempt.objects.filter(run_id=run.id).order_by("number", "id")),
-        leases=list(Lease.objects.filter(run_id=run.id).order_by("fencing_token")),
+        leases=list(Lease.objects.filter(run_id=run.id).annotate(used_up=USED).order_by("fencing_token")),
         receipts=list(Receipt.objects.filter(run_id=run.id).order_by("occurred_at", "id")),
         artifacts=list(Artifact.objects.filter(run_id=run.id).order_by("id")),
         resolutions=list(Resolution.objects.filter(run_id=run.id).order_by("resolved_at", "id")),

@@ -49,7 +49,7 @@ def _told(facts: Facts, standing: NodeProgress, at: datetime) -> NodeLabel:
         return NodeLabel(standing.state, f"{standing.done} of {len(standing.instances)} done")
     step = standing.steps[0]
     tries = facts.tries(step)
-    used = max(len(tries), sum(lease.is_used_up for each in tries for lease in each.leases))
+    used = max(len(tries), sum(lease.used_up for each in tries for lease in each.leases))
     number = f"attempt {used} of {step.max_attempts}" if used > 1 else ""
     return NodeLabel(_state(facts, step), ", ".join(filter(None, (_remark(facts, step, tries, at), number))))
 

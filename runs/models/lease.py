@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 from django_fsm import FSMField, transition
 
 from factory.kernel.lifecycle import Lifecycle
@@ -14,8 +15,18 @@ from runs.states import LEASE, LEASE_CURRENT, LEASE_TERMINAL, LeaseState
 
 S = LeaseState
 CURRENT = sorted(LEASE_CURRENT)
-USED_UP = Q(acquired_at__isnull=False) & ~Q(state=S.RELEASED)
-"""Leases that count towards a step's `maxAttempts`: Held once, and not handed back."""
+USED_UP = """(
+    runs_lease.acquired_at IS NOT NULL AND runs_lease.state <> 'Released'
+    AND NOT (runs_lease.state = 'Expired' AND EXISTS (
+        SELECT 1 FROM approvals_approvalrequest q
+        WHERE q.step_id = runs_lease.step_id AND q.tenant_id = runs_lease.tenant_id
+          AND q.requested_at <= runs_lease.closed_at
+          AND (q.closed_at IS NULL OR q.closed_at > runs_lease.closed_at))))
+"""
+"""Leases that count towards a step's `maxAttempts`: Held once, neither handed back nor lapsed while a person
+was asked. Of that its holder is not to blame, and its attempt is parked."""
+USED = RawSQL(USED_UP, (), models.BooleanField())
+"""The same of rows that are asked for."""
 
 
 class Lease(Journaled):
@@ -36,6 +47,9 @@ class Lease(Journaled):
     expires_at = models.DateTimeField()
     acquired_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
+
+    used_up: bool
+    """`USED`, of rows that were asked for with it."""
 
     class Meta:
         constraints: ClassVar[list[Any]] = [
@@ -80,11 +94,6 @@ class Lease(Journaled):
     def token_words(self) -> str:
         """The token as people compare it: restore epoch and number."""
         return f"{self.fencing_token >> 40}·{self.fencing_token & (1 << 40) - 1}"
-
-    @property
-    def is_used_up(self) -> bool:
-        """Return whether it counts towards its step's `maxAttempts`: `USED_UP`, of a row at hand."""
-        return self.acquired_at is not None and self.state != S.RELEASED
 
     @property
     def is_current(self) -> bool:

@@ -190,15 +190,18 @@ def _raise_attention(
     """Ask an Operator to look at effects under a lease that was over, or that no sound receipt shows."""
     step.ask_for_attention(Attention.LATE_EFFECT)
     save(step)
-    told = ("LateEffect", "An effect was reported under a lease that was not current any more.")
-    if not late:
-        told = ("UnprovenEffect", "An effect was reported by a receipt that is refused.")
-    audit(
-        ctx,
-        told[0],
-        subject=f"step:{step.id}",
-        outcome="noted",
-        reason=told[1],
-        detail={"receipts": named([*late, *unproven])},
-        stream=run.id,
-    )
+    told = {
+        "LateEffect": (late, "An effect was reported under a lease that was not current any more."),
+        "UnprovenEffect": (unproven, "An effect was reported by a receipt that is refused."),
+    }
+    for action, (receipts, reason) in told.items():
+        if receipts:
+            audit(
+                ctx,
+                action,
+                subject=f"step:{step.id}",
+                outcome="noted",
+                reason=reason,
+                detail={"receipts": named(receipts)},
+                stream=run.id,
+            )

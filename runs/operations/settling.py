@@ -8,7 +8,7 @@ from factory.kernel.context import Context
 from factory.kernel.hints import WORK, wake
 from factory.kernel.recording import record, save
 from runs.models import Attempt, Lease, Receipt, Run, Step
-from runs.models.lease import USED_UP
+from runs.models.lease import USED
 from runs.operations.advancing import advance
 from runs.operations.clock import note_clock
 from runs.operations.ending import finish_cancelling
@@ -60,12 +60,12 @@ def _move_step(ctx: Context, run: Run, step: Step, attempt: Attempt, at: datetim
 
 def attempts_used(step: Step) -> int:
     """Return how many of a step's `maxAttempts` are used up: its leases that were ever Held, but for those
-    that were handed back while a person decides.
+    that were handed back, or lapsed, while a person was asked.
 
     An attempt that is never parked has one such lease. One that is leased again after a person's yes has
     another for every holder that fell silent, so that what kills its workers comes to an end.
     """
-    return Lease.objects.filter(USED_UP, step_id=step.id).count()
+    return Lease.objects.filter(USED, step_id=step.id).count()
 
 
 @operation

@@ -5,7 +5,9 @@ from uuid import UUID
 
 import pytest
 
+from factory.kernel.tenancy import reading
 from runs.commands import expire_lease
+from runs.operations.settling import attempts_used
 from tests.support.evidence import violations
 from tests.support.running import Hand, House, said
 
@@ -15,6 +17,11 @@ pytestmark = pytest.mark.slow
 def lapse(house: House, work: Any) -> None:
     house.let_lapse(work.lease_id)
     assert expire_lease(house.system, lease_id=work.lease_id, fencing_token=work.fencing_token)
+
+
+def attempts_used_of(house: House, run_id: UUID) -> int:
+    with reading(house.system):
+        return attempts_used(house.steps(run_id)["publish"])
 
 
 def decided(house: House, hand: Hand) -> tuple[UUID, Any]:
@@ -61,7 +68,7 @@ def test_a_holder_that_hands_its_lease_back_uses_up_nothing(house: House) -> Non
 
 
 def test_a_holder_that_falls_silent_while_a_person_decides_is_followed_by_another(house: House) -> None:
-    """Whoever waits for a person waits as long as that takes; each such silence counts all the same."""
+    """Whoever waits for a person waits as long as that takes: such a silence uses up nothing."""
     hand = house.hand(slots=9)
     run_id = house.run("gated")
     asked = None
@@ -72,9 +79,14 @@ def test_a_holder_that_falls_silent_while_a_person_decides_is_followed_by_anothe
         assert house.attempt(work.attempt_id).state == "Parked"
         house.decide(asked.approval_id)
     work = hand.take()
-    assert violations(house.tenant) == []
-    lapse(house, work)
-    assert house.state(run_id) == "Failed"
+    for silences in range(3):
+        assert attempts_used_of(house, run_id) == silences + 1, "the one at work counts"
+        assert violations(house.tenant) == []
+        lapse(house, work)
+        if silences < 2:
+            assert house.state(run_id) == "Running"
+            work = hand.take()
+    assert house.state(run_id) == "Failed", "after the yes each counts"
 
 
 def test_tries_before_and_after_a_yes_are_added_up(house: House) -> None:

@@ -55,6 +55,24 @@ def test_an_effect_that_is_told_late_leaves_the_doubt_to_be_settled(house: House
 
 
 @pytest.mark.requirement("ATT-06")
+def test_a_late_effect_and_an_unproven_one_in_one_call_are_both_on_record(house: House) -> None:
+    house.run("gated")
+    worker = house.hand()
+    work, asked = authorized(house, worker)
+    lapse(house, work)
+    worker.receipts(
+        work, effect(asked.approval_id), effect(None) | {"receiptId": "no-time", "occurredAt": "soon"}
+    )
+    named = {
+        action: audits(house.system, action)[0].detail["receipts"]["first"]
+        for action in ("LateEffect", "UnprovenEffect")
+    }
+    assert named["UnprovenEffect"] == ["no-time"]
+    assert len(named["LateEffect"]) == 1
+    assert named["LateEffect"] != ["no-time"]
+
+
+@pytest.mark.requirement("ATT-06")
 def test_a_late_effect_is_still_to_be_looked_at_when_a_later_attempt_fails(house: House) -> None:
     run_id, worker = house.run("gated"), house.hand()
     work = worker.take()

@@ -116,6 +116,24 @@ def _effect_of_another_proposal(cursor: Any, house: House, at: dict[str, Any]) -
     )
 
 
+def _denied_in_a_word(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    """The word "false" denies nothing: only the value does."""
+    _effect_of_another_proposal(cursor, house, at)
+    cursor.execute(
+        """UPDATE runs_receipt SET content = content || '{"details": {"tookPlace": "false"}}' """
+        "WHERE attempt_id = %s",
+        [at["gate"].attempt_id],
+    )
+
+
+def _second_effect_of_one_authorization(cursor: Any, house: House, at: dict[str, Any]) -> None:
+    cursor.execute(
+        "SELECT id FROM runs_receipt WHERE attempt_id = %s AND kind = 'effect'", [at["gate"].attempt_id]
+    )
+    other = {"id": "01900000-0000-7000-8000-000000000021", "receipt_id": "another"}
+    _copy(cursor, "runs_receipt", cursor.fetchone()[0], **other)
+
+
 def _another_release(cursor: Any, house: House, at: dict[str, Any]) -> None:
     cursor.execute("UPDATE runs_run SET release_hash = 'sha256:other' WHERE id = %s", [at["completed"]])
 
@@ -272,6 +290,8 @@ CORRUPTIONS: dict[str, Damage] = {
     "B19 late": _run_changed("deadline_at = deadline_at + interval '1 hour'"),
     "B19 ahead": _run_changed("clock_since = clock_timestamp() + interval '1 hour'"),
     "D4": _effect_of_another_proposal,
+    "D4 word": _denied_in_a_word,
+    "D4 shared": _second_effect_of_one_authorization,
     "E2e": _money_that_nobody_approved,
     "E4f release": _usage_of_another_release,
     "E4f workflow": _usage_of_another_workflow,
