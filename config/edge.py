@@ -9,7 +9,7 @@ from config.environment import document, flag, integer, text
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 IDENTITY: dict[str, Any] = {
-    # [{"issuer": …, "jwks_url" or "jwks_file": …, "tenants": […]?}]
+    # [{"issuer": …, "jwks_url" or "jwks_file": …}], and what docs/how-to/run-it-for-real.md adds
     "issuers": document("FACTORY_TRUSTED_ISSUERS", []),
     # On where the database is our own private one, off elsewhere unless somebody switches it on.
     "embedded": flag("FACTORY_EMBEDDED_ISSUER", "DATABASE_URL" not in os.environ),

@@ -1,7 +1,7 @@
 """Whom we trust to say who somebody is: the issuers, the audiences and the names of the claims."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,26 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from factory.kernel.addresses import NoAddress, normal_address
+
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True)
 class TrustedIssuer:
-    """One issuer and where its public keys are; with `tenants` it speaks for these alone, and no worker."""
+    """One issuer and where its public keys are; with `tenants` it speaks for these alone, and no worker.
+
+    The addresses that it has verified are believed in `domains`. By `machine_claims`, names and values, it
+    marks tokens of clients that act for themselves. With `service_accounts` it also speaks for ours.
+    """
 
     issuer: str
     jwks_url: str = ""
     jwks_file: str = ""
     tenants: frozenset[str] | None = None
+    domains: frozenset[str] | None = None
+    machine_claims: tuple[tuple[str, str], ...] = ()
+    service_accounts: bool = False
 
     def speaks_for(self, tenant_id: str) -> bool:
         return self.tenants is None or tenant_id in self.tenants
@@ -47,6 +56,17 @@ class IdentitySettings:
     worker_audience: str = "factory-workers"
     claims: ClaimNames = field(default_factory=ClaimNames)
     leeway_seconds: int = 5
+
+    def speaking_for(self, tenant_id: str) -> list[TrustedIssuer]:
+        """Return the outside issuers that speak for a tenant."""
+        return [one for one in self.issuers if one.speaks_for(tenant_id)]
+
+    def believed(self, issuer: TrustedIssuer, address: str, tenant_id: str) -> bool:
+        """Return whether an issuer is believed that it has verified an address: in its domains; without any,
+        where no other issuer speaks for the tenant."""
+        if issuer.domains is None:
+            return self.speaking_for(tenant_id) == [issuer]
+        return issuer.speaks_for(tenant_id) and address.rpartition("@")[2] in issuer.domains
 
 
 def leeway() -> timedelta:
@@ -89,12 +109,12 @@ def check(section: IdentitySettings) -> Sequence[str]:
 
 
 def _issuer(entry: Mapping[str, Any]) -> TrustedIssuer:
-    unknown = set(entry) - {"issuer", "jwks_url", "jwks_file", "tenants"}
+    unknown = set(entry) - {field.name for field in fields(TrustedIssuer)}
     one_source = bool(entry.get("jwks_url")) != bool(entry.get("jwks_file"))
     if not entry.get("issuer") or unknown or not one_source:
         raise ImproperlyConfigured(
             "Each of FACTORY_TRUSTED_ISSUERS is an object with issuer, either jwks_url or jwks_file, "
-            "and perhaps tenants."
+            "and perhaps tenants, domains, machine_claims and service_accounts."
         )
     url = str(entry.get("jwks_url", ""))
     parts = urlsplit(url)
@@ -106,4 +126,39 @@ def _issuer(entry: Mapping[str, Any]) -> TrustedIssuer:
         jwks_url=url,
         jwks_file=str(entry.get("jwks_file", "")),
         tenants=None if tenants is None else frozenset(tenants),
+        domains=_domains(entry),
+        machine_claims=_machine_claims(entry),
+        service_accounts=_service_accounts(entry),
     )
+
+
+def _domains(entry: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the domains of an issuer in the spelling of addresses; raises `ImproperlyConfigured`."""
+    given = entry.get("domains")
+    if given is None:
+        return None
+    try:
+        if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+            raise NoAddress("It is no list of texts.")
+        return frozenset(normal_address(f"x@{one}").removeprefix("x@") for one in given)
+    except NoAddress as fault:
+        raise ImproperlyConfigured(
+            f"The domains of {entry['issuer']} are a list of domains of addresses, such as acme.example."
+        ) from fault
+
+
+def _machine_claims(entry: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    given = entry.get("machine_claims", {})
+    if not isinstance(given, dict) or not all(isinstance(value, str) and value for value in given.values()):
+        raise ImproperlyConfigured(
+            f"The machine_claims of {entry['issuer']} are an object of claims and the value that each has in "
+            "the token of a machine."
+        )
+    return tuple(given.items())
+
+
+def _service_accounts(entry: Mapping[str, Any]) -> bool:
+    given = entry.get("service_accounts", False)
+    if not isinstance(given, bool):
+        raise ImproperlyConfigured(f"The service_accounts of {entry['issuer']} are true or false.")
+    return given

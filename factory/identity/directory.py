@@ -50,8 +50,9 @@ class EffectiveGrants:
 class SignIn:
     """Who a trusted issuer says that somebody is.
 
-    `address` is one that the issuer has verified. `ours` says that the house itself gave the subject, `alone`
-    that no other issuer speaks for the tenant, so that it names whom an administrator made a member by it.
+    `address` is one that the issuer has verified, and is believed about. `ours` says that the house itself
+    gave the subject, `alone` that no other issuer speaks for the tenant, so that it names whom an
+    administrator made a member by it.
     Without any of them, only an administrator's act has made it somebody's.
     """
 

@@ -26,6 +26,10 @@ OPTIONS: Options = {"require": REQUIRED, "verify_exp": False, "verify_iat": Fals
 """A token's times are judged by `factory.identity.principals.admit`, by the database's clock."""
 MACHINES = "service:"
 """How the house itself names service accounts: nobody is called so by accident."""
+CLIENTS = ("client_id", "azp", "cid", "appid")
+"""The claims that name the client; RFC 9068: one that acts for itself is the subject as well."""
+OF_MACHINES = (("gty", "client-credentials"), ("gty", "client_credentials"), ("idtyp", "app"))
+"""How issuers mark a client's own token where its subject is another name of it."""
 
 log = structlog.get_logger(__name__)
 
@@ -183,11 +187,11 @@ class Verifier:
         if entry is not None and not entry.speaks_for(tenant):
             raise TokenRefused("this issuer does not speak for the tenant")
         asserted = claims.get(names.roles)
-        service = _is_service(claims)
+        service = _is_service(claims, entry)
         return Token(
             kind="service" if service else "person",
-            address="" if service or entry is None else _verified_address(claims, names),
-            ours=entry is None or claims["sub"].startswith(MACHINES),
+            address="" if service or entry is None else self._address(claims, entry, tenant),
+            ours=entry is None or (entry.service_accounts and claims["sub"].startswith(MACHINES)),
             alone=self._alone(claims["iss"], claims["sub"], tenant),
             tenant_id=tenant,
             project_id=_project(claims.get(names.project)),
@@ -198,8 +202,13 @@ class Verifier:
     def _alone(self, issuer: str, subject: str, tenant_id: str) -> bool:
         """Return whether a `sub` can mean one person of the tenant only. An address never does by itself:
         that somebody has it is believed where the issuer says that it has verified it."""
-        speaking = [one.issuer for one in self._config.issuers if one.speaks_for(tenant_id)]
+        speaking = [one.issuer for one in self._config.speaking_for(tenant_id)]
         return speaking == [issuer] and not is_address(subject)
+
+    def _address(self, claims: Mapping[str, Any], entry: TrustedIssuer, tenant_id: str) -> str:
+        """Return the address that the issuer has verified, where it is believed."""
+        address = _verified_address(claims, self._config.claims)
+        return address if address and self._config.believed(entry, address, tenant_id) else ""
 
     def _default_sources(self) -> dict[str, KeySource]:
         sources: dict[str, KeySource] = {entry.issuer: _source(entry) for entry in self._config.issuers}
@@ -210,10 +219,18 @@ class Verifier:
         return sources
 
 
-def _is_service(claims: Mapping[str, Any]) -> bool:
-    """RFC 9068: a client that acts for itself has its own id as the subject; ours are named so as well."""
+def _is_service(claims: Mapping[str, Any], entry: TrustedIssuer | None) -> bool:
+    """Return whether a client acts for itself: it is named as ours are, is the subject, or is marked so."""
     subject: str = claims["sub"]
-    return subject.startswith(MACHINES) or claims.get("client_id") == subject
+    if subject.startswith(MACHINES) or any(claims.get(name) == subject for name in CLIENTS):
+        return True
+    marks = (*OF_MACHINES, *(entry.machine_claims if entry else ()))
+    return any(_has(claims.get(name), value) for name, value in marks)
+
+
+def _has(said: Any, value: str) -> bool:
+    """Return whether a claim is a value, or a list that has it."""
+    return said == value or (isinstance(said, list) and value in said)
 
 
 def _verified_address(claims: Mapping[str, Any], names: ClaimNames) -> str:

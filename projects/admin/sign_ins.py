@@ -39,13 +39,14 @@ class SignsIn:
 
 def signs_in(row: Membership) -> SignsIn:
     """Return how a member signs in, as the sign-in itself judges it."""
-    subject, outside = row.subject, _issuers(row.tenant_id)
+    subject = row.subject
     if row.kind == SubjectKind.SERVICE:
         return SignsIn(
             "A machine signs in nowhere; it shows tokens that who runs the installation issues.", True
         )
     if not is_address(subject):
-        return _by_issuer(row, outside)
+        return _by_issuer(row, _issuers(row.tenant_id))
+    outside = _vouching(subject, row.tenant_id)
     why = why_no_sign_in(account_of(subject))
     also = f" Also through {_listed(outside)}, where that has verified the address." if outside else ""
     if not why:
@@ -88,7 +89,13 @@ def _by_issuer(row: Membership, outside: Sequence[str]) -> SignsIn:
 
 
 def _issuers(tenant_id: str) -> list[str]:
-    return [one.issuer for one in identity_settings().issuers if one.speaks_for(tenant_id)]
+    return [one.issuer for one in identity_settings().speaking_for(tenant_id)]
+
+
+def _vouching(address: str, tenant_id: str) -> list[str]:
+    """Return the issuers that are believed in the tenant when they say whose an address is."""
+    known = identity_settings()
+    return [one.issuer for one in known.speaking_for(tenant_id) if known.believed(one, address, tenant_id)]
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -81,7 +81,7 @@ def end_sign_ins(ctx: Context, person: str, at: datetime) -> None:
 def _check(ctx: Context, issuer: str, subject: str) -> None:
     """Refuse an issuer that nobody trusts, which is mostly mistyped, and what is no `sub` of a person."""
     faults = []
-    trusted = [one.issuer for one in identity_settings().issuers if one.speaks_for(ctx.tenant_id)]
+    trusted = [one.issuer for one in identity_settings().speaking_for(ctx.tenant_id)]
     if issuer not in trusted:
         known = f"those are {', '.join(trusted)}" if trusted else "there is none (FACTORY_TRUSTED_ISSUERS)"
         faults.append(FieldError("/issuer", f"An issuer that is trusted for this tenant; {known}."))

@@ -252,6 +252,16 @@ def test_who_is_known_to_an_issuer_alone_needs_no_password(w, tmp_path):
         assert "several issuers are trusted" in page_of(w.workspace_admin, row)
 
 
+def test_a_page_names_the_issuers_that_are_believed_about_the_members_address(w, tmp_path):
+    row = added(w)
+    one, two = "https://idp.example", "https://partner.example"
+    domain = row.subject.rpartition("@")[2]
+    with outside(tmp_path, one, two, domains={one: [domain]}):
+        assert f"Also through {one}, where that has verified the address." in page_of(w.workspace_admin, row)
+    with outside(tmp_path, one, two):
+        assert "Also through" not in page_of(w.workspace_admin, row)
+
+
 def test_a_sign_in_is_joined_and_ended_on_the_members_page(w, tmp_path):
     row = added(w)
     with outside(tmp_path, "https://idp.example"):

@@ -44,15 +44,19 @@ class Outside:
 
 
 @contextmanager
-def outside(folder: Path, *names: str, tenants: list[str] | None = None) -> Iterator[list[Outside]]:
-    """Trust these issuers besides the house's own, for the while."""
+def outside(
+    folder: Path, *names: str, tenants: list[str] | None = None, **settings_of: dict[str, Any]
+) -> Iterator[list[Outside]]:
+    """Trust these issuers besides the house's own, for the while; `domains={name: …}` and the like set
+    what is set for each."""
     made, entries = [], []
     for number, name in enumerate(names):
         one = Outside(name, Ed25519PrivateKey.generate())
         public = json.loads(OKPAlgorithm.to_jwk(one.key.public_key()))
         file = folder / f"jwks-{number}.json"
         file.write_text(json.dumps({"keys": [{**public, "kid": "one", "use": "sig", "alg": "EdDSA"}]}))
-        entry: dict[str, Any] = {"issuer": name, "jwks_file": str(file)}
+        own = {key: value[name] for key, value in settings_of.items() if name in value}
+        entry: dict[str, Any] = {"issuer": name, "jwks_file": str(file), **own}
         entries.append(entry if tenants is None else {**entry, "tenants": tenants})
         made.append(one)
     with override_settings(IDENTITY={**settings.IDENTITY, "issuers": entries}):
