@@ -19,7 +19,7 @@ MOST_WHOLE = 2**53 - 1
 NUMBER = "A number lies between -(2^53-1) and 2^53-1; send a larger one as text."
 TEXT = "NUL and lone surrogates are not accepted."
 MOST_FAULTS = 20
-MAX_DEPTH = 200
+MAX_DEPTH = 256
 
 
 def canonical(value: Any, at: str = "") -> bytes:

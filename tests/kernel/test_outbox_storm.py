@@ -39,9 +39,9 @@ WRITERS, WRITES, DOORS = 8, 12, 5
 RELAY = """
 import sys, time, django
 django.setup()
-from factory.relay.delivery import deliver_due
-from factory.relay.destinations import Handlers
-from factory.relay.handlers import Handler, _handlers
+from factory.messaging.relay.delivery import deliver_due
+from factory.messaging.relay.destinations import Handlers
+from factory.messaging.relay.handlers import Handler, _handlers
 from tests.kernel.test_relay import remember
 from tests.kernel.doors.models import DoorBuilt, DoorShut
 def hear(ctx, event):

@@ -40,9 +40,9 @@ KILLED = """
 import os, signal, time, django
 django.setup()
 from uuid import UUID
-from factory.relay import delivery
-from factory.relay.destinations import Handlers
-from factory.relay.handlers import Handler, _handlers
+from factory.messaging.relay import delivery
+from factory.messaging.relay.destinations import Handlers
+from factory.messaging.relay.handlers import Handler, _handlers
 from tests.kernel.test_relay import remember
 from tests.kernel.doors.models import DoorBuilt
 def hear(ctx, event):

@@ -35,6 +35,7 @@ from tests.support.waivers import ask_waiver, template
 from tests.support.world import context_of, subject_of
 from usage.commands import create_budget
 from usage.pricing.periods import label, month_of, next_month
+from usage.selectors import reservation_of
 
 ROLES = ("Requester", "Reviewer", "Operator", "WorkspaceAdmin")
 GRANTS = ("finance", "audit", "payloads")
@@ -113,6 +114,8 @@ def _place(house: House, project: UUID) -> Place:
     )  # fmt: skip
     with reading(ctx):
         event = OutboxEvent.objects.filter(project_id=project).latest("occurred_at")
+        held = reservation_of(UUID(run_id))
+        assert held is not None
     channel, notification = _told(everybody)
     kind = template(house, by=everybody, name=name)
     ids = {
@@ -135,6 +138,7 @@ def _place(house: House, project: UUID) -> Place:
         "asset": "sample",
         "alias": alias,
         "budget_id": str(budgets[0]),
+        "reservation_id": str(held.id),
         "run_id": run_id,
         "step_id": step_id,
         "attempt_id": attempt,
@@ -354,6 +358,8 @@ BODIES: dict[str, Body] = {
         "amount": {"amount": "5.000000", "currency": "USD"},
     },
     "ChangeBudgetAmount": lambda p, i: {"amount": {"amount": "60", "currency": "USD"}, "version": 1},
+    "ChangeRecurrence": lambda p, i: {"recurs": True, "version": 1},
+    "SettleHold": lambda p, i: {"reason": "the bill says so", "evidence": "bill 7, line 3"},
     "PublishPricingRevision": lambda p, i: {"document": {"prices": [PRICES]}},
     "SubmitRun": lambda p, i: p.house.payload(),
     "CreateRunTemplate": lambda p, i: {

@@ -83,7 +83,7 @@ import os, signal, sys
 import django
 django.setup()
 from uuid import UUID
-from factory import hints
+from factory.kernel import hints
 from tests.support.world import context_of
 from runs.commands import submit
 import json
