@@ -111,20 +111,21 @@ def settled_is_the_sum_of_usage() -> str:
     """
 
 
-@invariant("E3b", "While usage is Uncertain, the rest of its reservation stays held until its hold is ended")
+@invariant("E3b", "While usage is Uncertain, its share of what is left stays held until its hold is ended")
 def uncertain_usage_is_held() -> str:
     return """
     SELECT r.tenant_id, 'reservation:' || r.id,
-           'held ' || r.held || ' for ' || CASE WHEN u.newest IS NULL THEN 'no usage'
-           ELSE 'usage of ' || u.newest END || ' that is uncertain, its hold ended '
-           || coalesce(r.hold_ended_at::text, 'never')
+           'held ' || r.held || ' for ' || coalesce(u.later, 0) || ' of ' || coalesce(u.calls, 0)
+           || ' calls of unknown cost, its hold ended ' || coalesce(r.hold_ended_at::text, 'never')
     FROM usage_reservation r LEFT JOIN (
-        SELECT tenant_id, run_id, max(recorded_at) AS newest
-        FROM usage_usagerecord WHERE state = 'Uncertain' GROUP BY tenant_id, run_id
+        SELECT c.tenant_id, c.run_id, count(*) AS calls,
+               count(*) FILTER (WHERE c.recorded_at > coalesce(e.hold_ended_at, '-infinity')) AS later
+        FROM usage_usagerecord c
+        JOIN usage_reservation e ON e.tenant_id = c.tenant_id AND e.run_id = c.run_id
+        WHERE c.state = 'Uncertain' GROUP BY c.tenant_id, c.run_id
     ) u ON u.run_id = r.run_id AND u.tenant_id = r.tenant_id
-    WHERE r.state NOT IN ('Reserved', 'Denied') AND r.held <>
-          CASE WHEN u.newest > coalesce(r.hold_ended_at, '-infinity')
-               THEN greatest(r.amount + r.extended - r.spent, 0) ELSE 0 END
+    WHERE r.state NOT IN ('Reserved', 'Denied') AND r.held <> coalesce(
+        div(greatest(r.amount + r.extended - r.spent, 0) * 1000000 * u.later, u.calls) / 1000000, 0)
     """
 
 

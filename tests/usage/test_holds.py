@@ -1,6 +1,7 @@
 """A hold can end: by a person who says what the usage cost, or that nobody will know, and by its age."""
 
 import re
+import time
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,7 +26,7 @@ from tests.kernel.damage import admin_url
 from tests.support.api import Api
 from tests.support.clocks import watch
 from tests.support.evidence import audits, journal, outbox, violations
-from tests.support.races import race, refusals
+from tests.support.races import race, refusals, row_held
 from tests.support.world import second_world
 from tests.usage.money_world import Money, costing, receipt
 from usage.commands import date_holds, expire_hold, settle_hold
@@ -214,9 +215,9 @@ def test_a_hold_ends_by_its_age_and_the_usage_stays_unknown(
     assert closed is not None
     assert held.row.hold_due_at == closed + timedelta(days=14)
     due = {"reservation_id": held.row.id, "due_at": closed + timedelta(days=14)}
-    time = watch(monkeypatch, closed + timedelta(days=14) - timedelta(microseconds=1))
+    clock = watch(monkeypatch, closed + timedelta(days=14) - timedelta(microseconds=1))
     assert expire_hold(m.ctx, **due) is False
-    time.pass_(microseconds=1)
+    clock.pass_(microseconds=1)
     assert expire_hold(m.ctx, **due) is True
     assert expire_hold(m.ctx, **due) is False
     assert (held.figures, held.usage()) == (("20", "0", "0", "0"), [("Uncertain", None)])
@@ -261,15 +262,48 @@ def old(held: Held, *, days: int) -> None:
     date_holds(held.money.ctx)
 
 
-def test_unknown_usage_that_comes_after_the_end_of_a_hold_is_held_anew(held: Held) -> None:
+def test_unknown_usage_that_comes_after_the_end_of_a_hold_is_held_anew_and_nothing_that_was_freed(
+    held: Held,
+) -> None:
     held.settle()
     held.money.receive(held.run_id, [costing("0.5")])
     assert held.figures == ("18.5", "0", "1.5", "0")
     held.money.receive(held.run_id, [receipt(**BIG)])
-    assert held.figures == ("15", "0", "1.5", "3.5")
+    assert held.figures == ("17.333334", "0", "1.5", "1.166666"), "one call of three, of what is left"
+    assert wrong(held.money) == []
     held.settle()
     assert held.figures == ("18.5", "0", "1.5", "0")
     assert wrong(held.money) == []
+
+
+def test_a_hold_that_follows_one_that_ended_by_its_age_is_as_old_as_its_newest_call(
+    held: Held, m: Money
+) -> None:
+    says(m, 30)
+    old(held, days=31)
+    assert HoldExpiryWorker().run_once(m.world.tenant).repaired == 1
+    m.receive(held.run_id, [receipt(**BIG)])
+    for days in (30, 40):
+        says(m, days)
+        due = held.row.hold_due_at
+        assert due is not None
+        assert due > datetime.now(UTC) + timedelta(days=days - 1)
+    assert HoldExpiryWorker().run_once(m.world.tenant).found == 0
+    assert held.row.held > 0
+    assert wrong(m) == []
+
+
+def test_a_hold_that_is_locked_when_a_policy_comes_is_dated_after_it(held: Held, m: Money) -> None:
+    adopt_platform_policy(m.ctx)
+    with row_held(m.world.tenant, "usage_reservation", held.row.id, 5):
+        says(m, 30)  # longer than the command tries by itself
+    until = time.monotonic() + 20
+    while held.row.hold_due_at is None and time.monotonic() < until:
+        time.sleep(0.2)
+        drain(Handlers(), m.world.tenant)
+    closed = held.row.closed_at
+    assert closed is not None
+    assert held.row.hold_due_at == closed + timedelta(days=30)
 
 
 @pytest.mark.parametrize("figure", [None, Decimal(2)])

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import Case, F, OuterRef, Subquery, When
 
 from approvals.selectors import unknown_hold
 from factory.kernel import clock
@@ -86,12 +86,16 @@ def expire_hold(ctx: Context, *, reservation_id: UUID, due_at: datetime) -> bool
 def date_holds(ctx: Context) -> int:
     """Date the end of every open hold by the policy that is in force now; answers with their number.
 
-    Who has one locked at the moment reads the policy after this: a hold is dated under the same lock.
+    All of them or none: whoever has one locked may end without dating it, so `Busy` says to do it again, and
+    the news of the policy is delivered again. Who closes a reservation meanwhile reads the policy after this.
     """
     one_at_a_time("holds", ["of the tenant"])
     lasts, held = unknown_hold(), Reservation.objects.filter(held__gt=0).order_by("pk")
-    ids = list(held.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True))
-    due = F("closed_at") + lasts if lasts is not None else None
+    ids = list(held.select_for_update(no_key=True, nowait=True).values_list("pk", flat=True))
+    unknown = UsageRecord.objects.filter(run_id=OuterRef("run_id"), state=UsageState.UNCERTAIN)
+    newest = Subquery(unknown.order_by("-recorded_at").values("recorded_at")[:1])
+    since = Case(When(hold_ended_at=None, then=F("closed_at")), default=newest)
+    due = since + lasts if lasts is not None else None
     return int(Reservation.objects.filter(pk__in=ids).update(hold_due_at=due))
 
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from approvals.selectors import unknown_hold
 from factory.kernel import clock
 from factory.kernel.commanding import operation
@@ -17,7 +19,7 @@ from usage.events import ReservationSettled
 from usage.models import Budget, Reservation, UsageRecord
 from usage.operations.ledger import Posting, post
 from usage.operations.serial import one_at_a_time
-from usage.pricing.money import ZERO
+from usage.pricing.money import QUANTUM, ZERO
 from usage.selectors import ReservationView, UsageView, reservation_view, usage_of_run
 from usage.states import Account, Movement, ReservationState, UsageState
 
@@ -71,27 +73,38 @@ def locked_reservation(run_id: UUID) -> Reservation | None:
 
 
 def hold_for(reservation: Reservation, used: UsageView) -> Decimal:
-    """What must stay set aside for usage of unknown cost: all that the reservation allowed and is not spent.
+    """Return what must stay set aside for usage of unknown cost: all that was reserved and is not spent.
 
     Nobody knows less, and a budget must not be overspent by what nobody knows. For usage that was there when
-    a hold was ended, nothing is held again.
+    a hold was ended, nothing is held again: of the rest, calls that came later hold their even share among
+    all calls of unknown cost, as a cost that a person names is divided.
     """
-    if not used.uncertain:
-        return ZERO
-    if reservation.hold_ended_at is not None:
-        unknown = UsageRecord.objects.filter(run_id=reservation.run_id, state=UsageState.UNCERTAIN)
-        if not unknown.filter(recorded_at__gt=reservation.hold_ended_at).exists():
-            return ZERO
-    return max(reservation.total - used.cost, ZERO)
+    rest = max(reservation.total - used.cost, ZERO)
+    if not used.uncertain or reservation.hold_ended_at is None:
+        return rest if used.uncertain else ZERO
+    later = _unknown_calls(reservation).filter(recorded_at__gt=reservation.hold_ended_at).count()
+    return int(rest / QUANTUM) * later // used.uncertain * QUANTUM
 
 
 def hold_due(reservation: Reservation) -> datetime | None:
-    """When what a closed reservation holds is free again by its age; None where no policy says so."""
+    """When what a closed reservation holds is free again by its age; None where no policy says so.
+
+    It is as old as the reservation's end; one that follows a hold that was ended is as its newest call.
+    """
     if not reservation.held or reservation.closed_at is None:
         return None
     one_at_a_time("holds", ["of the tenant"], shared=True)  # a policy that is published meanwhile is seen
-    lasts = unknown_hold()
-    return reservation.closed_at + lasts if lasts is not None else None
+    lasts, since = unknown_hold(), reservation.closed_at
+    if reservation.hold_ended_at is not None:
+        since = _unknown_calls(reservation).latest("recorded_at").recorded_at
+    return since + lasts if lasts is not None else None
+
+
+def _unknown_calls(reservation: Reservation) -> QuerySet[UsageRecord]:
+    found: QuerySet[UsageRecord] = UsageRecord.objects.filter(
+        run_id=reservation.run_id, state=UsageState.UNCERTAIN
+    )
+    return found
 
 
 def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: str = "") -> None:
