@@ -24,10 +24,19 @@ MOST_WAITING_TO_BE_READ = 2**30
 
 
 class Channel(HTTPChannel):
-    """One connection, and since when a request has been arriving on it."""
+    """One connection: since when a request is awaited on it, and an answer waits for its reader."""
 
     parser_class = Parser
+    answer_seconds = 60.0
+    least_rate = 16 * 1024
+    """An answer may take `answer_seconds`, and a second more for each so many bytes that were taken of it."""
     arriving_since: float | None = None
+    unread_since: float | None = None
+    taken = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.arriving_since = self.creation_time
 
     def received(self, data: bytes) -> bool:
         before = self.request
@@ -38,9 +47,33 @@ class Channel(HTTPChannel):
             self.arriving_since = time.time()
         return more
 
+    def send(self, data: bytes, do_close: bool = True) -> int:
+        sent: int = super().send(data, do_close)
+        self.taken += sent
+        return sent
+
+    def look(self, now: float, request_seconds: float) -> None:
+        """End the connection whose request, or whose reader, is over its time.
+
+        Nothing is read while a request is worked on or its answer waits: half a request behind it has its
+        time from then on, or ending it would drop that answer.
+        """
+        if not self.total_outbufs_len:
+            self.unread_since = None
+        elif self.unread_since is None:
+            self.unread_since, self.taken = now, 0
+        elif now - self.unread_since > self.answer_seconds + self.taken / self.least_rate:
+            self.will_close = True
+        if self.arriving_since is None:
+            return
+        if self.requests or self.total_outbufs_len:
+            self.arriving_since = now
+        elif now - self.arriving_since > request_seconds:
+            self.will_close = True
+
 
 class Server(TcpWSGIServer):
-    """Waitress, that also ends a request which takes too long to arrive, however busy its sender is."""
+    """Waitress, that also ends what takes too long to arrive or to be read, however busy the other end is."""
 
     channel_class = Channel
     active_channels: dict[int, Channel]  # type: ignore[assignment]  # its stub forgets the dictionary
@@ -52,9 +85,7 @@ class Server(TcpWSGIServer):
     def maintenance(self, now: float) -> None:
         super().maintenance(int(now))
         for channel in self.active_channels.values():
-            since = channel.arriving_since
-            if since is not None and now - since > self._request_seconds:
-                channel.will_close = True
+            channel.look(now, self._request_seconds)
 
 
 def adjustments(settings: Any) -> Adjustments:
