@@ -72,7 +72,7 @@ class MailOff(Unprocessable):
 
 class SignInLinkSent(Conflict):
     code = "sign-in-link-sent"
-    title = "A sign-in link was sent a moment ago"
+    title = "Sign-in links were sent a moment ago"
 
 
 class PersonNotMember(Unprocessable):

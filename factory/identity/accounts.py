@@ -15,6 +15,9 @@ from factory.kernel.locking import one_at_a_time
 from factory.kernel.models import User
 
 NO_ACCOUNT = "They have no account yet."
+NO_MAILBOX = "Only an address has a mailbox, which proves whose it is."
+ASK_THE_HOST = "Who runs the installation can say why: manage.py sign_in_link names what stands against it."
+"""Of an account that may be another tenant's person's, no tenant learns more."""
 
 
 def account_of(subject: str) -> User | None:
@@ -39,7 +42,7 @@ def why_no_sign_in(account: User | None) -> str:
 def why_no_link(subject: str) -> str:
     """Return why nobody can be given a link for this subject; nothing where they can."""
     if not is_address(subject):
-        return "Only an address has a mailbox, which proves whose it is."
+        return NO_MAILBOX
     account, address = account_of(subject), normal_address(subject)
     if account is None and User.objects.filter(email=address).exists():
         return "The account of this address is known by another name: who runs the installation mends that."
@@ -48,11 +51,18 @@ def why_no_link(subject: str) -> str:
     return why_no_sign_in(account) if account is not None and not account.is_active else ""
 
 
-def open_account(subject: str) -> User:
+def why_no_link_here(subject: str) -> str:
+    """Return of `why_no_link` what a tenant may read: nothing about the account."""
+    hindrance = why_no_link(subject)
+    return ASK_THE_HOST if hindrance and is_address(subject) else hindrance
+
+
+def open_account(subject: str, tenant_id: str) -> User:
     """Return the account of a subject that `why_no_link` has nothing against, inside a command. If there is
-    none, it is made, without a password."""
+    none, it is made, without a password, and is known to be this tenant's."""
     one_at_a_time("factory.account", subject)
-    return account_of(subject) or User.objects.create_user(subject, subject=subject, is_staff=True)
+    found = account_of(subject)
+    return found or User.objects.create_user(subject, subject=subject, is_staff=True, opened_by=tenant_id)
 
 
 def sign_in_link(account: User) -> str:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 
 from approvals.selectors import ApprovalView, approval
-from factory.identity.accounts import account_of, why_no_link
+from factory.identity.accounts import account_of, why_no_link_here
 from factory.kernel import clock
 from factory.kernel.commanding import after_commit, command
 from factory.kernel.context import Context
@@ -151,7 +151,7 @@ def _address(row: Notification, view: ApprovalView | None) -> tuple[str, str]:
 
 def _mailbox(subject: str) -> tuple[str, str]:
     """The mailbox that a link proves: the account's own, wherever other mail of the member goes."""
-    account, hindrance = account_of(subject), why_no_link(subject)
+    account, hindrance = account_of(subject), why_no_link_here(subject)
     if account is None or hindrance:
         return "", hindrance or "The account is not there any more."
     return account.email, ""

@@ -11,8 +11,7 @@ from factory.console.confirming import ChoiceField, Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.settings import whole
 from factory.console.show import seen
-from factory.identity.accounts import account_of, why_no_sign_in
-from factory.kernel.addresses import addresses_in, is_address
+from factory.kernel.addresses import is_address
 from factory.kernel.context import Context
 from factory.kernel.errors import VersionMismatch
 from factory.kernel.models import JournalEntry
@@ -92,18 +91,10 @@ def add_view(site: AdminSite, request: HttpRequest, project: Project | None, bac
         question,
         lambda _: add_member(ctx, project_id=project_id, member=new),
         done=f"{seen(new.display_name or new.subject)} is a member now: {', '.join(new.roles)}. "
-        f"Nothing was sent to them. {_arrival(new.subject)}",
+        f"Nothing was sent to them. Their page says how they come in; "
+        "it counts from their next request on.",
         then=back,
     )
-
-
-def _arrival(subject: str) -> str:
-    """Return whether somebody who was added can sign in, and where it is said how they come to it."""
-    if not is_address(subject):
-        return "Their page says how they come in."
-    if why_no_sign_in(account_of(next(iter(addresses_in(subject)), ""))):
-        return "They cannot sign in with a password yet: their page says how they come to one."
-    return "They can sign in, and it counts from their next request on."
 
 
 def _adding(ctx: Context, project: Project | None, back: str, there: Membership | None) -> Confirmation:

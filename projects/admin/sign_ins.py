@@ -13,10 +13,11 @@ from django.urls import reverse
 from factory.console.confirming import Act, ChoiceField, Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.show import seen
-from factory.identity.accounts import account_of, link_hours, why_no_link, why_no_sign_in
+from factory.identity.accounts import account_of, link_hours, why_no_link_here, why_no_sign_in
 from factory.identity.config import identity_settings
 from factory.kernel.addresses import is_address
 from factory.kernel.context import Context
+from factory.kernel.models import AuditEntry
 from factory.kernel.permissions import may
 from factory.kernel.tenancy import reading
 from projects.admin.joining import over, url_of
@@ -47,14 +48,10 @@ def signs_in(row: Membership) -> SignsIn:
     if not is_address(subject):
         return _by_issuer(row, _issuers(row.tenant_id))
     outside = _vouching(subject, row.tenant_id)
-    why = why_no_sign_in(account_of(subject))
     also = f" Also through {_listed(outside)}, where that has verified the address." if outside else ""
-    if not why:
+    if _known_to_sign_in(row):
         return SignsIn(f"With a password, as {seen(subject)}.{also}", True)
-    told = f"Not with a password: {why[:1].lower()}{why[1:]}{also}"
-    hindrance = why_no_link(subject)
-    if hindrance:
-        return SignsIn(told, bool(outside), hindrance)
+    told = f"With a password, as {seen(subject)}, once they have set one.{also}"
     if settings.FACTORY_EMAIL_ON:
         return SignsIn(told, bool(outside), "An administrator sends them a sign-in link from this page.")
     return SignsIn(
@@ -63,6 +60,16 @@ def signs_in(row: Membership) -> SignsIn:
         "This installation sends no mail. Who runs it prints a link for them on the host with",
         f"manage.py sign_in_link {subject}",
     )
+
+
+def _known_to_sign_in(row: Membership) -> bool:
+    """Return whether this tenant knows that a member signs in with a password: it had the account made, or
+    they have acted in it on the console. Of anybody else's account it learns nothing."""
+    account = account_of(row.subject)
+    if account is None or why_no_sign_in(account):
+        return False
+    acted = AuditEntry.objects.filter(actor=row.subject, channel="admin")
+    return account.opened_by == row.tenant_id or bool(acted.exists())
 
 
 def _by_issuer(row: Membership, outside: Sequence[str]) -> SignsIn:
@@ -106,7 +113,7 @@ def acts_of(ctx: Context, row: Membership) -> list[Act]:
     """Return what may be done about the sign-ins of an active member, for who may decide about them."""
     person = row.kind == SubjectKind.PERSON
     found = []
-    if person and settings.FACTORY_EMAIL_ON and not why_no_link(row.subject):
+    if person and settings.FACTORY_EMAIL_ON and is_address(row.subject):
         found.append(Act("Send a sign-in link", reverse("admin:projects_send_sign_in_link", args=[row.pk])))
     if person and _issuers(row.tenant_id) and joins(ctx):
         found.append(Act("Join a sign-in", reverse("admin:projects_join_identity", args=[row.pk])))
@@ -147,10 +154,6 @@ def send_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpRes
 
 
 def _sending(row: Membership) -> Confirmation:
-    able = not why_no_sign_in(account_of(row.subject))
-    now = (
-        "They can sign in now; their password stays until they set another." if able else "It is their first."
-    )
     return Confirmation(
         title=f"Send {seen(row)} a sign-in link",
         lead="With it they set a password, and sign in to this console. Nobody else sees it, you neither.",
@@ -158,14 +161,14 @@ def _sending(row: Membership) -> Confirmation:
         back=url_of(row),
         facts=[("To", seen(row.subject)), ("Good for", f"{link_hours()} hours, once")],
         consequences=(
-            now,
+            "A password that they have stays until they set another.",
             "When they set a password, whoever is signed in by their account is signed out, everywhere.",
             "It stands on record that you had it sent.",
         ),
         reason="",
         danger=False,
         heading="Members",
-        stops=over(row) or why_no_link(row.subject),
+        stops=over(row) or why_no_link_here(row.subject),
     )
 
 

@@ -33,7 +33,7 @@ def test_who_was_added_sets_a_password_by_the_link_and_signs_in(
     member = reverse("admin:projects_membership_change", args=[row.pk])
     admin = visit(width=width).sign_in(w.workspace_admin)
     admin.open(member)
-    admin.reads("Not with a password: they have no account yet.")
+    admin.reads(f"With a password, as {address}, once they have set one.")
     admin.reads(f"manage.py sign_in_link {address}")
     sound(admin)
 

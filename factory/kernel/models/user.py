@@ -31,13 +31,17 @@ class UserManager(BaseUserManager["User"]):
 class User(AbstractUser):
     """A person. What they may do comes from memberships, never from this row.
 
-    `subject` is the `sub` of their tokens: session and token are the same person by it.
+    `subject` is the `sub` of their tokens: session and token are the same person by it. `opened_by` is
+    the tenant whose administrator had the account made, `link_asked_at` when any tenant's last had a sign-in
+    link mailed to it.
     """
 
     username = None  # type: ignore[assignment]  # people sign in by e-mail address
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     email = models.EmailField(unique=True)
     subject = models.CharField(max_length=255, unique=True)
+    opened_by = models.CharField(max_length=64, default="", db_default="", editable=False)
+    link_asked_at = models.DateTimeField(null=True, editable=False)
 
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
