@@ -274,5 +274,5 @@ def test_workers_are_counted_by_the_same_rule(tenant_id: str, few: str) -> None:
             return type(fault).__name__
 
     good = worker_token(pool=house.pool)
-    assert [call("x.y.z") for _ in range(5)] == ["Refused"] * 3 + ["Throttled"] * 2
+    assert [call("x.y.z") for _ in range(5)] == ["TokenRefused"] * 3 + ["Throttled"] * 2
     assert call(good) == "worker"
