@@ -16,11 +16,11 @@ Rows = Iterator[tuple[Any, Any, Any]]
 MAKING = ("grant CREATE on schema ", "grant CREATE on the database ")
 KINDS = {
     "G1": ("table ", "view "),
-    "G2": ("trigger ", "rule "),
-    "G3": ("role ", *MAKING),
+    "G2": ("trigger ", "rule ", "event trigger "),
+    "G3": ("role ", "setting ", *MAKING),
     "G4": ("policy ",),
     "G5": ("function ",),
-    "G6": ("grant ",),
+    "G6": ("grant ", "publication "),
     "G7": ("constraint ", "unique index "),
     "G8": ("column ", "index ", "sequence "),
 }

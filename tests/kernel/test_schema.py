@@ -51,6 +51,9 @@ OTHERWISE = {
     "ALTER TABLE factory_purge ALTER COLUMN kind TYPE text": "column factory_purge.kind",
     "ALTER TABLE runs_run ALTER COLUMN workflow_id SET DEFAULT 'x'": "column runs_run.workflow_id",
     "ALTER FUNCTION factory_require_journal() SECURITY DEFINER": "function factory_require_journal()",
+    "ALTER FUNCTION factory_require_journal() STRICT": "function factory_require_journal()",
+    "ALTER FUNCTION factory_require_journal() IMMUTABLE": "function factory_require_journal()",
+    f"ALTER ROLE {APP} SET lock_timeout = '9s'": "setting lock_timeout of app everywhere",
     "ALTER SEQUENCE runs_fencing_token CYCLE": "sequence runs_fencing_token",
     "ALTER TABLE doors_door DROP CONSTRAINT door_shut_at, ADD CONSTRAINT door_shut_at CHECK (true)":
         "constraint doors_door.door_shut_at",
@@ -85,6 +88,16 @@ MORE = {
     f"CREATE ROLE stranger; GRANT {OWNER} TO stranger": 'role owner is also of the role "stranger"',
     "CREATE FUNCTION by_hand() RETURNS int LANGUAGE sql AS 'SELECT 1'": "function by_hand()",
 }  # fmt: skip
+
+HARMLESS = ("ADD COLUMN", "CREATE INDEX", "CREATE VIEW", "CREATE TABLE", "CREATE FUNCTION")
+ELSEWHERE = {
+    "CREATE PUBLICATION everything FOR ALL TABLES": "publication everything",
+    "CREATE FUNCTION noticed() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; "
+    "CREATE EVENT TRIGGER noticing ON ddl_command_end EXECUTE FUNCTION noticed()": "event trigger noticing",
+    f"ALTER ROLE {APP} SET row_security = off": "setting row_security of app everywhere",
+    "CREATE SCHEMA side; GRANT USAGE ON SCHEMA side TO PUBLIC; CREATE FUNCTION side.all_of() RETURNS int "
+    "LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'": "function side.all_of()",
+}
 
 
 @contextmanager
@@ -131,8 +144,52 @@ def test_what_is_more_is_named(sql: str, key: str) -> None:
     assert found.is_extra
 
 
+@pytest.mark.parametrize("sql", MORE)
+def test_more_is_a_fault_where_it_opens_a_wall_or_refuses_what_is_written(sql: str) -> None:
+    with changed(sql) as cursor:
+        found = compare(cursor)
+    keys = [each.key for each in found.faults]
+    assert keys == [] if any(word in sql for word in HARMLESS) else MORE[sql] in keys
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "ALTER TABLE runs_run ADD CONSTRAINT no_more CHECK (workflow_id <> 'x')",
+        "CREATE UNIQUE INDEX once ON runs_run (tenant_id, id, state)",
+        "CREATE FUNCTION more() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'",
+        "CREATE POLICY less ON runs_run AS RESTRICTIVE USING (false)",
+        "CREATE TRIGGER quiet BEFORE INSERT ON runs_run EXECUTE FUNCTION factory_refuse_change()",
+    ],
+)
+def test_more_that_refuses_what_is_written_is_a_fault(sql: str) -> None:
+    with changed(sql) as cursor:
+        assert len(compare(cursor).faults) == 1
+
+
+def test_a_table_of_ones_own_is_no_fault_with_its_key_and_its_grants() -> None:
+    with changed(f"CREATE TABLE by_hand (n int PRIMARY KEY); GRANT SELECT ON by_hand TO {AUDITOR}") as cursor:
+        assert compare(cursor).faults == []
+
+
+@pytest.mark.parametrize(("sql", "key"), ELSEWHERE.items())
+def test_what_was_made_around_the_schema_is_named(sql: str, key: str) -> None:
+    [found] = [each for each in differences(sql) if each.key == key]
+    assert found.is_harmless_extra
+
+
+def test_another_spelling_is_no_fault_on_a_server_newer_than_any_tested() -> None:
+    spelled = Difference("policy runs_run.tenant_wall", "for ALL using (a)", "for ALL using ((a))")
+    off = Difference("trigger runs_run.pinned", "always, CREATE …", "DISABLED, CREATE …")
+    missing = Difference("index by_tenant", "CREATE INDEX …", None)
+    unsafe = Difference("table runs_run", "row-level security forced", "row-level security off")
+    every = [spelled, off, missing, unsafe]
+    assert Comparison(every, server=18).faults == every
+    assert Comparison(every, server=19).faults == [off, missing, unsafe]
+
+
 def test_the_auditor_has_a_rule_for_each_difference() -> None:
-    keys = [*expected(), *MISSING.values(), *OTHERWISE.values(), *MORE.values()]
+    keys = [*expected(), *MISSING.values(), *OTHERWISE.values(), *MORE.values(), *ELSEWHERE.values()]
     assert {rule_of(key) for key in keys} == set(KINDS) == {f"G{n}" for n in range(1, 9)}
 
 

@@ -60,6 +60,7 @@ class Catalogue:
             self._tables, self._views, self._columns, self._indexes, self._constraints, self._policies,
             self._triggers, self._rules, self._functions, self._sequences, self._roles_of_ours,
             self._relation_grants, self._column_grants, self._other_grants, self._default_grants,
+            self._publications, self._event_triggers, self._settings, self._functions_elsewhere,
         )  # fmt: skip
         found = sorted((_on_one_line(fact) for read in reads for fact in read()), key=lambda fact: fact.line)
         self._rows("SELECT set_config('search_path', %s, true)", [path])
@@ -160,9 +161,11 @@ class Catalogue:
             yield Fact(table, f"rule {table}.{name}", definition)
 
     def _functions(self) -> Iterator[Fact]:
-        for name, arguments, owner, returns, language, definer, options, source in self._rows(
+        for name, arguments, owner, returns, language, definer, how, options, source in self._rows(
             "SELECT p.proname, pg_get_function_identity_arguments(p.oid), p.proowner::bigint, "
-            "pg_get_function_result(p.oid), l.lanname, p.prosecdef, p.proconfig, "
+            "pg_get_function_result(p.oid), l.lanname, p.prosecdef, "
+            "CASE WHEN p.proisstrict THEN ', STRICT' ELSE '' END || CASE p.provolatile WHEN 'i' "
+            "THEN ', IMMUTABLE' WHEN 's' THEN ', STABLE' ELSE '' END, p.proconfig, "
             "coalesce(pg_get_function_sqlbody(p.oid), p.prosrc) "
             f"FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE {_FUNCTION}"
         ):
@@ -170,10 +173,55 @@ class Catalogue:
                 source = source.replace(f"{settings.FACTORY_ROLE_PREFIX}_{part}", f"factory_{part}")
             value = f"returns {returns}, {language}, owned by {self._role(owner)}"
             value += ", WITH ITS OWNER'S RIGHTS" if definer else ""
+            value += how
             value += "".join(f", {option}" for option in options or ())
             yield Fact(
                 name, f"function {name}({arguments})", f"{value}, body {digest_bytes(source.encode())}"
             )
+
+    def _functions_elsewhere(self) -> Iterator[Fact]:
+        """Find what our roles may call in other schemas with its owner's rights."""
+        ours = [oid for oid, name in self._roles.items() if name in PARTS]
+        for schema, name, arguments, owner in self._rows(
+            "SELECT n.nspname, p.proname, pg_get_function_identity_arguments(p.oid), p.proowner::bigint "
+            "FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.prosecdef "
+            "AND n.nspname NOT IN ('public', 'pg_catalog', 'information_schema') "
+            f"AND {_NO_EXTENSION.format('p', 'pg_proc')} AND EXISTS (SELECT 1 FROM unnest(%s::bigint[]) r "
+            "WHERE has_schema_privilege(r::oid, n.oid, 'USAGE') "
+            "AND has_function_privilege(r::oid, p.oid, 'EXECUTE'))",
+            [ours],
+        ):
+            value = f"WITH ITS OWNER'S RIGHTS, owned by {self._role(owner)}"
+            yield Fact("", f"function {schema}.{name}({arguments})", value)
+
+    def _publications(self) -> Iterator[Fact]:
+        for name, everything, tables in self._rows(
+            "SELECT p.pubname, p.puballtables, (SELECT string_agg(t.tablename, ', ' ORDER BY t.tablename) "
+            "FROM pg_publication_tables t WHERE t.pubname = p.pubname) FROM pg_publication p"
+        ):
+            yield Fact(
+                "", f"publication {name}", "of every table" if everything else f"of {tables or 'nothing'}"
+            )
+
+    def _event_triggers(self) -> Iterator[Fact]:
+        for name, event, function in self._rows(
+            "SELECT e.evtname, e.evtevent, e.evtfoid::regproc::text FROM pg_event_trigger e "
+            f"WHERE {_NO_EXTENSION.format('e', 'pg_event_trigger')}"
+        ):
+            yield Fact("", f"event trigger {name}", f"on {event} {function}")
+
+    def _settings(self) -> Iterator[Fact]:
+        """Find what is set, for this database or everywhere, for one of our roles or for all."""
+        ours = [0, *(oid for oid, name in self._roles.items() if name in PARTS)]
+        for role, everywhere, setting in self._rows(
+            "SELECT s.setrole::bigint, s.setdatabase = 0, unnest(s.setconfig) FROM pg_db_role_setting s "
+            "WHERE s.setrole::bigint = ANY(%s) AND (s.setdatabase = 0 OR s.setdatabase = "
+            "(SELECT oid FROM pg_database WHERE datname = current_database()))",
+            [ours],
+        ):
+            name, _, value = setting.partition("=")
+            where = "everywhere" if everywhere else "in this database"
+            yield Fact("", f"setting {name} of {self._role(role)} {where}", value)
 
     def _sequences(self) -> Iterator[Fact]:
         for name, owner, kind, start, step, least, most, cycles in self._rows(

@@ -9,11 +9,18 @@ from typing import Any
 from django.apps import apps
 from django.db.migrations.loader import MigrationLoader
 
-from factory.evidence.schema.catalogue import Catalogue
+from factory.evidence.schema.catalogue import Catalogue, Fact
 from factory.evidence.schema.expected import expected
 
 MOST_OF_A_VALUE = 200
 UNKNOWN = "no migration of this release makes it"
+NEWEST_TESTED = 18
+"""The newest major release of PostgreSQL whose spelling of definitions is known; a later one may differ."""
+MORE_DOES_HARM = ("policy ", "rule ", "trigger ", "constraint ", "unique index ", "role ", "grant ")
+"""Kinds of which one too many opens a wall, or refuses or changes what this release writes."""
+SPELLED = ("view ", "column ", "index ", "unique index ", "constraint ", "policy ", "trigger ", "rule ")
+"""Kinds whose definition the server spells out."""
+NOT_AS_SPELLED = (", NOT VALID", ", NOT ENFORCED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +30,27 @@ class Difference:
     key: str
     wanted: str | None
     found: str | None
+    is_of_another: bool = False
 
     @property
     def is_extra(self) -> bool:
-        """Tell whether it is only more than there should be: nothing that runs needs it to be away."""
+        """Tell whether it is more than there should be."""
         return self.wanted is None
+
+    @property
+    def is_harmless_extra(self) -> bool:
+        """Tell whether nothing that runs needs it to be away: it opens no wall, and refuses and changes
+        nothing of ours."""
+        return self.is_extra and (self.is_of_another or not self.key.startswith(MORE_DOES_HARM))
+
+    @property
+    def is_of_spelling(self) -> bool:
+        """Tell whether it may be the same, spelled otherwise by another release of the server."""
+        if self.wanted is None or self.found is None or not self.key.startswith(SPELLED):
+            return False
+        if self.key.startswith("trigger ") and self.wanted.split(",")[0] != self.found.split(",")[0]:
+            return False
+        return not self.found.endswith(NOT_AS_SPELLED)
 
     @property
     def is_of_old_rows(self) -> bool:
@@ -61,28 +84,48 @@ class Comparison:
 
     differences: list[Difference] = field(default_factory=list)
     newer: list[str] = field(default_factory=list)
+    server: int = NEWEST_TESTED
 
     @property
     def faults(self) -> list[Difference]:
-        """Return what keeps this release from its work: what is missing or is otherwise than it must be.
+        """Return what keeps this release from its work: what is missing, is otherwise than it must be, or
+        is one too many of a kind that does harm.
 
-        What there is besides is named and does no harm, and so are rows from before a CHECK. Where a newer
-        release has migrated the database already (it expands first, so that this one can go on), what differs
-        is for that release to judge.
+        Named, and no fault, are other columns, indexes and tables, rows from before a CHECK, what somebody
+        has set for a role otherwise than `provision` (a longer time-out), and what a server newer than any
+        that was tested spells otherwise. Where a newer release has migrated the database already (it expands
+        first, so that this one can go on), what differs is for that release to judge.
         """
-        harmful = (each for each in self.differences if not (each.is_extra or each.is_of_old_rows))
-        return [] if self.newer else list(harmful)
+        return [] if self.newer else [each for each in self.differences if self._is_fault(each)]
+
+    def _is_fault(self, each: Difference) -> bool:
+        is_only_spelled = self.server > NEWEST_TESTED and each.is_of_spelling
+        is_set = each.key.startswith("setting ")
+        return not (each.is_harmless_extra or each.is_of_old_rows or is_only_spelled or is_set)
 
 
 def compare(cursor: Any) -> Comparison:
     """Compare the database of a cursor, inside a transaction, with what this release's migrations make."""
-    wanted, found = expected(), {fact.key: fact.value for fact in Catalogue(cursor).facts()}
+    wanted, facts = expected(), Catalogue(cursor).facts()
+    found = {fact.key: fact.value for fact in facts}
+    of_others = {fact.key for fact in facts if _is_of_another(fact, wanted, found)}
     differences = [
-        Difference(key, wanted.get(key), found.get(key))
+        Difference(key, wanted.get(key), found.get(key), key in of_others)
         for key in sorted(wanted.keys() | found.keys())
         if not _same(wanted.get(key), found.get(key))
     ]
-    return Comparison(differences, list(_newer(cursor)))
+    cursor.execute("SELECT current_setting('server_version_num')::int / 10000")
+    [server] = cursor.fetchone()
+    return Comparison(differences, list(_newer(cursor)), server)
+
+
+def _is_of_another(fact: Fact, wanted: dict[str, str], found: dict[str, str]) -> bool:
+    """Tell whether a fact is about a table that no migration makes, in which nothing of ours is, or is a
+    right to call a function that none makes, which may do no more than its caller."""
+    table, (right, _, called) = f"table {fact.owner}", fact.key.rpartition(" to ")[0].partition(" on ")
+    if right == "grant EXECUTE" and called in found and called not in wanted:
+        return "WITH ITS OWNER'S RIGHTS" not in found[called]
+    return table in found and table not in wanted
 
 
 _CASTS = re.compile(r"::(?:character varying(?:\(\d+\))?|text)(?:\[\])?")

@@ -56,10 +56,10 @@ def _cursor(using: str) -> Iterator[CursorWrapper]:
 
 
 def require_schema() -> None:
-    """Refuse to start on a database that lacks what this release needs; raises `SchemaDiffers`.
+    """Refuse to start on a database that lacks what this release needs or has what does harm.
 
-    What there is besides is logged. A database that is away keeps nobody from starting: the process waits
-    for it, and /readyz says so.
+    Raises `SchemaDiffers`. What differs besides is logged. A database that is away keeps nobody from
+    starting: the process waits for it, and /readyz says so.
     """
     try:
         found = compared()
@@ -74,7 +74,7 @@ def require_schema() -> None:
     if found.newer:
         log.warning("schema_of_a_newer_release", migrations=found.newer[:MOST_NAMED])
     elif found.differences:
-        log.warning("schema_has_more", extra=named(found.differences))
+        log.warning("schema_differs_harmlessly", differences=named(found.differences))
 
 
 def _leave() -> None:
