@@ -4,12 +4,18 @@ They are SQL that Django's schema editor has no word for. Each names a model of 
 `TenantWalls` comes before the others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.contrib.postgres.operations import AddConstraintNotValid
+from django.contrib.postgres.operations import (
+    AddConstraintNotValid,
+    AddIndexConcurrently,
+    NotInTransactionMixin,
+)
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations import AddConstraint
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
@@ -207,6 +213,75 @@ class HoldsFromNowOn(AddConstraintNotValid):
     `migrate` tries afterwards to have every row checked; until that succeeds the auditor says that the
     constraint was never checked.
     """
+
+
+class IndexWhileInUse(AddIndexConcurrently):
+    """An index that is built while others go on writing; for a migration that is not atomic.
+
+    What an interrupted migration has left of it is built anew.
+    """
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
+    ) -> None:
+        self._ensure_not_in_transaction(schema_editor)
+        if not _index_stands(schema_editor, self.index.name):
+            with _unhurried(schema_editor):
+                super().database_forwards(app_label, schema_editor, from_state, to_state)
+
+
+class UniqueWhileInUse(NotInTransactionMixin, AddConstraint):
+    """A unique key whose index is built while others go on writing; for a migration that is not atomic.
+
+    What an interrupted migration has left of it is built anew.
+    """
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: Any, to_state: Any
+    ) -> None:
+        self._ensure_not_in_transaction(schema_editor)
+        key: Any = self.constraint
+        model = to_state.apps.get_model(app_label, self.model_name)
+        table, create = model._meta.db_table, "CREATE UNIQUE INDEX "
+        statement = str(key.create_sql(model, schema_editor))
+        constrains = not statement.startswith(create)
+        if constrains:
+            columns = ", ".join(f'"{model._meta.get_field(name).column}"' for name in key.fields)
+            statement = f'{create}"{key.name}" ON "{table}" ({columns})'
+        if not _index_stands(schema_editor, key.name):
+            with _unhurried(schema_editor):
+                schema_editor.execute(statement.replace(create, f"{create}CONCURRENTLY ", 1), params=None)
+        if constrains and not _constraint_stands(schema_editor, key.name):
+            schema_editor.execute(
+                f'ALTER TABLE "{table}" ADD CONSTRAINT "{key.name}" UNIQUE USING INDEX "{key.name}"',
+                params=None,
+            )
+
+
+@contextmanager
+def _unhurried(schema_editor: BaseDatabaseSchemaEditor) -> Iterator[None]:
+    """Let it wait for transactions that are older than it, such as the auditor's: nobody waits behind it."""
+    schema_editor.execute("SET lock_timeout = 0", params=None)
+    try:
+        yield
+    finally:
+        schema_editor.execute("RESET lock_timeout", params=None)
+
+
+def _index_stands(schema_editor: BaseDatabaseSchemaEditor, name: str) -> bool:
+    """Return whether an index is there; one that was left half-built is removed."""
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [f'"{name}"'])
+        found = cursor.fetchone()
+    if found == (False,):
+        schema_editor.execute(f'DROP INDEX CONCURRENTLY "{name}"', params=None)
+    return bool(found == (True,))
+
+
+def _constraint_stands(schema_editor: BaseDatabaseSchemaEditor, name: str) -> bool:
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT 1 FROM pg_constraint WHERE conname = %s)", [name])
+        return bool(cursor.fetchone()[0])
 
 
 class RefusedFromNowOn(_Statements):

@@ -2,6 +2,8 @@
 
 from django.db import migrations, models
 
+from factory.kernel.migration_operations import HoldsFromNowOn
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -34,7 +36,7 @@ class Migration(migrations.Migration):
                 max_length=16,
             ),
         ),
-        migrations.AddConstraint(
+        HoldsFromNowOn(
             model_name="notice",
             constraint=models.CheckConstraint(
                 condition=models.Q(
@@ -46,7 +48,7 @@ class Migration(migrations.Migration):
                 name="notice_kind_known",
             ),
         ),
-        migrations.AddConstraint(
+        HoldsFromNowOn(
             model_name="notice",
             constraint=models.CheckConstraint(
                 condition=models.Q(

@@ -3,7 +3,7 @@
 from django.db import migrations, models
 from django.db.models import Q
 
-from factory.kernel.migration_operations import WiderColumns
+from factory.kernel.migration_operations import HoldsFromNowOn, WiderColumns
 
 CHOOSABLE = ["requested", "expiring", "decided", "break-glass", "too-few", "budget-ending"]
 CHOICES = [
@@ -20,8 +20,8 @@ KINDS = sorted(word for word, _ in CHOICES)
 NO_REQUEST = ["test", "sign-in", "budget-ending"]
 
 
-def check(model: str, name: str, condition: Q) -> migrations.AddConstraint:
-    return migrations.AddConstraint(model, models.CheckConstraint(condition=condition, name=name))
+def check(model: str, name: str, condition: Q) -> HoldsFromNowOn:
+    return HoldsFromNowOn(model, models.CheckConstraint(condition=condition, name=name))
 
 
 class Migration(migrations.Migration):
@@ -46,15 +46,6 @@ class Migration(migrations.Migration):
             "notice",
             "notice_about_a_month",
             Q(kind="budget-ending", month__isnull=False) | (~Q(kind="budget-ending") & Q(month__isnull=True)),
-        ),
-        migrations.AddConstraint(
-            "notice",
-            models.UniqueConstraint(
-                fields=["tenant_id", "project_id", "month", "kind"],
-                condition=Q(month__isnull=False),
-                nulls_distinct=False,
-                name="notice_month_once",
-            ),
         ),
         WiderColumns("Notice", columns=("reminded_at",)),
     ]

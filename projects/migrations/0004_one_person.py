@@ -1,6 +1,5 @@
-"""Sign-ins that an administrator makes a member's, and indexes of members by their addresses."""
+"""Sign-ins that an administrator makes a member's."""
 
-import django.db.models.functions.text
 import django_fsm
 from django.db import migrations, models
 
@@ -43,22 +42,6 @@ class Migration(migrations.Migration):
                 ("ended_by", models.CharField(blank=True, default="", max_length=255)),
                 ("version", models.BigIntegerField(default=0)),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="membership",
-            index=models.Index(
-                django.db.models.functions.text.Upper("subject"),
-                condition=models.Q(("state", "Active")),
-                name="membership_by_name",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="membership",
-            index=models.Index(
-                condition=models.Q(("state", "Active"), models.Q(("email", ""), _negated=True)),
-                fields=["tenant_id", "email"],
-                name="membership_by_email",
-            ),
         ),
         migrations.AddIndex(
             model_name="identity",

@@ -1,4 +1,4 @@
-"""A receipt is known within its run, by its provider and its id; what is refused is kept for a person."""
+"""What is refused of receipts is kept for a person."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -22,17 +22,6 @@ def _of(model, **more):
 class Migration(migrations.Migration):
     dependencies = [("runs", "0003_run_clocks")]
     operations = [
-        migrations.RemoveConstraint(model_name="receipt", name="receipt_once_a_tenant"),
-        migrations.AddConstraint(
-            model_name="receipt",
-            constraint=models.UniqueConstraint(
-                models.F("tenant_id"),
-                models.F("receipt_id"),
-                models.F("run"),
-                models.F("provider"),
-                name="receipt_once_a_run",
-            ),
-        ),
         migrations.CreateModel(
             name="RefusedReceipt",
             fields=[

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.apps import apps
 from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.operations import AddField
+from django.db.migrations.operations import AddConstraint, AddField, AddIndex, CreateModel
 
 from factory.evidence.schema.expected import expected
 from factory.kernel.models.base import TenantModel
@@ -38,6 +38,19 @@ def test_a_column_added_later_needs_no_word_of_the_release_before() -> None:
         if not operation.field.null and not operation.field.has_db_default()
     ]
     assert silent == [], "Give it null=True or a db_default."
+
+
+def test_no_index_or_check_is_built_while_a_table_that_exists_is_locked() -> None:
+    """A CHECK is checked after the migration (`HoldsFromNowOn`), and an index is built while others write."""
+    slow = [
+        f"{migration.app_label}.{migration.name}: {operation.describe()}"
+        for migration in MigrationLoader(None, ignore_no_migrations=True).disk_migrations.values()
+        if migration.name != "0001_initial" and Path(f"{migration.app_label}/migrations").exists()
+        for new in [{each.name_lower for each in migration.operations if isinstance(each, CreateModel)}]
+        for operation in migration.operations
+        if type(operation) in (AddConstraint, AddIndex) and operation.model_name_lower not in new
+    ]
+    assert slow == []
 
 
 def test_the_list_is_of_the_migrations_that_are_run() -> None:

@@ -2,12 +2,14 @@
 
 from django.db import migrations, models
 
+from factory.kernel.migration_operations import HoldsFromNowOn
+
 
 class Migration(migrations.Migration):
     dependencies = [("usage", "0002_walls")]
     operations = [
         migrations.RemoveConstraint(model_name="ledgerentry", name="usage_ledger_no_overdraft"),
-        migrations.AddConstraint(
+        HoldsFromNowOn(
             model_name="ledgerentry",
             constraint=models.CheckConstraint(
                 condition=~models.Q(

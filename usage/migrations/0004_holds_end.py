@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from factory.kernel.migration_operations import Amendable, ScanColumns, WiderColumns
+from factory.kernel.migration_operations import Amendable, HoldsFromNowOn, ScanColumns, WiderColumns
 
 
 class Migration(migrations.Migration):
@@ -61,23 +61,7 @@ class Migration(migrations.Migration):
             name="settled_reason",
             field=models.TextField(blank=True, default="", db_default=""),
         ),
-        migrations.AddIndex(
-            model_name="reservation",
-            index=models.Index(
-                condition=models.Q(("hold_due_at__isnull", False)),
-                fields=["hold_due_at", "id"],
-                name="usage_reservation_hold_ends",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="reservation",
-            index=models.Index(
-                condition=models.Q(("held__gt", 0)),
-                fields=["tenant_id", "closed_at", "id"],
-                name="usage_reservation_held",
-            ),
-        ),
-        migrations.AddConstraint(
+        HoldsFromNowOn(
             model_name="ledgerentry",
             constraint=models.CheckConstraint(
                 condition=models.Q(
@@ -99,14 +83,14 @@ class Migration(migrations.Migration):
                 name="usage_ledger_movement",
             ),
         ),
-        migrations.AddConstraint(
+        HoldsFromNowOn(
             model_name="reservation",
             constraint=models.CheckConstraint(
                 condition=models.Q(("hold_due_at", None), ("held__gt", 0), _connector="OR"),
                 name="usage_reservation_hold_due",
             ),
         ),
-        migrations.AddConstraint(
+        HoldsFromNowOn(
             model_name="reservation",
             constraint=models.CheckConstraint(
                 condition=models.Q(
@@ -120,7 +104,7 @@ class Migration(migrations.Migration):
                 name="usage_reservation_hold_ended",
             ),
         ),
-        migrations.AddConstraint(
+        HoldsFromNowOn(
             model_name="usagerecord",
             constraint=models.CheckConstraint(
                 condition=models.Q(

@@ -2,15 +2,18 @@
 
 from django.db import migrations, models
 
+from factory.kernel.migration_operations import UniqueWhileInUse
+
 
 class Migration(migrations.Migration):
+    atomic = False
     dependencies = [("usage", "0004_holds_end")]
     operations = [
-        migrations.RemoveConstraint(model_name="usagerecord", name="usage_record_receipt_once"),
-        migrations.AddConstraint(
+        UniqueWhileInUse(
             model_name="usagerecord",
             constraint=models.UniqueConstraint(
                 fields=("tenant_id", "receipt_id", "run_id", "provider"), name="usage_record_once_a_run"
             ),
         ),
+        migrations.RemoveConstraint(model_name="usagerecord", name="usage_record_receipt_once"),
     ]

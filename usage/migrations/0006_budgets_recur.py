@@ -30,14 +30,6 @@ class Migration(migrations.Migration):
             name="recurs",
             field=models.BooleanField(default=False, db_default=False),
         ),
-        migrations.AddIndex(
-            model_name="budget",
-            index=models.Index(
-                condition=models.Q(("next_due_at__isnull", False)),
-                fields=["next_due_at", "id"],
-                name="usage_budget_next_due",
-            ),
-        ),
         migrations.RunSQL(DATE_OPEN_MONTHS, migrations.RunSQL.noop),
         ScanColumns("Budget", columns=("id", "tenant_id", "next_due_at")),
         WiderColumns(
