@@ -38,7 +38,7 @@ class RefusedReceiptAdmin(BaseAdmin[RefusedReceipt]):
     list_select_related = ("run", "step", "lease", "recorded")
     list_filter = (one_of("code", "why", (CONFLICT, FAULTY)),)
     whole_ids = ("id", "run_id")
-    search_fields = ("receipt_id", "run_id", "name")
+    search_fields = ("receipt_id", "run__id", "name")
     search_help_text = "The whole id of a run or a receipt, or the name of a model or tool"
     ordering = ("-refused_at", "-id")
     fields = ("at", "run_of", "step_of", "worker", "call", "receipt", "why", "came", "stands")

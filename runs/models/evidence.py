@@ -114,7 +114,10 @@ class RefusedReceipt(TenantModel):
             ),
         ]
         indexes: ClassVar[list[Any]] = [
-            models.Index(fields=["tenant_id", "-refused_at", "-id"], name="refused_newest")
+            models.Index(fields=["tenant_id", "-refused_at", "-id"], name="refused_newest"),
+            models.Index(fields=["tenant_id", "code", "-refused_at"], name="refused_by_code"),
+            models.Index(fields=["tenant_id", "receipt_id"], name="refused_by_receipt"),
+            models.Index(fields=["tenant_id", "name"], name="refused_by_name"),
         ]
 
     def __str__(self) -> str:

@@ -71,7 +71,8 @@ SHAPES = {
         "Number": "1", "Valid from": TIME, "Published by": "system:test", "Document hash": HASH,
     },
     Reservation: {
-        "Run": ID, "State": "Reserved", "Amount": "5.00 USD", "Made": TIME, "Expires": TIME, "Reason": "",
+        "Run": ID, "State": "Reserved", "Amount": "5.00 USD", "Held": r"0\.00 USD", "Made": TIME,
+        "Expires": TIME, "Reason": "",
     },
     UsageRecord: {
         "Time": TIME, "Run": ID, "Agent": "analyst", "Call of": "big-1 model of .+",

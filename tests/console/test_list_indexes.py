@@ -18,6 +18,7 @@ CHOICES = {
     "delivery": ("handled_at", "streamed_at", "handle_set_aside_at", "stream_set_aside_at"),
     "to_state": ("entity",),
     "whose": ("state", "break_glass", "waiver"),
+    "usage.reservation.hold": ("held", "closed_at"),
     "notifications.notification.state": ("set_aside_at", "sent_at", "dropped_at"),
 }
 """Filters that are no column of their own name, and the columns that they ask about."""

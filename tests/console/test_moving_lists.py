@@ -23,7 +23,7 @@ from tests.support.running import House
 
 STAYS = {
     "id", "name", "number", "created_at", "found_at", "lent_at", "moved_at", "occurred_at", "period_start",
-    "posted_at", "priced_at", "recorded_at", "requested_at", "revoked_at", "started_at",
+    "posted_at", "priced_at", "recorded_at", "refused_at", "requested_at", "revoked_at", "started_at",
 }  # fmt: skip
 """Columns that are written when a row is made, and by nothing later."""
 MOVE = {Lease: "expires_at", Step: "updated_at"}

@@ -161,13 +161,19 @@ def test_a_restore_excuses_no_more_than_was_lost(house: House, folder: Path) -> 
     assert len(list(folder.glob("anchor-*"))) == 1
 
 
+def enable_triggers(db: psycopg.Connection[Any], table: str) -> None:
+    """Bind all triggers of a table again, for whoever writes."""
+    named = "SELECT tgname FROM pg_trigger WHERE tgrelid = %s::regclass AND NOT tgisinternal"
+    for (name,) in db.execute(named, [table]).fetchall():
+        db.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}")
+
+
 def lag(house: House, run_id: UUID, sql: str) -> None:
     """Rows as an older backup of their table would have them."""
     with psycopg.connect(admin_url()) as db:
         db.execute("ALTER TABLE runs_run DISABLE TRIGGER USER")
         db.execute(sql, [run_id])
-        db.execute("ALTER TABLE runs_run ENABLE ALWAYS TRIGGER pinned_columns")
-        db.execute("ALTER TABLE runs_run ENABLE ALWAYS TRIGGER journal_required")
+        enable_triggers(db, "runs_run")
 
 
 @pytest.mark.requirement("JRN-06")
@@ -212,8 +218,7 @@ def test_a_waiver_that_lags_by_more_than_a_step_knows_again_who_gave_it(house: H
     with psycopg.connect(admin_url()) as db:
         db.execute("ALTER TABLE approvals_waiver DISABLE TRIGGER USER")
         db.execute(f"UPDATE approvals_waiver SET {back} ended_at = NULL, ended_by = '', end_reason = ''")
-        db.execute("ALTER TABLE approvals_waiver ENABLE ALWAYS TRIGGER pinned_columns")
-        db.execute("ALTER TABLE approvals_waiver ENABLE ALWAYS TRIGGER journal_required")
+        enable_triggers(db, "approvals_waiver")
     with psycopg.connect(admin_url()) as db:
         db.execute("ALTER TABLE approvals_approvalrequest DISABLE TRIGGER USER")
         db.execute(
@@ -222,8 +227,7 @@ def test_a_waiver_that_lags_by_more_than_a_step_knows_again_who_gave_it(house: H
             "WHERE subject_id = %s",
             [alone],
         )
-        db.execute("ALTER TABLE approvals_approvalrequest ENABLE ALWAYS TRIGGER pinned_columns")
-        db.execute("ALTER TABLE approvals_approvalrequest ENABLE ALWAYS TRIGGER journal_required")
+        enable_triggers(db, "approvals_approvalrequest")
     assert "by hand" not in recovered_but_for()
     assert lagging(Waiver) == []
     for one, was in kept.items():
