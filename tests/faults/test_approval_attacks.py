@@ -103,7 +103,7 @@ def by_who_asked(*paths: str) -> Callable[[House, Worker], Tried]:
 def by_their_machine(house: House, worker: Worker) -> Tried:
     me = everybody(house, "everybody")
     run_id, work, approval_id = asked(house, worker, me)
-    judge = machine(house, me, "judge", "Reviewer", "WorkspaceAdmin")
+    judge = machine(house, me, "judge", "Requester", "Operator")
     for path in (*SECOND_TOKEN, BULK[0]):
         assert PATHS[path](Case(house, judge, approval_id)) == 403, path
     return Tried(run_id, work, [(approval_id, DIFF)])

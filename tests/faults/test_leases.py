@@ -61,9 +61,9 @@ HOLDER = """
 import sys, django
 django.setup()
 from uuid import UUID
-from factory.context import Actor, Context
-from factory.errors import DomainError
-from factory.hashing import digest
+from factory.kernel.context import Actor, Context
+from factory.kernel.errors import DomainError
+from factory.kernel.hashing import digest
 from runs.commands import acquire_lease, report_outcome
 from runs.selectors import assignment_scope
 subject, pool, attempt, lease, token = sys.argv[1:]
