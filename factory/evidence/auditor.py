@@ -6,7 +6,7 @@ nothing. Under READ COMMITTED two queries of one check would see two worlds and 
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,50 +31,68 @@ class Violation:
     detail: str
 
 
-Check = Callable[[CursorWrapper], Iterable[tuple[Any, Any, Any]]]
+Rows = Iterable[tuple[Any, Any, Any]]
+"""Tenant, subject and detail of what violates one rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """A rule with its code and its sentence; `check` yields tenant, subject and detail of violations."""
+    """A rule with its code and its sentence. Rules that one reading checks have one `check` in common."""
 
     code: str
     title: str
-    check: Check
+    check: Callable[[CursorWrapper], Iterable[Violation]]
     module: str
 
 
 _invariants: dict[str, Invariant] = {}
 
 
-def check(code: str, title: str) -> Callable[[Check], Check]:
+def check(code: str, title: str) -> Callable[[Callable[[CursorWrapper], Rows]], Invariant]:
     """Declare an invariant that needs code besides SQL."""
 
-    def declare(function: Check) -> Check:
-        _register(Invariant(code, title, function, function.__module__))
-        return function
+    def declare(function: Callable[[CursorWrapper], Rows]) -> Invariant:
+        def run(cursor: CursorWrapper) -> Iterator[Violation]:
+            yield from (_violation(code, *row) for row in function(cursor))
+
+        return _register(Invariant(code, title, run, function.__module__))
 
     return declare
 
 
-def invariant(code: str, title: str) -> Callable[[Callable[[], str]], Callable[[], str]]:
+def checks(
+    titles: Mapping[str, str],
+) -> Callable[[Callable[[CursorWrapper], Iterable[Violation]]], tuple[Invariant, ...]]:
+    """Declare several invariants that one reading checks: it yields the violations of all of them."""
+
+    def declare(function: Callable[[CursorWrapper], Iterable[Violation]]) -> tuple[Invariant, ...]:
+        module = function.__module__
+        return tuple(_register(Invariant(code, title, function, module)) for code, title in titles.items())
+
+    return declare
+
+
+def invariant(code: str, title: str) -> Callable[[Callable[[], str]], Invariant]:
     """Declare an invariant whose violations are the rows (tenant_id, subject, detail) of one query."""
 
-    def declare(sql: Callable[[], str]) -> Callable[[], str]:
-        def run(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
+    def declare(sql: Callable[[], str]) -> Invariant:
+        def run(cursor: CursorWrapper) -> Iterator[Violation]:
             cursor.execute(sql())
-            yield from cursor.fetchall()
+            yield from (_violation(code, *row) for row in cursor.fetchall())
 
-        _register(Invariant(code, title, run, sql.__module__))
-        return sql
+        return _register(Invariant(code, title, run, sql.__module__))
 
     return declare
 
 
-def _register(rule: Invariant) -> None:
+def _violation(code: str, tenant: Any, subject: Any, detail: Any) -> Violation:
+    return Violation(code, str(tenant or ""), str(subject), str(detail))
+
+
+def _register(rule: Invariant) -> Invariant:
     if rule.code in _invariants:
         raise ValueError(f"There is already an invariant {rule.code}.")
-    _invariants[rule.code] = rule
+    return _invariants.setdefault(rule.code, rule)
 
 
 def invariants() -> list[Invariant]:
@@ -158,30 +176,38 @@ def verify(codes: Iterable[str] | None = None, on_check: Told | None = None) -> 
 
     `on_check` hears of each with its number of violations, or None if it could not be evaluated.
     """
-    report, wanted = VerificationReport(), set(codes) if codes is not None else None
+    report = VerificationReport()
+    wanted = None if codes is None else set(codes)
+    by_check: dict[Any, list[Invariant]] = {}
+    for rule in invariants():
+        if wanted is None or rule.code in wanted:
+            by_check.setdefault(rule.check, []).append(rule)
     with snapshot() as cursor:
-        for rule in invariants():
-            if wanted is None or rule.code in wanted:
-                _evaluate(rule, cursor, report, on_check)
+        for rules in by_check.values():
+            _evaluate(rules, cursor, report, on_check)
     return report
 
 
 def _evaluate(
-    rule: Invariant, cursor: CursorWrapper, report: VerificationReport, on_check: Told | None
+    rules: list[Invariant], cursor: CursorWrapper, report: VerificationReport, on_check: Told | None
 ) -> None:
-    report.rules += 1
-    rows: list[Violation] | None = None
+    """Evaluate the rules that have one check in common."""
+    violations: list[Violation] | None = None
     try:
         with transaction.atomic(using="auditor"):
-            rows = [Violation(rule.code, str(t or ""), str(s), str(d)) for t, s, d in rule.check(cursor)]
-            report.violations += rows
+            violations = list(rules[0].check(cursor))
     except TimeIsUp:
         raise
     except Exception as fault:  # a check that breaks must not hide what the others see
-        log.exception("invariant_unchecked", code=rule.code)
-        report.unchecked.append((rule.code, storable(f"{type(fault).__name__}: {fault}", 500)))
-    if on_check:
-        on_check(rule, None if rows is None else len(rows))
+        log.exception("invariant_unchecked", codes=[rule.code for rule in rules])
+        reason = storable(f"{type(fault).__name__}: {fault}", 500)
+        report.unchecked += [(rule.code, reason) for rule in rules]
+    for rule in rules:
+        ours = None if violations is None else [v for v in violations if v.code == rule.code]
+        report.rules += 1
+        report.violations += ours or ()
+        if on_check:
+            on_check(rule, None if ours is None else len(ours))
 
 
 class CouldNotCheck(RuntimeError):

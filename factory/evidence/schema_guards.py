@@ -1,18 +1,16 @@
-"""Does the schema stand as the migrations made it? (G): walls, triggers, roles, grants, constraints, tables.
+"""Check that the schema is as the migrations made it (G): tables, policies, triggers, roles, grants and more.
 
-All of these rules compare the catalogue with the committed lines beside the migrations, each the lines of
-its kind (`factory.evidence.schema`).
+One comparison of the catalogue with the committed lines beside the migrations serves all of these rules, each
+of which has the lines of its kind (`factory.evidence.schema`).
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from django.db.backends.utils import CursorWrapper
 
-from factory.evidence.auditor import check
+from factory.evidence.auditor import Violation, checks
 from factory.evidence.schema.comparing import compare
 
-Rows = Iterator[tuple[Any, Any, Any]]
 MAKING = ("grant CREATE on schema ", "grant CREATE on the database ")
 KINDS = {
     "G1": ("table ", "view "),
@@ -25,7 +23,7 @@ KINDS = {
     "G8": ("column ", "index ", "sequence "),
 }
 TITLES = {
-    "G1": "Walls stand: every table has the row-level security and the owner that it was made with",
+    "G1": "Row-level security stands: every table has the security and the owner that it was made with",
     "G2": "Triggers stand: evidence, pinned columns and journaled states refuse what they should",
     "G3": "No role may be, become or make more than it was made to",
     "G4": "Every table has exactly the policies that were made, and each says what it should",
@@ -45,17 +43,13 @@ def rule_of(key: str) -> str:
     return next(code for code, kinds in KINDS.items() if key.startswith(kinds))
 
 
-def _rule(code: str) -> Callable[[CursorWrapper], Rows]:
-    def unlike(cursor: CursorWrapper) -> Rows:
-        """Find what of a kind is missing, is otherwise, or was made by no migration."""
-        found = compare(cursor)
-        if found.newer:
-            raise SchemaOfANewerRelease(f"{', '.join(found.newer)}: run verify of the release that has them.")
-        yield from (("", each.key, each.fault) for each in found.differences if rule_of(each.key) == code)
-
-    unlike.__module__ = __name__
-    return unlike
-
-
-for _code, _title in TITLES.items():
-    check(_code, _title)(_rule(_code))
+@checks(TITLES)
+def schema_stands(cursor: CursorWrapper) -> Iterator[Violation]:
+    """Find what is missing, is otherwise, or was made by no migration, in one reading of the catalogue."""
+    comparison = compare(cursor)
+    if comparison.newer:
+        raise SchemaOfANewerRelease(
+            f"{', '.join(comparison.newer)}: run verify of the release that has them."
+        )
+    for difference in comparison.differences:
+        yield Violation(rule_of(difference.key), "", difference.key, difference.fault)

@@ -230,8 +230,8 @@ def apply_once_more(app: str, name: str, after: str) -> None:
 def never_checked() -> set[str]:
     (rule,) = (rule for rule in invariants() if rule.code == "G7")
     with connections["auditor"].cursor() as cursor:
-        found = [(key, fault) for _, key, fault in rule.check(cursor)]
-    return {key.rpartition(".")[2] for key, fault in found if "never checked" in fault}
+        violations = [v for v in rule.check(cursor) if v.code == rule.code]
+    return {v.subject.rpartition(".")[2] for v in violations if "never checked" in v.detail}
 
 
 def test_a_role_from_before_counts_for_nothing_and_stays_for_a_person_to_end(before, capsys):

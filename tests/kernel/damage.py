@@ -35,9 +35,10 @@ def corrupt(code: str, statements: Sequence[tuple[str, Sequence[Any]]], *, tenan
                 cursor.execute(f'ALTER TABLE "{table}" DISABLE TRIGGER USER')
         for sql, params in statements:
             cursor.execute(sql, params or None)  # type: ignore[call-overload]  # tests write plain strings
-        found = [
-            Violation(code, str(tenant or ""), str(subject), str(detail))
-            for tenant, subject, detail in rule.check(cursor)  # type: ignore[arg-type]  # the same methods
+        violations = [
+            v
+            for v in rule.check(cursor)  # type: ignore[arg-type]  # the same methods
+            if v.code == code and v.tenant_id in ("", tenant_id)
         ]
         connection.rollback()
-    return [v for v in found if v.tenant_id in ("", tenant_id)]
+    return violations

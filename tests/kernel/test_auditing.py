@@ -10,8 +10,9 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from factory.evidence import auditor
+from factory.evidence import auditor, schema_guards
 from factory.evidence.auditor import CouldNotCheck, audit_all, invariants, verify
+from factory.evidence.schema.comparing import compare
 from factory.kernel.context import Context
 from factory.messaging.relay.delivery import drain
 from factory.messaging.relay.destinations import Handlers
@@ -237,3 +238,12 @@ def test_the_command_prints_one_json_object(history: Context) -> None:
 def test_the_command_names_an_unknown_invariant() -> None:
     with pytest.raises(CommandError, match="Z9"):
         call_command("verify", "Z9")
+
+
+def test_one_verification_reads_the_catalogue_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[Any] = []
+    monkeypatch.setattr(schema_guards, "compare", lambda cursor: readings.append(cursor) or compare(cursor))
+    heard: dict[str, int | None] = {}
+    report = verify(schema_guards.TITLES, lambda rule, violations: heard.update({rule.code: violations}))
+    assert (len(readings), report.rules, report.ok) == (1, 8, True)
+    assert heard == dict.fromkeys(schema_guards.TITLES, 0)

@@ -57,7 +57,7 @@ def test_chains_of_any_length_are_followed_in_little_memory(tenant_id: str) -> N
         fill(cursor, tenant_id)
         tracemalloc.start()
         for code in ("A3", "A6", "A8"):
-            found = [row for row in rules[code].check(cursor) if row[0] == tenant_id]  # type: ignore[arg-type]
+            found = [row for row in rules[code].check(cursor) if row.tenant_id == tenant_id]  # type: ignore[arg-type]
             assert found == []
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -65,6 +65,6 @@ def test_chains_of_any_length_are_followed_in_little_memory(tenant_id: str) -> N
         cursor.execute(
             "UPDATE factory_journalentry SET actor = 'eve' WHERE tenant_id = %s AND sequence = 7", [tenant_id]
         )
-        found = [row for row in rules["A6"].check(cursor) if row[0] == tenant_id]  # type: ignore[arg-type]
+        found = [row for row in rules["A6"].check(cursor) if row.tenant_id == tenant_id]  # type: ignore[arg-type]
         assert len(found) == STREAMS
         db.rollback()

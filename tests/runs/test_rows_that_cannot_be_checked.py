@@ -94,7 +94,7 @@ def test_the_rule_goes_on_behind_it(houses: tuple[House, House], name: str) -> N
     with walls_down(*{table, *ALSO_READ.get(code, ())}) as cursor:
         damage(cursor, here, *UNCHECKABLE[name])
         damage(cursor, there, *OTHERWISE[code])
-        found = {str(tenant): str(detail) for tenant, _, detail in rule.check(cursor)}
+        found = {v.tenant_id: v.detail for v in rule.check(cursor)}
     assert here.tenant in found
     assert there.tenant in found
     assert "cannot be checked" not in found[there.tenant]

@@ -46,4 +46,4 @@ def _drop(cursor: Any, table: str, query: str, statement: str) -> None:
 def found_by(code: str, cursor: Any, tenant_id: str) -> Sequence[tuple[str, str]]:
     """(subject, detail) of what one invariant finds in a tenant."""
     [rule] = [rule for rule in invariants() if rule.code == code]
-    return [(str(s), str(d)) for tenant, s, d in rule.check(cursor) if tenant == tenant_id]
+    return [(v.subject, v.detail) for v in rule.check(cursor) if v.tenant_id == tenant_id]
