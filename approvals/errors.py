@@ -102,11 +102,6 @@ class ProposalCorrupted(Conflict):
     audited = True
 
 
-class ProposalHashMismatch(Unprocessable):
-    code = "proposal-hash-mismatch"
-    title = "The hash is not that of the proposal"
-
-
 class ProposalNotReadable(Unprocessable):
     """Nobody can be asked about what nobody can be shown: of no known kind, or not whole."""
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from approvals.errors import ApprovalNotFound, NotDueYet
 from approvals.models import ApprovalRequest
-from approvals.operations import ask_again, close
+from approvals.operations import close, renew
 from approvals.selectors import approval_view
 from approvals.states import OnExpiry
 from approvals.subjects import subject_of
@@ -42,6 +42,6 @@ def expire_approval(ctx: Context, *, approval_id: UUID, version: int) -> None:
     row.expire(at=at)
     close(ctx, row, "ExpiresAtPassed")
     if again:
-        subject.renewed(ctx, approval_view(row), ask_again(ctx, row))
+        subject.renewed(ctx, approval_view(row), renew(ctx, row))
     else:
         subject.decided(ctx, approval_view(row))

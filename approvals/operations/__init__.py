@@ -5,9 +5,9 @@ here: a request is locked below them.
 """
 
 from approvals.errors import AnswerNotPossible, PolicyDenied
-from approvals.operations.asking import ask_again, open_questions, open_request
 from approvals.operations.closing import cancel_pending, close, supersede
-from approvals.operations.question import HumanQuestion, Spend
+from approvals.operations.draft import ApprovalDraft, Spend
+from approvals.operations.requesting import open_request, open_requests, renew
 from approvals.operations.using import consume, start_validity
 from approvals.operations.waiver_requests import Terms, request_waiver
 from approvals.operations.waiving import end_waivers_of
@@ -15,17 +15,17 @@ from approvals.selectors import unused_approved
 
 __all__ = [
     "AnswerNotPossible",
-    "HumanQuestion",
+    "ApprovalDraft",
     "PolicyDenied",
     "Spend",
     "Terms",
-    "ask_again",
     "cancel_pending",
     "close",
     "consume",
     "end_waivers_of",
-    "open_questions",
     "open_request",
+    "open_requests",
+    "renew",
     "request_waiver",
     "start_validity",
     "supersede",

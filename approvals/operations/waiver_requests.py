@@ -8,7 +8,8 @@ from uuid import UUID
 
 from approvals.errors import WaiverNeverServes, WaiverPending
 from approvals.models import LONGEST_WAIVER, MAX_REASON, Waiver
-from approvals.operations.asking import open_request
+from approvals.operations.draft import ApprovalDraft
+from approvals.operations.requesting import open_request
 from approvals.operations.waiving import waiver_changed
 from approvals.policy.telling import in_words
 from approvals.selectors import PolicyVerdict, PolicyView, evaluate, is_enough
@@ -87,26 +88,21 @@ def request_waiver(
         expires_at=expires_at,
     )
     row.tenant_id = ctx.tenant_id
-    asked = open_request(
-        ctx,
+    draft = ApprovalDraft(
         subject_type=SubjectType.WAIVER,
         subject_id=row.id,
-        run_id=None,
-        step_id=None,
-        attempt_id=None,
+        project_id=row.project_id,
         action_class=ActionClass.PUBLICATION,
-        environment_id=None,
         proposal=_proposal(row, terms, places),
         summary=_summary(row, places),
+        policy=policy,
         requested_by=row.requested_by,
         requester_person=row.requester_person,
         author_person=row.author_person,
         release_id=row.release_id,
-        policy=policy,
-        project_id=ctx.project_id,
     )
-    row.approval_id = asked.id
-    record(ctx, row, "WaiverRequested", waiver_changed(ctx, row), detail={"approvalId": asked.id})
+    row.approval_id = open_request(ctx, draft).id
+    record(ctx, row, "WaiverRequested", waiver_changed(ctx, row), detail={"approvalId": row.approval_id})
     return row
 
 

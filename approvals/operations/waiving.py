@@ -1,4 +1,4 @@
-"""Waivers at work: which one serves a question, and how they end.
+"""Waivers at work: which one serves a request, and how they end.
 
 A waiver is locked below everything that a run has, and above the request: shared by whoever rests something
 on it, alone by whoever ends it.
@@ -10,7 +10,7 @@ from uuid import UUID
 from approvals.events import WaiverChanged
 from approvals.models import ApprovalRequest, Waiver
 from approvals.operations.closing import cancel_pending
-from approvals.operations.question import ApprovalDraft
+from approvals.operations.draft import ApprovalDraft
 from approvals.selectors import PolicyVerdict, why_not_serving
 from approvals.states import WAIVABLE, Effect, SubjectType, WaiverState
 from factory.kernel import clock
@@ -20,38 +20,38 @@ from factory.kernel.locking import lock, lock_many
 from factory.kernel.recording import record
 
 
-def serving(ctx: Context, question: ApprovalDraft, verdict: PolicyVerdict) -> Waiver | None:
-    """The waiver under which exactly this question needs no asking, held until the caller commits.
+def serving(ctx: Context, draft: ApprovalDraft, verdict: PolicyVerdict) -> Waiver | None:
+    """The waiver under which exactly this draft needs no decision, held until the caller commits.
 
     None wherever there is a doubt, and then people are asked: no template, no environment, another class, a
     release, environment or project that it does not name; asked for or decided by who answers for the run;
     decided by fewer people or by other roles than the rule names here; ended; or a step about which people
     have been asked before, because then it is theirs.
     """
-    if not _may_be_waived(question, verdict):
+    if not _may_be_waived(draft, verdict):
         return None
     found = Waiver.objects.filter(
-        template_id=question.template_id,
-        release_id=question.release_id,
-        project_id=question.project_id,
-        environment_ids__contains=[question.environment_id],
+        template_id=draft.template_id,
+        release_id=draft.release_id,
+        project_id=draft.project_id,
+        environment_ids__contains=[draft.environment_id],
         state=WaiverState.ACTIVE,
     )
     locked = [lock(Waiver, one, shared=True) for one in found.order_by("id").values_list("id", flat=True)]
     lasting = sorted(locked, key=lambda waiver: waiver.expires_at, reverse=True)
-    asking = {question.requested_by, question.requester_person}
+    asking = {draft.requested_by, draft.requester_person}
     return next((one for one in lasting if not why_not_serving(one, verdict, asking, clock.now())), None)
 
 
-def _may_be_waived(question: ApprovalDraft, verdict: PolicyVerdict) -> bool:
+def _may_be_waived(draft: ApprovalDraft, verdict: PolicyVerdict) -> bool:
     return (
-        question.subject_type == SubjectType.RUN
-        and not question.is_human
-        and question.action_class == WAIVABLE
+        draft.subject_type == SubjectType.RUN
+        and not draft.is_human
+        and draft.action_class == WAIVABLE
         and verdict.effect is Effect.REQUIRE_APPROVAL
-        and question.template_id is not None
-        and question.environment_id is not None
-        and not ApprovalRequest.objects.filter(**question.about, waiver__isnull=True).exists()
+        and draft.template_id is not None
+        and draft.environment_id is not None
+        and not ApprovalRequest.objects.filter(**draft.about, waiver__isnull=True).exists()
     )
 
 

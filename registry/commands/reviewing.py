@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from approvals.operations import open_request
+from approvals.operations import ApprovalDraft, open_request
 from approvals.selectors import current_policy
 from approvals.states import ActionClass, SubjectType
 from factory.kernel.clock import now
@@ -93,26 +93,23 @@ def request_review(ctx: Context, *, release_id: UUID) -> dict[str, str]:
     release = _draft(ctx, release_id)
     evaluation = _passing(release)
     check_publishable(release)
-    asked = open_request(
-        ctx,
+    draft = ApprovalDraft(
         subject_type=SubjectType.PUBLICATION,
         subject_id=release.id,
-        run_id=None,
-        step_id=None,
-        attempt_id=None,
+        project_id=ctx.project_id,
         action_class=ActionClass.PUBLICATION,
-        environment_id=None,
         proposal=proposal_of(release, evaluation),
         summary=f"publish {release.asset.name}@{release.semver} from {release.commit[:12]}",
+        policy=current_policy(ctx),
         requested_by=ctx.actor.subject,
         requester_person=ctx.actor.person,
         author_person=release.author_person,
         release_id=release.id,
-        policy=current_policy(ctx),
     )
-    release.open_review(approval_id=asked.id, evaluation=evaluation)
-    record(ctx, release, "ReviewRequested", detail={"approvalId": str(asked.id)})
-    return {"approvalId": str(asked.id)}
+    approval = open_request(ctx, draft)
+    release.open_review(approval_id=approval.id, evaluation=evaluation)
+    record(ctx, release, "ReviewRequested", detail={"approvalId": str(approval.id)})
+    return {"approvalId": str(approval.id)}
 
 
 def _passing(release: Release) -> EvaluationRecord:

@@ -155,8 +155,7 @@ def _ask(
     """The request that answers the question: one that stands, or a new one."""
     run, step, attempt = held.run, held.step, held.attempt
     at = now()
-    view = approvals.open_request(
-        ctx,
+    draft = approvals.ApprovalDraft(
         subject_type=SubjectType.RUN,
         subject_id=step.id,
         run_id=run.id,
@@ -174,6 +173,7 @@ def _ask(
         approvers=approvers_of(run, step),
         template_id=run.template_id,
     )
+    view = approvals.open_request(ctx, draft)
     return view, view.requested_at >= at
 
 

@@ -6,8 +6,8 @@ from typing import Any, Protocol, TypeVar
 
 import approvals.operations as approvals
 import usage.operations as usage
-from approvals.selectors import evaluate, policy_revision
-from approvals.states import Effect
+from approvals.selectors import PolicyView, evaluate, policy_revision
+from approvals.states import Effect, SubjectType
 from factory.kernel.clock import now
 from factory.kernel.commanding import operation
 from factory.kernel.context import Context
@@ -53,8 +53,8 @@ def open_human_steps(ctx: Context, run: Run, steps: Sequence[Step]) -> None:
         fail_run(ctx, run, cause=cause, failure_class=failure, reason=reason, node_key=denied.node_key)
         return
     before = outputs_before(run, [by_key[step.node] for step in asked])
-    questions = [_question(run, step, by_key[step.node], before[step.node]) for step in asked]
-    approvals.open_questions(ctx, questions, policy=policy)
+    drafts = [_draft(run, step, by_key[step.node], before[step.node], policy) for step in asked]
+    approvals.open_requests(ctx, drafts)
     wait_for_approval(ctx, run, at)
 
 
@@ -75,8 +75,12 @@ def first_denied(run: Run, asked: Sequence[Asks]) -> Asks | None:
     return next((each for each, verdict in verdicts if verdict.effect == Effect.DENY), None)
 
 
-def _question(run: Run, step: Step, node: Node, before: dict[str, Any]) -> approvals.HumanQuestion:
-    return approvals.HumanQuestion(
+def _draft(
+    run: Run, step: Step, node: Node, before: dict[str, Any], policy: PolicyView
+) -> approvals.ApprovalDraft:
+    return approvals.ApprovalDraft(
+        subject_type=SubjectType.RUN,
+        subject_id=step.id,
         run_id=run.id,
         step_id=step.id,
         action_class=step.side_effect_class,
@@ -86,6 +90,7 @@ def _question(run: Run, step: Step, node: Node, before: dict[str, Any]) -> appro
         requested_by=run.requested_by,
         requester_person=run.requester_person,
         release_id=run.release_id,
+        policy=policy,
         project_id=run.project_id,
         approvers=approvers_of(run, step),
     )

@@ -47,13 +47,10 @@ def open_spend_request(
         "releaseHash": run.release_hash,
         "modelProfileId": run.model_profile_id,
     }
-    approvals.open_request(
-        ctx,
+    draft = approvals.ApprovalDraft(
         subject_type=SubjectType.SPEND,
         subject_id=run.id,
         run_id=run.id,
-        step_id=None,
-        attempt_id=None,
         action_class=ActionClass.SPEND,
         environment_id=run.environment_id,
         proposal=proposal | told,
@@ -65,3 +62,4 @@ def open_spend_request(
         project_id=run.project_id,
         spend=approvals.Spend(amount, at_the_limit, of_unknown_cost),
     )
+    approvals.open_request(ctx, draft)

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from approvals import selectors
-from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalHashMismatch, ProposalNotReadable
+from approvals.errors import ApprovalNotNeeded, PolicyDenied, ProposalNotReadable
 from approvals.models import MAX_PROPOSAL_BYTES
 from factory.kernel.errors import InvalidInput, TooLarge, TransitionRefused, Unprocessable
 from factory.kernel.hashing import digest
@@ -161,12 +161,6 @@ def test_a_proposal_has_a_mebibyte(asker):
 def test_what_json_cannot_carry_is_refused(asker, proposal):
     with pytest.raises(InvalidInput):
         asker.ask(proposal=proposal)
-
-
-def test_a_claimed_hash_must_be_the_proposals(asker):
-    assert asker.ask(proposal_hash=digest(DIFF)).state == "Pending"
-    with pytest.raises(ProposalHashMismatch):
-        asker.again().ask(proposal_hash=digest({}))
 
 
 @pytest.mark.parametrize(

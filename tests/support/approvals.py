@@ -11,6 +11,7 @@ from django.db import connection, connections, transaction
 from approvals import operations, selectors, subjects
 from approvals.commands import adopt_platform_policy
 from approvals.selectors import ApprovalView, AuthorizationView, PolicyView
+from approvals.states import SubjectType
 from factory.kernel.commanding import command
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError
@@ -97,6 +98,7 @@ class Asking:
             "requested_by": actor.subject,
             "requester_person": actor.person,
             "policy": self.policy,
+            "project_id": self.house.project_id,
         }
         return ask(self.house, **{**question, **other})
 
@@ -177,7 +179,8 @@ def asking(tenant_id: str) -> Asking:
 @command("TestAsk")
 def ask(ctx: Context, /, **question: Any) -> ApprovalView:
     """What RequestApproval and review do about the request."""
-    return operations.open_request(ctx, **question)
+    question["subject_type"] = SubjectType(question["subject_type"])
+    return operations.open_request(ctx, operations.ApprovalDraft(**question))
 
 
 @command("TestConsume")
