@@ -1,7 +1,6 @@
 """What approvals do about events of the apps below."""
 
 from approvals.commands import adopt_platform_policy
-from approvals.operations import waiver_subject  # noqa: F401  registers what decisions about waivers do
 from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.context import Context
 from factory.messaging.relay import Received, on

@@ -1,16 +1,20 @@
 """What a decision is about moves in the decision's own transaction: the one call that goes upwards.
 
-`approvals` knows no run and no release. The app that owns a subject registers how to lock it, how to
-tell whether the question still stands, and what an answer does to it.
+`approvals` knows no run and no release. The app that owns a subject registers how to lock it, what stands
+against an answer, and what an answer does to it.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
+from approvals.models import ApprovalRequest
+from approvals.states import SubjectType
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError
 
@@ -60,61 +64,84 @@ class Timeline:
     helps: str = ""
 
 
-class Subject(Protocol):
-    """One kind of thing that is decided about."""
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Name why no answer to an open request is taken: a condition on its row, and the refusal."""
 
+    stands: Q
+    refusal: Callable[["ApprovalView"], DomainError]
+
+
+class Subject(ABC):
+    """Own one kind of thing that is decided about: lock it, judge the request about it, and move it."""
+
+    kind: ClassVar[SubjectType]
+
+    @abstractmethod
     def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
         """Lock all that an answer may move, from the top: release, project, run, step, attempt, lease.
 
         Called before the request itself is locked, with ids read unlocked.
         """
 
-    def still_current(self, ctx: Context, view: "ApprovalView") -> DomainError | None:
-        """Under the locks: None, or why nobody needs an answer any more, such as a revoked release."""
-
+    @abstractmethod
     def decided(self, ctx: Context, view: "ApprovalView") -> None:
         """Move the subject: the request is Approved, Rejected, sent back (Stale) or Expired now."""
 
+    @abstractmethod
     def renewed(self, ctx: Context, old: "ApprovalView", new: "ApprovalView") -> None:
-        """Nobody answered `old`, and the same is asked once more by `new`: go on waiting, for that one."""
+        """Go on waiting, for `new`: nobody answered `old`, and the same is asked once more."""
+
+    def obstacles(self) -> Sequence[Obstacle]:
+        """Return all that may stand against an answer, such as a revoked release; the first one tells why."""
+        return ()
+
+    def refusal(self, view: "ApprovalView") -> DomainError | None:
+        """Return why no answer to an open request would be taken; under the locks that is final."""
+        obstacles = self.obstacles()
+        request = ApprovalRequest.objects.filter(pk=view.id)
+        number = first_that_holds(request, [obstacle.stands for obstacle in obstacles])
+        return None if number is None else obstacles[number].refusal(view)
+
+    def timeline(self, ctx: Context, view: "ApprovalView") -> Timeline | None:
+        """Return what who decides should know beside the proposal; None where that says all that there is."""
+        return None
+
+
+def first_that_holds(row: QuerySet[Any], conditions: Sequence[Q]) -> int | None:
+    """Return the number of the first condition that holds for the one row of a query; None if none does."""
+    if not conditions:
+        return None
+    cases = [When(condition, then=Value(number)) for number, condition in enumerate(conditions)]
+    number = Case(*cases, default=None, output_field=IntegerField())
+    return row.order_by().values_list(number, flat=True).first()
 
 
 _subjects: dict[str, Subject] = {}
 
 
-def register(subject_type: str, implementation: Subject) -> None:
-    """Called once for each kind, when the app that owns it is ready."""
-    _subjects[subject_type] = implementation
+def register(subject: Subject) -> None:
+    """Take in the owner of a kind; called by its app's `ready`."""
+    _subjects[subject.kind] = subject
 
 
 def subject_of(subject_type: str) -> Subject:
-    """The registered implementation; without one nothing of the kind can be decided."""
+    """Return the owner of a kind; without one nothing of the kind can be decided."""
     if subject_type not in _subjects:
         raise RuntimeError(f"No app has registered the subject {subject_type}.")
     return _subjects[subject_type]
 
 
-def story_of(ctx: Context, view: "ApprovalView") -> Timeline | None:
-    """The subject's story for the decision page, if its app tells one (a method `story` like `decided`)."""
-    tell = getattr(_subjects.get(view.subject_type), "story", None)
-    told: Timeline | None = tell(ctx, view) if tell else None
-    return told
-
-
-def stops_of(ctx: Context, view: "ApprovalView") -> str:
-    """Why no answer would be taken as things stand, of one that is open: what `still_current` would refuse
-    with, read without locks, if its app tells it (a method `stops` like `still_current`)."""
-    tell = getattr(_subjects.get(view.subject_type), "stops", None)
-    refusal: DomainError | None = tell(ctx, view) if tell and view.is_pending else None
+def why_unanswerable(view: "ApprovalView") -> str:
+    """Return why no answer would be taken as things are, of a request that is open; else empty."""
+    refusal = subject_of(view.subject_type).refusal(view) if view.is_pending else None
     return refusal.detail if refusal else ""
 
 
 def unanswerable() -> Q:
-    """The open requests of which `stops_of` says that no answer would be taken, for a list that would else
-    ask about each of them; an app that has a method `stops` tells it by one called `stopped`."""
-    told = Q(pk__in=[])
+    """Return the condition of the requests to which no answer would be taken, for a list of many."""
+    conditions = Q(pk__in=[])
     for kind, subject in _subjects.items():
-        tell = getattr(subject, "stopped", None)
-        if tell is not None:
-            told |= Q(subject_type=kind) & tell()
-    return told
+        for obstacle in subject.obstacles():
+            conditions |= Q(subject_type=kind) & obstacle.stands
+    return conditions

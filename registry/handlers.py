@@ -3,7 +3,6 @@
 from factory.kernel.context import Context
 from factory.messaging.relay.handlers import Received, on
 from factory.messaging.relay.jobs import hint
-from registry import subjects  # noqa: F401  registers the subject of publications
 from registry.events import AssetReleaseSubmitted
 from registry.tasks import RESOLVE
 

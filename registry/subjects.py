@@ -1,15 +1,16 @@
 """A release as the subject of an approval: its review opens one, the answer moves it in the same commit."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
 from django.db.models.functions import JSONArray, JSONObject
 
-from approvals import subjects
 from approvals.selectors import ApprovalView
 from approvals.states import ApprovalState, SubjectType
-from approvals.subjects import Timeline
+from approvals.subjects import Obstacle, Subject, Timeline, first_that_holds
 from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError, Gone
@@ -66,37 +67,68 @@ def proposal_of(release: Release, evaluation: EvaluationRecord) -> dict[str, Any
 
 def check_publishable(release: Release) -> None:
     """Raise for what would stand in the way of the publication. Needs the asset's lock."""
-    rivals = Release.objects.filter(asset_id=release.asset_id, semver=release.semver, state__in=HOLDS_VERSION)
-    if rivals.exclude(pk=release.pk).exists():
-        raise VersionTaken(f"Another commit already holds {release.asset.name}@{release.semver}.")
+    conditions = _in_the_way()
+    number = first_that_holds(Release.objects.filter(pk=release.pk), [holds for holds, _ in conditions])
+    if number is not None:
+        raise conditions[number][1](release)
+
+
+def _in_the_way() -> tuple[tuple[Q, Callable[[Release], DomainError]], ...]:
+    """Return what may stand in the way of a publication: a condition on the release, and the refusal."""
+    rivals = Release.objects.filter(asset_id=OuterRef("asset_id"), semver=OuterRef("semver"))
+    rivals = rivals.filter(state__in=sorted(HOLDS_VERSION)).exclude(pk=OuterRef("pk"))
+    held = JSONObject(workflows=JSONArray(JSONObject(workflowId=F("workflow_id"))))
+    has = Func(
+        OuterRef("closure__definition"), held,
+        arg_joiner=" @> ", template="(%(expressions)s)", output_field=BooleanField(),
+    )  # fmt: skip
+    taken = AssetWorkflow.objects.exclude(asset_id=OuterRef("asset_id")).filter(has)
+    gone = ClosureDependency.objects.filter(closure_id=OuterRef("closure_id"))
+    gone = gone.exclude(release__state__in=sorted(LOADABLE))
+    return (
+        (Q(Exists(rivals)), _version_taken),
+        (Q(Exists(taken)), _workflow_taken),
+        (Q(Exists(gone)), _dependency_gone),
+    )
+
+
+def _version_taken(release: Release) -> DomainError:
+    return VersionTaken(f"Another commit already holds {release.asset.name}@{release.semver}.")
+
+
+def _workflow_taken(release: Release) -> DomainError:
     owned = AssetWorkflow.objects.select_related("asset").filter(workflow_id__in=_workflow_ids(release))
-    taken = owned.exclude(asset_id=release.asset_id).order_by("workflow_id").first()
-    if taken is not None:
-        raise WorkflowTaken(f"The workflow {taken.workflow_id} belongs to the asset {taken.asset.name}.")
-    gone = revoked_needs([release.resolved.id]).get(release.resolved.id)
-    if gone:
-        raise DependencyNotPublished(needs_in_words(gone))
+    taken = owned.exclude(asset_id=release.asset_id).order_by("workflow_id")[0]
+    return WorkflowTaken(f"The workflow {taken.workflow_id} belongs to the asset {taken.asset.name}.")
+
+
+def _dependency_gone(release: Release) -> DomainError:
+    return DependencyNotPublished(needs_in_words(revoked_needs([release.resolved.id])[release.resolved.id]))
 
 
 def _workflow_ids(release: Release) -> list[str]:
     return sorted(item["workflowId"] for item in release.resolved.definition["workflows"])
 
 
-class Publication:
-    """The subject: locked before the approval, judged under the locks, moved with the decision."""
+class Publication(Subject):
+    """Publish a release, or send it back, with the decision on it."""
+
+    kind = SubjectType.PUBLICATION
 
     def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
-        """The asset and the release, and the right to each workflow id that is new."""
+        """Lock the asset and the release, and the right to each workflow id that is new."""
         lock_release(ctx, subject_id)
 
-    def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        return _outdated(find_release(view.subject_id), view)
-
-    def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        return _outdated(find_release(view.subject_id), view)
-
-    def stopped(self) -> Q:
-        return Q(Exists(_outdated_rows().filter(pk=OuterRef("subject_id"))))
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        release: QuerySet[Release] = Release.objects.filter(pk=OuterRef("subject_id"))
+        in_review = Q(state=ReleaseState.IN_REVIEW, approval_id=OuterRef("pk"))
+        return (
+            Obstacle(Q(Exists(release.filter(~in_review))), _review_over),
+            *(
+                Obstacle(Q(Exists(release.filter(holds))), partial(_not_publishable, refusal))
+                for holds, refusal in _in_the_way()
+            ),
+        )
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         release = find_release(view.subject_id)
@@ -108,43 +140,23 @@ class Publication:
             release.send_back()
             record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
 
-    def story(self, ctx: Context, view: ApprovalView) -> Timeline:
+    def timeline(self, ctx: Context, view: ApprovalView) -> Timeline:
         return story_of_release(find_release(view.subject_id), view)
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
-        """The review goes on, under the fresh request."""
+        """Go on with the review, under the fresh request."""
         release = find_release(new.subject_id)
         release.approval_id = new.id
         save(release)
 
 
-def _outdated(release: Release, view: ApprovalView) -> DomainError | None:
-    if release.state != ReleaseState.IN_REVIEW or release.approval_id != view.id:
-        return ReviewOver(f"The release is {release.state} and no longer under this review.")
-    try:
-        check_publishable(release)
-    except DomainError as refusal:
-        return ReviewOver(refusal.detail)
-    return None
+def _review_over(view: ApprovalView) -> ReviewOver:
+    state = find_release(view.subject_id).state
+    return ReviewOver(f"The release is {state} and no longer under this review.")
 
 
-def _outdated_rows() -> QuerySet[Release]:
-    """The same as a condition of the database, within a question about the requests."""
-    rivals = Release.objects.filter(asset_id=OuterRef("asset_id"), semver=OuterRef("semver"))
-    rivals = rivals.filter(state__in=sorted(HOLDS_VERSION)).exclude(pk=OuterRef("pk"))
-    held = JSONObject(workflows=JSONArray(JSONObject(workflowId=F("workflow_id"))))
-    has = Func(
-        OuterRef("closure__definition"), held,
-        arg_joiner=" @> ", template="(%(expressions)s)", output_field=BooleanField(),
-    )  # fmt: skip
-    taken = AssetWorkflow.objects.exclude(asset_id=OuterRef("asset_id")).filter(has)
-    gone = ClosureDependency.objects.filter(closure_id=OuterRef("closure_id"))
-    gone = gone.exclude(release__state__in=sorted(LOADABLE))
-    under_review = Q(state=ReleaseState.IN_REVIEW, approval_id=OuterRef("pk"))
-    rows: QuerySet[Release] = Release.objects.filter(
-        ~under_review | Exists(rivals) | Exists(taken) | Exists(gone)
-    )
-    return rows
+def _not_publishable(refusal: Callable[[Release], DomainError], view: ApprovalView) -> ReviewOver:
+    return ReviewOver(refusal(find_release(view.subject_id)).detail)
 
 
 def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:
@@ -164,6 +176,3 @@ def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:
         if workflow_id not in known:
             save(AssetWorkflow(workflow_id=workflow_id, asset_id=release.asset_id))
     point_alias(ctx, release, LATEST)
-
-
-subjects.register(SubjectType.PUBLICATION, Publication())

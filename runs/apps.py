@@ -9,7 +9,12 @@ class RunsConfig(BaseAppConfig):
 
     def ready(self) -> None:
         super().ready()
+        from approvals.subjects import register
         from factory.identity.pools import register_pools
         from runs.selectors.waiting import pool_names
+        from runs.subjects.action import StepAction
+        from runs.subjects.spend import RunSpend
 
         register_pools(pool_names)
+        register(StepAction())
+        register(RunSpend())

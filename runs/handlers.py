@@ -30,7 +30,6 @@ from runs.states import (
     WORKFLOW_RUN_COMPLETED,
     WORKFLOW_RUN_FAILED,
 )
-from runs.subjects import action, spend  # noqa: F401  register what decisions are about
 
 START = "runs.start_run"
 EXPIRE = "runs.fail_run_on_expired_reservation"

@@ -39,7 +39,7 @@ from approvals.selectors import (
     who_may_decide,
 )
 from approvals.states import ApprovalState, SubjectType
-from approvals.subjects import stops_of
+from approvals.subjects import why_unanswerable
 from factory.console.base import OwnPageAdmin
 from factory.console.drafts import forget_words, keep_words, kept_words
 from factory.console.scope import context_of
@@ -160,7 +160,7 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             "opts": self.opts,
             "view": view,
             "refused": refusal_for(ctx, view, break_glass=True),
-            "stops": stops_of(ctx, view),
+            "stops": why_unanswerable(view),
             "kept_reason": kept_words(request, _subject_of(view)).get("reason", ""),
             "passed_over": [c for c in who_may_decide(view.id) if c.may_decide],
         }

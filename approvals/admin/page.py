@@ -26,7 +26,7 @@ from approvals.selectors import (
     votes_judged,
     who_may_decide,
 )
-from approvals.subjects import Timeline, TimelineEntry, stops_of, story_of
+from approvals.subjects import Timeline, TimelineEntry, subject_of, why_unanswerable
 from factory.console.show import span
 from factory.kernel import clock
 from factory.kernel.context import Context
@@ -46,9 +46,9 @@ def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
     needed = max(0, view.quorum - sum(one.counts for one in votes))
     siblings = _siblings(view)
     candidates = _candidates(view)
-    story = story_of(ctx, view)
+    story = subject_of(view.subject_type).timeline(ctx, view)
     open_ = view.is_pending and at < view.expires_at
-    stops = stops_of(ctx, view)
+    stops = why_unanswerable(view)
     stops_now = stops if open_ else ""
     return {
         "view": view,

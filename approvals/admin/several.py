@@ -19,7 +19,7 @@ from approvals.commands import MOST_AT_ONCE, BulkDecision, BulkDecisionResult, d
 from approvals.models import MAX_REASON, ApprovalRequest
 from approvals.selectors import ApprovalView, approval_view, voted_already, votes_judged
 from approvals.states import SubjectType
-from approvals.subjects import stops_of
+from approvals.subjects import why_unanswerable
 from factory.console.bulk import BulkResult, chosen, fates_of, keep_chosen, keep_fates
 from factory.console.scope import as_uuid, context_of
 from factory.kernel.context import Context
@@ -164,7 +164,7 @@ def _why_not(ctx: Context, view: ApprovalView, decision: str) -> str:
     """Why a chosen request is left out of what is sent; empty where it is not."""
     if not view.is_pending:
         return f"It is {view.state}: there is nothing left to decide."
-    if stops := stops_of(ctx, view):
+    if stops := why_unanswerable(view):
         return stops
     right, refused = right_before(ctx, view)
     if right is None:

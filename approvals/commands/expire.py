@@ -38,7 +38,7 @@ def expire_approval(ctx: Context, *, approval_id: UUID, version: int) -> None:
     if at < row.expires_at:
         raise NotDueYet(f"It can be answered until {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
     again = row.on_expiry == OnExpiry.RE_REQUEST and row.renews is None
-    again = again and subject.still_current(ctx, approval_view(row)) is None
+    again = again and subject.refusal(approval_view(row)) is None
     row.expire(at=at)
     close(ctx, row, "ExpiresAtPassed")
     if again:

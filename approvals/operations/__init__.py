@@ -6,6 +6,7 @@ here: a request is locked below them.
 
 from approvals.errors import AnswerNotPossible, PolicyDenied
 from approvals.operations.closing import cancel_pending, close, supersede
+from approvals.operations.deciding import decide
 from approvals.operations.draft import ApprovalDraft, Spend
 from approvals.operations.requesting import open_request, open_requests, renew
 from approvals.operations.using import consume, start_validity
@@ -22,6 +23,7 @@ __all__ = [
     "cancel_pending",
     "close",
     "consume",
+    "decide",
     "end_waivers_of",
     "open_request",
     "open_requests",

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from approvals.errors import WaiverNotAsked, WaiverNotFound
@@ -10,10 +10,9 @@ from approvals.models import Waiver
 from approvals.operations.waiving import waiver_changed
 from approvals.selectors import ApprovalView, deciders_of
 from approvals.states import ApprovalState, SubjectType, WaiverState
-from approvals.subjects import Timeline, register
+from approvals.subjects import Obstacle, Subject
 from factory.kernel.clock import now
 from factory.kernel.context import Context
-from factory.kernel.errors import DomainError
 from factory.kernel.locking import lock
 from factory.kernel.recording import record
 
@@ -24,22 +23,21 @@ REFUSED = {
 }
 
 
-class AdvanceApproval:
-    """What happens to a waiver when somebody, or nobody, decides on it."""
+class WaiverSubject(Subject):
+    """Move a waiver when somebody, or nobody, decides on it."""
+
+    kind = SubjectType.WAIVER
 
     def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
         _locked(subject_id)
 
-    def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        return _outdated(_locked(view.subject_id), view)
-
-    def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        row = Waiver.objects.filter(pk=view.subject_id).first()
-        return _outdated(row, view) if row is not None else None
-
-    def stopped(self) -> Q:
-        asked = Q(state=WaiverState.REQUESTED, approval_id=OuterRef("pk"), expires_at__gt=Now())
-        return Q(Exists(Waiver.objects.filter(~asked, pk=OuterRef("subject_id"))))
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        waiver: QuerySet[Waiver] = Waiver.objects.filter(pk=OuterRef("subject_id"))
+        requested = Q(state=WaiverState.REQUESTED, approval_id=OuterRef("pk"))
+        return (
+            Obstacle(Q(Exists(waiver.filter(~requested))), _not_asked),
+            Obstacle(Q(Exists(waiver.filter(expires_at__lte=Now()))), _too_late),
+        )
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         """Approved: in force from now on. Rejected, sent back or expired: refused, for good."""
@@ -62,21 +60,16 @@ class AdvanceApproval:
             row.renew(approval_id=new.id)
             record(ctx, row, "AskedAgain", detail={"approvalId": new.id})
 
-    def story(self, ctx: Context, view: ApprovalView) -> Timeline | None:
-        """The proposal says all that there is."""
-        return None
+
+def _not_asked(view: ApprovalView) -> WaiverNotAsked:
+    state = Waiver.objects.get(pk=view.subject_id).state
+    return WaiverNotAsked(f"The waiver is {state}: nobody needs an answer any more.")
 
 
-def _outdated(row: Waiver, view: ApprovalView) -> DomainError | None:
-    if row.state != WaiverState.REQUESTED or row.approval_id != view.id:
-        return WaiverNotAsked(f"The waiver is {row.state}: nobody needs an answer any more.")
-    if now() >= row.expires_at:
-        return WaiverNotAsked(f"The waiver would have ended at {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
-    return None
+def _too_late(view: ApprovalView) -> WaiverNotAsked:
+    end = Waiver.objects.get(pk=view.subject_id).expires_at
+    return WaiverNotAsked(f"The waiver would have ended at {end:%d %b %Y %H:%M:%S} UTC.")
 
 
 def _locked(waiver_id: UUID) -> Waiver:
     return lock(Waiver, waiver_id, missing=WaiverNotFound("There is no such waiver here."))
-
-
-register(SubjectType.WAIVER, AdvanceApproval())

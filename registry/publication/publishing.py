@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.conf import settings
 
+from approvals.operations import decide
 from approvals.selectors import approval
-from factory.kernel.commanding import commands
 from factory.kernel.context import Context, system
 from factory.kernel.errors import DomainError
 from factory.kernel.tenancy import reading
@@ -153,7 +153,7 @@ def stored_files(closure: Closure) -> dict[str, bytes]:
 
 
 def _approve(way: PublicationPath, release_id: UUID) -> None:
-    """The reviewer's decision on exactly what is asked. By the command's name: it is approvals' own."""
+    """Approve exactly what is asked, as the reviewer."""
     house = system(way.reviewer.tenant_id, "publish_release", project_id=way.reviewer.project_id)
     with reading(house):
         approval_id = find_release(release_id).approval_id
@@ -161,7 +161,7 @@ def _approve(way: PublicationPath, release_id: UUID) -> None:
             raise PublicationStopped("The release is under no review.")
         asked = approval(approval_id)
     try:
-        commands()["DecideApproval"](
+        decide(
             way.reviewer,
             approval_id=asked.id,
             decision="approve",

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from approvals.selectors import ApprovalView, Judged, Right, right_to_decide, voted_already, votes_judged_of
 from approvals.states import ApprovalState
-from approvals.subjects import stops_of
+from approvals.subjects import why_unanswerable
 from factory.console.show import span
 from factory.kernel.context import Context
 from factory.kernel.errors import Forbidden
@@ -167,7 +167,7 @@ class Answers:
         """Why no answer would be taken: that lies with the run, whichever of its questions it is."""
         key = (view.subject_type, view.run_id)
         if key not in self._stops:
-            self._stops[key] = stops_of(self._ctx, view)
+            self._stops[key] = why_unanswerable(view)
         return self._stops[key]
 
     def missing(self, view: ApprovalView) -> int:

@@ -1,19 +1,18 @@
 """Reads of runs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from approvals.selectors import pending_of_run
 from factory.kernel import reloading
 from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.models import ChainHead, JournalEntry
-from registry.selectors import is_unloadable
 from runs.engine import Clock
 from runs.errors import RunNotFound
 from runs.models import Artifact, Attempt, CancellationIntent, Lease, Run, Step
@@ -53,13 +52,6 @@ def runs(ctx: Context) -> QuerySet[Run]:
     rows: QuerySet[Run] = Run.objects.all()
     rows = rows.annotate(sequence=Subquery(head))
     return rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
-
-
-def beyond_answer(answered: Collection[RunState]) -> QuerySet[Run]:
-    """Runs about which no answer is taken: in none of these states, or of a release that loads no more."""
-    over = ~Q(state__in=sorted(answered)) | is_unloadable(OuterRef("release_id"))
-    rows: QuerySet[Run] = Run.objects.filter(over)
-    return rows
 
 
 def find_run(ctx: Context, run_id: UUID) -> Run:

@@ -4,20 +4,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
-
 from approvals.operations import AnswerNotPossible
 from approvals.selectors import ApprovalView, approvals_of_step
 from approvals.states import ApprovalState, SubjectType
-from approvals.subjects import Timeline, register
+from approvals.subjects import Obstacle, Subject, Timeline
 from factory.kernel.clock import now
 from factory.kernel.context import Context
-from factory.kernel.errors import DomainError
 from factory.kernel.events import wire
 from factory.kernel.hints import WORK, wake
 from factory.kernel.recording import record, save
-from registry.selectors import loadable
-from runs.errors import ReleaseRevoked, RunNotFound, RunNotWorking
+from runs.errors import RunNotFound
 from runs.models import Attempt, Run, Step
 from runs.operations.advancing import advance, end_if_spent
 from runs.operations.asking import answer_human_step
@@ -26,9 +22,9 @@ from runs.operations.holding import lock_run, lock_step
 from runs.operations.metering import time_attempt
 from runs.operations.moving import stop_waiting
 from runs.operations.violations import fail_violated, note_violation, violation_of
-from runs.selectors.runs import beyond_answer
 from runs.selectors.stories import asker_of, story_of_run
 from runs.states import RUN_WORKING, AttemptState, FailureClass
+from runs.subjects.obstacles import obstacles_of_run
 
 MOST_ROUNDS = 10
 """So often may a step's proposals be sent back; then the step fails, class validation."""
@@ -39,25 +35,20 @@ ENDED = {
 }
 
 
-class StepAction:
-    """What happens to a run when somebody, or nobody, decides on what one of its steps proposed."""
+class StepAction(Subject):
+    """Move a run when somebody, or nobody, decides on what one of its steps proposed."""
+
+    kind = SubjectType.RUN
 
     def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
-        """The run, which keeps out everybody else who would move anything of it, and the step."""
+        """Lock the run, which keeps out everybody else who would move anything of it, and the step."""
         lock_step(_run(ctx, run_id), subject_id)
 
-    def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        return _outdated(_run(ctx, view.run_id))
-
-    def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        run = Run.objects.filter(pk=view.run_id).first()
-        return _outdated(run) if run is not None else None
-
-    def stopped(self) -> Q:
-        return Q(Exists(beyond_answer(RUN_WORKING).filter(pk=OuterRef("run_id"))))
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        return obstacles_of_run(RUN_WORKING, "nobody needs an answer any more")
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
-        """Approved or sent back: the attempt goes on. Rejected or expired: the run fails, policy-denied."""
+        """Let the attempt go on if approved or sent back; else fail the run, policy-denied."""
         run, at = _run(ctx, view.run_id), now()
         if not run.is_working:
             return
@@ -80,23 +71,15 @@ class StepAction:
         end_if_spent(ctx, run)
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
-        """The run and its attempt go on waiting, for the fresh request."""
+        """Let the run and its attempt go on waiting, for the fresh request."""
         attempt = Attempt.objects.select_for_update(no_key=True).filter(approval_id=old.id).first()
         if attempt is not None:
             attempt.approval_id = new.id
             save(attempt)
 
-    def story(self, ctx: Context, view: ApprovalView) -> Timeline | None:
-        """The run so far, for the page on which somebody decides."""
+    def timeline(self, ctx: Context, view: ApprovalView) -> Timeline | None:
+        """Return the run so far."""
         return asker_of(story_of_run(view.run_id), view.step_id) if view.run_id else None
-
-
-def _outdated(run: Run) -> DomainError | None:
-    if not run.is_working:
-        return RunNotWorking(f"The run is {run.state}: nobody needs an answer any more.")
-    if not loadable(run.release_id):
-        return ReleaseRevoked("The release was taken back: nothing may be done with it any more.")
-    return None
 
 
 def _run(ctx: Context, run_id: UUID | None) -> Run:
@@ -169,6 +152,3 @@ def _give_up(ctx: Context, run: Run, step: Step, at: datetime) -> None:
         step.fail(at=at, failure_class=FailureClass.VALIDATION, reason=reason)
         record(ctx, step, "CorrectionsExhausted")
     advance(ctx, run)
-
-
-register(SubjectType.RUN, StepAction())

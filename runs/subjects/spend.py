@@ -3,17 +3,12 @@
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
-
 import usage.operations as usage
 from approvals.selectors import ApprovalView, proposal
 from approvals.states import ApprovalState, SubjectType
-from approvals.subjects import Timeline, register
+from approvals.subjects import Obstacle, Subject, Timeline
 from factory.kernel.clock import now
 from factory.kernel.context import Context
-from factory.kernel.errors import DomainError
-from registry.selectors import loadable
-from runs.errors import ReleaseRevoked, RunNotWorking
 from runs.models import Run
 from runs.operations.advancing import advance, end_if_spent
 from runs.operations.ending import fail_run
@@ -22,9 +17,9 @@ from runs.operations.moving import stop_waiting
 from runs.operations.overspending import run_out_of_money
 from runs.operations.spending import set_aside_and_go
 from runs.selectors.limits import calls_asked_about
-from runs.selectors.runs import beyond_answer
 from runs.selectors.stories import story_of_spend
 from runs.states import RUN_WORKING, FailureClass, RunState
+from runs.subjects.obstacles import obstacles_of_run
 
 ENDED = {
     ApprovalState.REJECTED: ("SpendRejected", "{by} rejected what the run may cost{why}"),
@@ -36,22 +31,16 @@ ENDED_UNKNOWN = {
 }
 
 
-class RunSpend:
-    """What happens to a run when somebody, or nobody, decides about its money."""
+class RunSpend(Subject):
+    """Move a run when somebody, or nobody, decides about its money."""
+
+    kind = SubjectType.SPEND
 
     def lock(self, ctx: Context, subject_id: UUID, run_id: UUID | None) -> None:
         lock_run(ctx, subject_id)
 
-    def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        return _outdated(lock_run(ctx, view.subject_id))
-
-    def stops(self, ctx: Context, view: ApprovalView) -> DomainError | None:
-        run = Run.objects.filter(pk=view.subject_id).first()
-        return _outdated(run) if run is not None else None
-
-    def stopped(self) -> Q:
-        over = beyond_answer({RunState.ACCEPTED, *RUN_WORKING})
-        return Q(Exists(over.filter(pk=OuterRef("subject_id"))))
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        return obstacles_of_run({RunState.ACCEPTED, *RUN_WORKING}, "its money is not in question any more")
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
         """Of an Accepted run, approved: the budget is reserved and the run begins, or is denied; else it
@@ -72,8 +61,8 @@ class RunSpend:
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
         """The run goes on waiting: it knows its request by its own id."""
 
-    def story(self, ctx: Context, view: ApprovalView) -> Timeline | None:
-        """The run, and the budgets that would pay for it, as they are at this moment."""
+    def timeline(self, ctx: Context, view: ApprovalView) -> Timeline | None:
+        """Return the run, and the budgets that would pay for it, as they are at this moment."""
         return story_of_spend(view.subject_id, _amount(view))
 
 
@@ -103,14 +92,3 @@ def _at_the_limit(ctx: Context, run: Run, view: ApprovalView) -> None:
     if run.is_working:
         stop_waiting(ctx, run, "ApprovalGranted", now())
         end_if_spent(ctx, run)
-
-
-def _outdated(run: Run) -> DomainError | None:
-    if run.state != RunState.ACCEPTED and not run.is_working:
-        return RunNotWorking(f"The run is {run.state}: its money is not in question any more.")
-    if not loadable(run.release_id):
-        return ReleaseRevoked("The release was taken back: nothing may be done with it any more.")
-    return None
-
-
-register(SubjectType.SPEND, RunSpend())

@@ -95,7 +95,7 @@ def test_the_very_moment_of_its_end_is_too_late(asker, loan, delegate, monkeypat
         [end] = [lent.expires_at for lent in delegations_in_force(asker.world.project) if lent.id == loan]
     view = asker.ask()
     read = SimpleNamespace(now=lambda: end)
-    monkeypatch.setattr(sys.modules["approvals.commands.decide"], "clock", read)
+    monkeypatch.setattr(sys.modules["approvals.operations.deciding"], "clock", read)
     with pytest.raises(NotEligible, match="not lent any more"):
         decide(delegate, view)
     assert asker.view(view.id) == view

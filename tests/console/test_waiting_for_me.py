@@ -6,7 +6,7 @@ from django.urls import reverse
 from approvals.models import ApprovalRequest
 from approvals.selectors import approval, mine, refusal_for
 from approvals.states import ApprovalState
-from approvals.subjects import stops_of
+from approvals.subjects import why_unanswerable
 from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
 from tests.console.test_pages import signed_in
@@ -44,7 +44,7 @@ def _waits_for(member: Context) -> set[UUID]:
         pending = ApprovalRequest.objects.filter(state=ApprovalState.PENDING)
         views = [approval(key) for key in pending.values_list("pk", flat=True)]
         by_page = {
-            view.id for view in views if refusal_for(member, view) is None and not stops_of(member, view)
+            view.id for view in views if refusal_for(member, view) is None and not why_unanswerable(view)
         }
     assert told == by_page
     return told

@@ -208,7 +208,7 @@ def test_without_the_separation_of_duties_the_table_still_refuses(
     def anybody(ctx: Context, gate: Any, *, break_glass: bool = False) -> Right:
         return Right(ctx.actor.subject, ctx.actor.person, "Reviewer", break_glass=break_glass)
 
-    monkeypatch.setattr(sys.modules["approvals.commands.decide"], "right_to_decide", anybody)
+    monkeypatch.setattr(sys.modules["approvals.operations.deciding"], "right_to_decide", anybody)
     api = Api.as_(me)
     form = shown(api, approval_id) | {"reason": "mine", "decision": "approve"}
     for glass in (False, True):

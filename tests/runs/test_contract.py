@@ -335,7 +335,7 @@ def test_without_a_part_that_it_needs_a_submission_is_refused_at_once_and_leaves
     answer = {"decision": "approve", "version": view.version, "proposalHash": view.proposal_hash}
     reviewer, path = Api.as_(house.world.reviewer), f"{APPROVALS}/{view.id}/decision"
     with monkeypatch.context() as broken:
-        broken.setattr(sys.modules["approvals.commands.decide"], "right_to_decide", away)
+        broken.setattr(sys.modules["approvals.operations.deciding"], "right_to_decide", away)
         assert reviewer.post(path, answer).status_code == 503
     assert house.pending(view.run_id) == [view], "nothing is decided while nobody can say who may"
     assert reviewer.post(path, answer).status_code == 200

@@ -25,7 +25,7 @@ for name in ("TestAsk", "TestConsume", "TestCancelPending", "TestStartValidity",
 
 
 @dataclass
-class Stage:
+class Stage(subjects.Subject):
     """A subject whose moves a test can see. Its lock is real, its state is a list."""
 
     moved: list[ApprovalView] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Stage:
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"test:{run_id or subject_id}"]
             )
 
-    def still_current(self, ctx: Context, view: ApprovalView) -> DomainError | None:
+    def refusal(self, view: ApprovalView) -> DomainError | None:
         return self.outdated
 
     def decided(self, ctx: Context, view: ApprovalView) -> None:
@@ -58,7 +58,7 @@ def staged() -> Iterator[Stage]:
     """Every kind of subject is a `Stage` for the while."""
     held, stage = dict(subjects._subjects), Stage()
     for kind in ("run", "spend", "publication"):
-        subjects.register(kind, stage)
+        subjects._subjects[kind] = stage
     try:
         yield stage
     finally:
