@@ -10,7 +10,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.core.validators import RegexValidator
 from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
@@ -19,16 +21,18 @@ from factory.api.problems import field_errors
 from factory.kernel.errors import InvalidInput
 
 PAGING = frozenset({"limit", "cursor"})
+Faults = dict[str, list[ErrorDetail]]
 
 
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses unknown members, each with a pointer to it."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        faults: dict[str, Any] = {}
+        faults: Faults = {}
         if isinstance(data, Mapping):
             unknown = [name for name in data if name not in self.fields]
             faults = {str(name): [ErrorDetail("There is no such member.", "unknown")] for name in unknown}
+            faults |= self.faults_between(data)
         try:
             value: dict[str, Any] = super().to_internal_value(data)
         except serializers.ValidationError as fault:
@@ -37,6 +41,10 @@ class StrictSerializer(serializers.Serializer[Any]):
         if faults:
             raise serializers.ValidationError(faults)
         return value
+
+    def faults_between(self, data: Mapping[str, Any]) -> Faults:
+        """Return the faults that no member has by itself; they are told together with those of members."""
+        return {}
 
     @classmethod
     def parse(cls, data: Any, **context: Any) -> dict[str, Any]:
@@ -68,6 +76,14 @@ class TextField(serializers.CharField):
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+class PatternField(TextField):
+    """A JSON string of one form; `words` say of which."""
+
+    def __init__(self, pattern: str, words: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.validators.append(RegexValidator(pattern, words, "invalid"))
 
 
 class Whole(serializers.IntegerField):
@@ -138,6 +154,7 @@ class WordField(serializers.ChoiceField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "object", "additionalProperties": True})
 class JSONObject(serializers.JSONField):
     """A JSON object whose members are the caller's own affair."""
 

@@ -18,8 +18,8 @@ from factory.kernel.errors import Conflict, DomainError
 from factory.kernel.permissions import may
 from factory.kernel.tenancy import reading
 from registry.selectors import ReleaseView, pinnable, release
-from runs.commands import submit
 from runs.models import Run
+from runs.rest.submissions import submit
 from runs.selectors import find_run
 from runs.selectors.reruns import again
 

@@ -27,8 +27,9 @@ from factory.kernel.tenancy import reading
 from projects.selectors import environments
 from registry.selectors import ReleaseView, pinnable, workflow
 from runs.admin.wanted import Wanted, wanted
-from runs.commands import create_run_template, request_waiver, retire_run_template, submit
+from runs.commands import create_run_template, request_waiver, retire_run_template
 from runs.models import RunTemplate
+from runs.rest.submissions import read_template, submit
 from runs.selectors import newest_of_template, template, templates
 from runs.states import TemplateState
 
@@ -102,7 +103,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         self._require(request, "CreateRunTemplate")
 
         def make() -> tuple[str, str]:
-            made = create_run_template(ctx, content=_content(sent))
+            made = create_run_template(ctx, wanted=read_template(_content(sent)))
             return "Made. Runs can be started from it.", reverse("admin:runs_runtemplate_change", args=[made])
 
         def context() -> dict[str, Any]:

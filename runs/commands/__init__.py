@@ -39,7 +39,7 @@ from runs.commands.second_chances import (
     release_first_step,
 )
 from runs.commands.start_run import fail_run_on_expired_reservation, start_run
-from runs.commands.submit_run import submit, submit_run
+from runs.commands.submit_run import submit_run, submit_under_key
 from runs.commands.take_authorization import take_authorization
 from runs.commands.templates import create_run_template, retire_run_template
 from runs.commands.workers import WorkerView, heartbeat, register_worker, start_draining, undrain
@@ -82,8 +82,8 @@ __all__ = [
     "serve_tenant",
     "start_draining",
     "start_run",
-    "submit",
     "submit_run",
+    "submit_under_key",
     "take_authorization",
     "undrain",
     "withdraw_from_drained",

@@ -32,7 +32,7 @@ def record_receipts(
     same, and an effect among them asks for an Operator's attention. Nothing else moves, unless they show
     that the run is over its limit while nobody is at work; of a frozen run not even then. Emits
     UsageRecorded, RunFailed. Errors: `AttemptNotFound`, `StaleFencingToken` (a lease that never was the
-    caller's), `LeaseOver` (one that was never acquired), `InvalidInput` for what is no list of receipts.
+    caller's), `LeaseOver` (one that was never acquired).
     """
     tried = lock_attempt(ctx, attempt_id)
     current = current_lease(ctx, tried, lease_id, fencing_token)

@@ -77,7 +77,7 @@ def report_outcome(
     attention. Receipts that show an effect without an authorization fail the step (policy-denied).
     Of a run that is Cancelling or over, the outcome is recorded and moves nothing else. Emits
     AttemptOutcomeRecorded and what follows. Errors: `StaleFencingToken`, `AttemptSettled` (409),
-    `MalformedOutcome`, `InvalidInput` (400: a list that is none or too long), `OutcomeHashMismatch` (422),
+    `MalformedOutcome` (400), `OutcomeHashMismatch` (422),
     `AttemptNotFound`.
     """
     report = OutcomeReport(outcome, failure_class, reason, output, outcome_hash, artifacts)

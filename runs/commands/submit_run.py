@@ -23,19 +23,18 @@ from runs.engine import HUMAN, Node, nodes
 from runs.errors import EnvironmentUnknown, ModelProfileNotApproved, PreviousRunOpen, PreviousRunUnknown
 from runs.events import RunAccepted
 from runs.models import Run, RunTemplate, Snapshot
-from runs.operations.inputs import Submission, parse_submission
+from runs.operations.inputs import Submission
 from runs.operations.metering import count_accepted
 from runs.operations.templating import find_template, hold_template, under
 from runs.states import RUN_TERMINAL, RunState
 
 
-def submit(ctx: Context, *, payload: Any, key: str) -> tuple[dict[str, Any], bool]:
-    """Submit a run as JSON under an idempotency key; the answer, and whether it is an earlier one's.
+def submit_under_key(ctx: Context, *, submission: Submission, key: str) -> tuple[dict[str, Any], bool]:
+    """Submit a run once under an idempotency key; return the answer, and whether it is an earlier one's.
 
-    Every interface comes through here: REST, the command line and the admin. The same key with another
-    payload is `IdempotencyConflict`; with the same one it is the first answer, whatever has changed since.
+    The same key with another payload is `IdempotencyConflict`; with the same one it is the first answer,
+    whatever has changed since.
     """
-    submission = parse_submission(payload)
     once = IdempotencyKey(key, submission.input_hash)
     try:
         return submit_run.under(once)(ctx, submission=submission, key=key), False

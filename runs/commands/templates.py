@@ -18,12 +18,12 @@ from projects.operations import lock_active_project, lock_project
 from runs.errors import ModelProfileNotApproved, TemplateEnded, TemplateNameTaken, TemplateNotFound
 from runs.events import RunTemplateChanged
 from runs.models import RunTemplate
-from runs.operations.inputs import NewTemplate, parse_template
+from runs.operations.inputs import NewTemplate
 from runs.states import TemplateState
 
 
 @command("CreateRunTemplate")
-def create_run_template(ctx: Context, *, content: Any) -> str:
+def create_run_template(ctx: Context, *, wanted: NewTemplate) -> str:
     """Fix workflow, model profile, limits and the schema of the input for a kind of run. Answers with its id.
 
     Guards: the project is Active, a Published release holds the workflow and knows the profile, which the
@@ -31,7 +31,6 @@ def create_run_template(ctx: Context, *, content: Any) -> str:
     other Active template has the name. Emits `RunTemplateChanged`. Errors: `InvalidInput`,
     `ProjectNotActive`, `UnknownWorkflow`, `ModelProfileNotApproved` (422), `TemplateNameTaken` (409).
     """
-    wanted = parse_template(content)
     _check_that_something_fits(wanted)  # nobody waits for the project's lock meanwhile
     project = lock_active_project(ctx)
     _check(ctx, wanted)

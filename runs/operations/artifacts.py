@@ -8,14 +8,13 @@ from urllib.parse import urlsplit
 
 from factory.kernel.commanding import operation
 from factory.kernel.context import Context
-from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.errors import FieldError
 from factory.kernel.hashing import storable
 from factory.kernel.recording import audit
 from runs.models import Artifact
 from runs.operations.holding import LockedAttempt
 from runs.selectors.answers import RefusedItem
 
-MOST_ARTIFACTS = 100
 MOST_URI = 2048
 MOST_SIZE = 2**53 - 1
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -26,12 +25,8 @@ NO_STORE = frozenset({"javascript", "data", "vbscript", "file", "blob"})
 def judge_artifacts(artifacts: Sequence[Any]) -> tuple[list[Mapping[str, Any]], tuple[RefusedItem, ...]]:
     """Return the artifacts that are sound, and those that are refused by name.
 
-    A faulty one costs itself alone. Nobody looks whether the store has it. Raises `InvalidInput` for a list
-    that is too long.
+    A faulty one costs itself alone. Nobody looks whether the store has it.
     """
-    if len(artifacts) > MOST_ARTIFACTS:
-        fault = f"At most {MOST_ARTIFACTS} artifacts in one outcome."
-        raise InvalidInput(fault, errors=[FieldError("/artifacts", fault)])
     sound: dict[str, Mapping[str, Any]] = {}
     refused = []
     for index, artifact in enumerate(artifacts):

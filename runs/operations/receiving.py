@@ -9,7 +9,7 @@ import usage.operations as usage
 from factory.kernel.clock import now
 from factory.kernel.commanding import operation
 from factory.kernel.context import Context
-from factory.kernel.errors import FieldError, InvalidInput
+from factory.kernel.errors import InvalidInput
 from factory.kernel.hashing import storable
 from factory.kernel.recording import audit, named, save
 from runs.models import Lease, Receipt, RefusedReceipt, Run, Step
@@ -18,7 +18,6 @@ from runs.operations.refusing import CONFLICT, FAULTY, MOST_DETAIL, Refusal, kee
 from runs.selectors.answers import ReceiptAnswer, ReceiptsTaken
 from runs.states import Attention
 
-MOST_RECEIPTS = 1000
 DIFFERS = "A receipt of this provider and id stands in the run already, and says something else."
 
 
@@ -40,9 +39,8 @@ def take_receipts(
     A receipt is known by its run, its provider and its id. The same content again is a repeat; other content
     is refused, as a faulty one is, audited, and kept for a person. A refused receipt of a call is usage of
     unknown cost. An effect among what is refused, or under a lease that is over, asks for an Operator's
-    attention. The caller holds the run's lock. Raises `InvalidInput` for what is no list, or too long a one.
+    attention. The caller holds the run's lock.
     """
-    _check_list(receipts)
     if not receipts:
         return ReceiptsTaken(0, superseded)
     found = _sorted(ctx, tried, lease, receipts, superseded)
@@ -56,16 +54,6 @@ def take_receipts(
     if late or unproven:
         _raise_attention(ctx, tried.run, tried.step, late, unproven)
     return ReceiptsTaken(len(rows), superseded, tuple(found.answers))
-
-
-def _check_list(receipts: Any) -> None:
-    fault = ""
-    if not isinstance(receipts, Sequence) or isinstance(receipts, str | bytes):
-        fault = "This is a list of receipts."
-    elif len(receipts) > MOST_RECEIPTS:
-        fault = f"At most {MOST_RECEIPTS} receipts in one call."
-    if fault:
-        raise InvalidInput(fault, errors=[FieldError("/receipts", fault)])
 
 
 def _sorted(

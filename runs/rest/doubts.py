@@ -3,6 +3,7 @@
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -48,7 +49,7 @@ class AllowedBody(StrictSerializer):
 
 
 class EvidenceBody(StrictSerializer):
-    """A receipt that the attempt left."""
+    """A receipt that the attempt left; its `details` are there for those who may see payloads."""
 
     receiptId = TextField(source="receipt_id")
     kind = TextField()
@@ -58,6 +59,7 @@ class EvidenceBody(StrictSerializer):
     proposalHash = TextField(source="proposal_hash", allow_blank=True)
     superseded = WordField(choices=[True, False])
     occurredAt = TimeField(source="occurred_at")
+    details = serializers.JSONField(required=False)
 
 
 class UncertainAttemptBody(StrictSerializer):

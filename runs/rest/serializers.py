@@ -1,7 +1,9 @@
 """What goes over the wire about runs, and what is accepted."""
 
+from decimal import Decimal
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from factory.api.serializers import (
@@ -23,29 +25,11 @@ from runs.states import AttemptState, LeaseState, RunState, StepState
 KINDS = ((AGENT, AGENT), (HUMAN, HUMAN))
 
 
-class RunLimitsBody(StrictSerializer):
-    """What the run may cost, and how long it may take."""
+class LimitsBody(StrictSerializer):
+    """What a run may cost, and how long it may take."""
 
-    maxCostUsd = serializers.FloatField(required=False)
-    maxMinutes = Whole(required=False, min_value=1)
-
-
-class SubmissionBody(StrictSerializer):
-    """A submission. Its members are checked by the command itself, with a pointer to each fault.
-
-    With a `templateId`, what the template fixes (workflow, model profile, limits) may be left out, or said
-    the same; without a release, `latest` is meant.
-    """
-
-    workflowId = TextField(max_length=63, required=False)
-    releaseAlias = TextField(max_length=63, required=False)
-    releaseId = Identifier(required=False)
-    modelProfileId = TextField(max_length=64, required=False)
-    environmentId = Identifier(required=False)
-    input = serializers.DictField()
-    limits = RunLimitsBody(required=False)
-    previousRunId = Identifier(required=False)
-    templateId = Identifier(required=False)
+    maxCostUsd = serializers.FloatField()
+    maxMinutes = Whole()
 
 
 class Links(StrictSerializer):
@@ -114,10 +98,18 @@ class MoneyBody(StrictSerializer):
     currency = TextField()
 
 
-class UsageBody(StrictSerializer):
+@extend_schema_field(MoneyBody)
+class DollarsField(serializers.Field[Any, Any, Any, Any]):
+    """An amount of US dollars, to six places."""
+
+    def to_representation(self, value: Decimal) -> dict[str, str]:
+        return {"amount": f"{value:.6f}", "currency": "USD"}
+
+
+class RunUsageBody(StrictSerializer):
     """What was used so far; `uncertain` calls have no known cost, and are in no sum."""
 
-    cost = MoneyBody()
+    cost = DollarsField()
     uncertain = Whole()
     records = Whole()
 
@@ -147,7 +139,7 @@ class RunBody(StrictSerializer):
     modelProfileId = TextField(source="model_profile_id")
     snapshotId = Identifier(source="snapshot_id")
     inputHash = TextField(source="input_hash")
-    limits = RunLimitsBody()
+    limits = LimitsBody()
     requestedBy = TextField(source="requested_by")
     previousRunId = Identifier(source="previous_run_id", allow_null=True)
     templateId = Identifier(source="template_id", allow_null=True)
@@ -162,14 +154,10 @@ class RunBody(StrictSerializer):
     failureClass = TextField(source="failure_class", allow_blank=True)
     reason = TextField(allow_blank=True, max_length=10_000)
     outputHash = TextField(source="output_hash", allow_blank=True)
-    usage = serializers.SerializerMethodField()
+    usage = RunUsageBody()
     links = serializers.SerializerMethodField()
 
-    def get_usage(self, view: Any) -> dict[str, Any]:
-        used = view.usage
-        cost = {"amount": f"{used.cost:.6f}", "currency": "USD"}
-        return {"cost": cost, "uncertain": used.uncertain, "records": used.records}
-
+    @extend_schema_field(Links)
     def get_links(self, view: Any) -> dict[str, str]:
         return {"self": f"/factory/runs/{view.id}", "watch": f"/factory/watch?runId={view.id}"}
 
@@ -277,7 +265,7 @@ class RunDetailBody(RunBody):
     `limits` are those that it was pinned to; `effectiveLimits` hold, with what was approved since.
     """
 
-    effectiveLimits = RunLimitsBody(source="effective_limits")
+    effectiveLimits = LimitsBody(source="effective_limits")
     waitingFor = TextField(source="waiting", allow_blank=True)
     budgetReservationId = Identifier(source="budget_reservation_id", allow_null=True)
     cancellation = CancellationBody(allow_null=True)

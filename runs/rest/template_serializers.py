@@ -14,26 +14,8 @@ from factory.api.serializers import (
     WordField,
 )
 from factory.kernel.reasons import MOST_REASON
-from runs.rest.serializers import RunLimitsBody
+from runs.rest.serializers import LimitsBody
 from runs.states import TemplateState
-
-
-class FixedLimits(StrictSerializer):
-    """What each run may cost, and how long it may take."""
-
-    maxCostUsd = serializers.FloatField()
-    maxMinutes = Whole(min_value=1)
-
-
-class NewTemplateBody(StrictSerializer):
-    """A run template. Its members are checked by the command itself, with a pointer to each fault."""
-
-    name = TextField(max_length=63)
-    description = TextField(max_length=500, required=False, allow_blank=True)
-    workflowId = TextField(max_length=63)
-    modelProfileId = TextField(max_length=64)
-    limits = FixedLimits()
-    inputSchema = JSONObject(required=False, allow_null=True)
 
 
 class TemplateBody(StrictSerializer):
@@ -45,7 +27,7 @@ class TemplateBody(StrictSerializer):
     description = TextField(max_length=500, allow_blank=True)
     workflowId = TextField(source="workflow_id")
     modelProfileId = TextField(source="model_profile_id")
-    limits = RunLimitsBody()
+    limits = LimitsBody()
     inputSchema = JSONObject(source="input_schema", allow_null=True)
     contentHash = TextField(source="content_hash")
     state = WordField(choices=TemplateState.choices)

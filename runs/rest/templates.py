@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from factory.api.pages import page
 from factory.api.views import BaseView
 from runs.commands import create_run_template, request_waiver, retire_run_template
+from runs.rest.submissions import NewTemplateBody, read_template
 from runs.rest.template_serializers import (
     AskedBody,
-    NewTemplateBody,
     NewWaiverBody,
     RetireBody,
     TemplateBody,
@@ -36,7 +36,7 @@ class TemplateList(BaseView):
     @extend_schema(summary="Create a run template", request=NewTemplateBody, responses={201: TemplateBody})
     def post(self, request: Request) -> Response:
         """Fix a workflow, a model profile, limits and the schema of the input. It never changes."""
-        made, headers = self.do(request, create_run_template, content=request.data)
+        made, headers = self.do(request, create_run_template, wanted=read_template(request.data))
         with self.reading():
             body = body_of(template(self.ctx, UUID(made)))
         return Response(body, 201, headers={"Location": f"{request.path}/{made}", **headers})

@@ -12,7 +12,7 @@ from factory.api.etags import with_etag
 from factory.api.idempotency import REPLAYED, key_of
 from factory.api.pages import page
 from factory.api.views import BaseView
-from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step, submit
+from runs.commands import cancel_run, close_attention, lift_freeze, resolve_step
 from runs.dispatch import revoke_from_outside
 from runs.rest.serializers import (
     AcceptedBody,
@@ -24,9 +24,9 @@ from runs.rest.serializers import (
     RunDetailBody,
     RunsQuery,
     StateBody,
-    SubmissionBody,
     UncertainResolutionBody,
 )
+from runs.rest.submissions import SubmissionBody, submit
 from runs.selectors import graph, journal, may_see_payloads, run_view, runs, summaries
 from runs.selectors.views import RunView
 

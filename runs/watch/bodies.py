@@ -7,26 +7,28 @@ from typing import Any
 from rest_framework import serializers
 
 from approvals.states import ActionClass
-from factory.api.serializers import Identifier, JSONObject, StrictSerializer, TextField, Whole, WordField
+from factory.api.serializers import (
+    Identifier,
+    JSONObject,
+    PatternField,
+    StrictSerializer,
+    TextField,
+    Whole,
+    WordField,
+)
 from factory.kernel.errors import FieldError, InvalidInput
 from factory.kernel.events import camel, wire
-from runs.states import FailureClass
+from runs.commands.report_outcome import CLASSES
 
 MAX_TOKEN = 2**63 - 1
-HASH = r"^sha256:[0-9a-f]{64}$"
-REPORTED = ("Succeeded", "Failed", "Cancelled", "Uncertain")
+HASH = r"^sha256:[0-9a-f]{64}\Z"
 
 
-class Hash(serializers.RegexField):
+class Hash(PatternField):
     """`sha256:` and 64 hexadecimal digits."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(HASH, max_length=71, trim_whitespace=False, **options)
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return str(super().to_internal_value(data))
+        super().__init__(HASH, "sha256: and 64 hexadecimal digits.", max_length=71, **options)
 
 
 class Registration(StrictSerializer):
@@ -46,6 +48,8 @@ class UnderLease(StrictSerializer):
     fencingToken = Whole(source="fencing_token", max_value=MAX_TOKEN)
 
 
+MOST_RECEIPTS, MOST_ARTIFACTS = 1000, 100
+REPORTED_CLASSES = sorted({word for words in CLASSES.values() for word in words if word is not None})
 ITEM_BY_ITEM = frozenset({"receipts"})
 """The members of a body whose items are judged one by one, down to the texts in them."""
 
@@ -57,7 +61,7 @@ class Items(serializers.ListField):
 
 
 class Receipts(UnderLease):
-    receipts = Items(max_length=1000)
+    receipts = Items(max_length=MOST_RECEIPTS)
 
 
 class ParkBody(StrictSerializer):
@@ -82,15 +86,15 @@ class AuthorizationRequest(UnderLease):
 
 
 class OutcomeBody(UnderLease):
-    outcome = WordField(REPORTED)
+    outcome = WordField(tuple(CLASSES))
     outcomeHash = Hash(source="outcome_hash")
     failureClass = WordField(
-        FailureClass.values, source="failure_class", required=False, allow_null=True, default=None
+        REPORTED_CLASSES, source="failure_class", required=False, allow_null=True, default=None
     )
     reason = TextField(max_length=4000, allow_blank=True, required=False, allow_null=True, default=None)
     output = serializers.JSONField(required=False, allow_null=True, default=None)
-    receipts = Items(required=False, max_length=1000, default=list)
-    artifacts = Items(required=False, max_length=100, default=list)
+    receipts = Items(required=False, max_length=MOST_RECEIPTS, default=list)
+    artifacts = Items(required=False, max_length=MOST_ARTIFACTS, default=list)
 
 
 def told(value: Any) -> Any:

@@ -10,9 +10,10 @@ from django.db import connection
 
 from factory.kernel.errors import DomainError, IdempotencyConflict
 from factory.kernel.tenancy import reading
-from runs.commands import cancel_run, expire_lease, start_run, submit
+from runs.commands import cancel_run, expire_lease, start_run
 from runs.errors import AttemptSettled, StaleFencingToken
 from runs.models import Run
+from runs.rest.submissions import submit
 from tests.faults.rounds import rounds
 from tests.support.races import race
 from tests.support.running import House, effect, said

@@ -8,7 +8,7 @@ import config.urls  # noqa: F401 - it is what registers the pages
 from factory.console.searching import SHORTEST_ENDING, sought
 from factory.kernel.context import Context
 from projects.commands import onboard_project
-from runs.commands import submit
+from runs.rest.submissions import submit
 from tests.console.test_pages import signed_in
 from tests.support.queries import within_budget
 from tests.support.running import House, said

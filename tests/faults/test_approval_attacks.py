@@ -16,7 +16,8 @@ from approvals.models import Authorization
 from approvals.selectors import Right
 from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
-from runs.commands import start_run, submit
+from runs.commands import start_run
+from runs.rest.submissions import submit
 from tests.faults.test_what_was_signed import Worker, approved, refused
 from tests.security.test_own_requests import PATHS, Case, everybody, machine
 from tests.support.acts import ruled

@@ -15,8 +15,9 @@ from approvals.errors import AlreadyDecided
 from approvals.models import Authorization
 from factory.kernel import commanding
 from factory.kernel.tenancy import reading
-from runs.commands import start_run, submit
+from runs.commands import start_run
 from runs.models import Attempt, Run
+from runs.rest.submissions import submit
 from tests.faults.doubtful.base import Doubt, doubt
 from tests.faults.rounds import rounds
 from tests.support.evidence import violations

@@ -16,9 +16,10 @@ from factory.kernel.tenancy import reading
 from projects.commands import kill_project, resume_project, suspend_project
 from projects.models import Suspension
 from registry.models import Release
-from runs.commands import start_run, submit
+from runs.commands import start_run
 from runs.models import Attempt, Run
 from runs.reconcilers import KillSwitchReconciler, WithdrawalReconciler
+from runs.rest.submissions import submit
 from tests.faults.rounds import rounds
 from tests.support.acts import newer, revoke
 from tests.support.evidence import violations

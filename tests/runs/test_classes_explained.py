@@ -14,7 +14,8 @@ from approvals.policy.document import platform_default
 from approvals.selectors import current_policy, explain
 from factory.kernel.errors import InvalidInput
 from factory.kernel.tenancy import reading
-from runs.commands import cancel_run, submit
+from runs.commands import cancel_run
+from runs.rest.submissions import submit
 from tests.support.running import House
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,8 @@ from factory.evidence import retention
 from factory.kernel.commanding import Command, commands
 from factory.kernel.errors import AlreadyThere, IdempotencyConflict
 from registry.commands import revoke_release
-from runs.commands import start_run, submit
+from runs.commands import start_run
+from runs.rest.submissions import submit
 from tests.kernel.damage import admin_url
 from tests.security.scene import BODIES, Scene, build, routes
 from tests.security.test_input_corpus import send

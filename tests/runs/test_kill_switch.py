@@ -9,9 +9,10 @@ from factory.kernel.tenancy import reading
 from projects.commands import kill_project, resume_project, suspend_project
 from projects.errors import KillSwitchInProgress, ProjectNotActive
 from projects.models import Project
-from runs.commands import cancel_killed_run, cancel_run, submit
+from runs.commands import cancel_killed_run, cancel_run
 from runs.models import CancellationIntent
 from runs.reconcilers import KillSwitchReconciler
+from runs.rest.submissions import submit
 from tests.support.acts import deliver
 from tests.support.api import Api
 from tests.support.evidence import audits, journal, violations

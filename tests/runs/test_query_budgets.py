@@ -7,7 +7,8 @@ from uuid import uuid4
 import pytest
 
 from factory.kernel import reloading
-from runs.commands import cancel_run, start_run, submit
+from runs.commands import cancel_run, start_run
+from runs.rest.submissions import submit
 from tests.support.api import Api
 from tests.support.evidence import outbox, violations
 from tests.support.queries import within_budget

@@ -11,9 +11,10 @@ from django.urls import reverse
 
 from factory.kernel.tenancy import reading
 from registry.errors import UnknownWorkflow
-from runs.commands import cancel_run, submit
+from runs.commands import cancel_run
 from runs.errors import ModelProfileNotApproved, PreviousRunOpen, PreviousRunUnknown
 from runs.models import Run
+from runs.rest.submissions import submit
 from tests.console.test_pages import signed_in
 from tests.support.acts import newer
 from tests.support.api import Api

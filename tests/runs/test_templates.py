@@ -10,7 +10,7 @@ from factory.kernel.context import system
 from factory.kernel.errors import DomainError, InvalidInput
 from factory.kernel.tenancy import reading
 from registry.errors import UnknownWorkflow
-from runs.commands import create_run_template, retire_run_template, submit
+from runs.commands import create_run_template, retire_run_template
 from runs.errors import (
     ModelProfileNotApproved,
     TemplateEnded,
@@ -19,6 +19,7 @@ from runs.errors import (
     TemplateRetired,
     TemplateUnknown,
 )
+from runs.rest.submissions import read_template, submit
 from runs.selectors import newest_of_template
 from runs.selectors.reruns import again
 from tests.support.evidence import journal, outbox
@@ -116,9 +117,9 @@ def test_what_no_run_could_begin_from_is_no_template(house: House) -> None:
         *(({"inputSchema": {"type": "object", **never}}, InvalidInput, ["/inputSchema"]) for never in NEVER),
     ):
         with pytest.raises(refusal) as no:
-            create_run_template(by, content=whole | changes)
+            create_run_template(by, wanted=read_template(whole | changes))
         assert [fault.pointer for fault in no.value.errors] == places
-    create_run_template(by, content=whole | {"description": "", "inputSchema": GO})
+    create_run_template(by, wanted=read_template(whole | {"description": "", "inputSchema": GO}))
 
 
 @pytest.mark.requirement("LTR-03")

@@ -21,6 +21,7 @@ from registry.commands.inputs import score_faults
 from registry.errors import ManifestRefused
 from registry.manifest.definitions import parse as parse_manifest
 from runs.commands import ParkRequest, create_run_template, request_approval
+from runs.rest.submissions import read_template
 from runs.worker.attempt import _succeeded
 from runs.worker.context import _check_kept
 from runs.worker.errors import SkillFailed
@@ -114,7 +115,7 @@ def test_a_template_and_its_form_say_where(house: House) -> None:
         "limits": {"maxCostUsd": 5, "maxMinutes": 30},
     }  # fmt: skip
     with pytest.raises(ValueNotKept) as refused:
-        create_run_template(house.world.operator, content=content | {"inputSchema": schema})
+        create_run_template(house.world.operator, wanted=read_template(content | {"inputSchema": schema}))
     assert [fault.pointer for fault in refused.value.errors] == ["/inputSchema/properties/n/maximum"]
     form = {
         "name": "numbers", "workflowId": "numbers", "modelProfileId": PROFILE, "maxCostUsd": "5",

@@ -27,8 +27,9 @@ from projects.commands import add_member, join_identity, lend_role, onboard_proj
 from projects.commands.inputs import NewEnvironment, NewMember
 from registry.commands import move_alias
 from registry.selectors import load_release
-from runs.commands import start_run, submit
+from runs.commands import start_run
 from runs.models import Lease, Run
+from runs.rest.submissions import submit
 from tests.support.issuers import outside
 from tests.support.running import DIFF, House
 from tests.support.waivers import ask_waiver, template

@@ -25,7 +25,8 @@ from factory.kernel.models import Finding, JournalEntry, Verification
 from factory.kernel.tenancy import reading
 from notifications.models import Notice
 from projects.admin.words import grant_lets, role_lets
-from runs.commands import start_run, submit
+from runs.commands import start_run
+from runs.rest.submissions import submit
 from tests.console.test_lists import sheet, text, way
 from tests.console.test_looking import walk
 from tests.console.test_pages import signed_in

@@ -85,7 +85,7 @@ django.setup()
 from uuid import UUID
 from factory.kernel import hints
 from tests.support.world import context_of
-from runs.commands import submit
+from runs.rest.submissions import submit
 import json
 hints.publish = lambda channel: os.kill(os.getpid(), signal.SIGKILL)
 subject, tenant, project, payload, key = sys.argv[1:]

@@ -19,7 +19,8 @@ from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
 from projects.commands import add_member, register_service_account
 from projects.commands.inputs import NewMember
-from runs.commands import start_run, submit
+from runs.commands import start_run
+from runs.rest.submissions import submit
 from tests.security.test_tenant_matrix import browser
 from tests.support.api import Api, problem, token_of
 from tests.support.delegations import lend

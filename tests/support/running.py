@@ -29,11 +29,11 @@ from runs.commands import (
     request_approval,
     serve_tenant,
     start_run,
-    submit,
     take_authorization,
 )
 from runs.dispatch import poll_worker
 from runs.models import Attempt, Lease, Run, Step
+from runs.rest.submissions import submit
 from runs.selectors import assignment_scope
 from runs.selectors.answers import ApprovalResult, OfferedAttempt
 from tests.support.months import Funded

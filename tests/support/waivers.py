@@ -9,7 +9,8 @@ from django.db import connections, transaction
 from approvals.selectors import WaiverView, waiver_view
 from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
-from runs.commands import create_run_template, request_waiver, start_run, submit
+from runs.commands import create_run_template, request_waiver, start_run
+from runs.rest.submissions import read_template, submit
 from tests.support.running import PROFILE, House
 
 LIMITS = {"maxCostUsd": 5, "maxMinutes": 30}
@@ -23,7 +24,7 @@ def template(house: House, workflow_id: str = "gated", *, by: Context | None = N
         "modelProfileId": PROFILE,
         "limits": LIMITS,
     }
-    return UUID(create_run_template(by or house.world.operator, content=content | other))
+    return UUID(create_run_template(by or house.world.operator, wanted=read_template(content | other)))
 
 
 def ask_waiver(

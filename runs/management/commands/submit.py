@@ -15,7 +15,7 @@ from factory.kernel.errors import DomainError, ValueNotKept
 from factory.kernel.hashing import digest
 from factory.kernel.tenancy import reading
 from factory.management.acting import acting_as
-from runs.commands import submit
+from runs.rest.submissions import submit
 from runs.selectors import find_run
 from runs.selectors.reruns import again
 
