@@ -27,7 +27,7 @@ class BenchToolFailed(Exception):
 
 @dataclass(frozen=True)
 class Done:
-    """What a program left."""
+    """Hold what a program left."""
 
     stdout: bytes
     stderr: bytes

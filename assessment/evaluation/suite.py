@@ -92,7 +92,7 @@ def _nothing(output: Any, bench: Bench) -> Iterator[tuple[str, bool]]:
 
 
 def _composed(output: Any, bench: Bench) -> Iterator[tuple[str, bool]]:
-    """The same facts render to the same report, and it holds what matters."""
+    """Check that facts always render to one report, and that it holds what matters."""
     render = importlib.import_module("assessment.skills.compose").render
     first, again = render(output["report"]), render(output["report"])
     yield "two renderings differ", first == again
@@ -107,7 +107,7 @@ def _composed(output: Any, bench: Bench) -> Iterator[tuple[str, bool]]:
 
 
 def _published(output: Any, bench: Bench) -> Iterator[tuple[str, bool]]:
-    """What was done is what was proposed last, byte for byte, with the reviewer's words in it."""
+    """Check that exactly what was proposed last was done, with the reviewer's words in it."""
     first, last = bench.proposals
     with bench.tool("git-diff") as call:
         argv = ["git", f"--git-dir={output['repository']}", "diff", last["baseCommit"], output["commit"]]

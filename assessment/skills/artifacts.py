@@ -74,18 +74,18 @@ class ArtifactRepository:
         self.create_branch("refs/heads/main", commit)
 
     def head(self) -> str:
-        """The commit that a new branch starts from."""
+        """Return the commit that a new branch starts from."""
         with self._as("git-rev-parse"):
             return self._git("rev-parse", "--verify", "HEAD^{commit}").decode().strip()
 
     def branch(self, name: str) -> str | None:
-        """The commit of a branch, if it is there."""
+        """Return the commit of a branch, if it is there."""
         with self._as("git-for-each-ref"):
             found = self._git("for-each-ref", "--format=%(objectname)", f"refs/heads/{name}")
         return found.decode().strip() or None
 
     def draft(self, base: str, files: Mapping[str, bytes], *, keep: bool = False) -> Drafted:
-        """The tree of `base` with these files in it, and its diff.
+        """Return the tree of `base` with these files in it, and its diff.
 
         Unless `keep`, new objects go into the skill's own directory: a proposal leaves nothing behind.
         """
@@ -115,7 +115,7 @@ class ArtifactRepository:
     def commit(
         self, tree: str, parent: str | None, message: str, author: Mapping[str, str], *, keep: bool = True
     ) -> str:
-        """The commit object: the same arguments always give the same id."""
+        """Make the commit object: equal arguments always give one id."""
         who = {
             f"GIT_{role}_{key}": author[key.lower()]
             for role in ("AUTHOR", "COMMITTER")
@@ -128,7 +128,7 @@ class ArtifactRepository:
             return self._git(*argv, stdin=message.encode(), extra=extra).decode().strip()
 
     def _objects(self, keep: bool) -> dict[str, str]:
-        """Where new objects go."""
+        """Return the environment that says where new objects go."""
         private = self._context.workdir / "objects"
         private.mkdir(exist_ok=True)
         shared = self.path / "objects"
@@ -139,7 +139,7 @@ class ArtifactRepository:
         }
 
     def create_branch(self, ref: str, commit: str) -> None:
-        """All or nothing: fails if the branch came into being meanwhile."""
+        """Make a branch, or fail if it came into being meanwhile."""
         with self._as("git-update-ref"):
             self._git("update-ref", "--no-deref", ref, commit, NOTHING)
 

@@ -54,7 +54,7 @@ class TreeEntry:
 
 
 def environment(workdir: Path) -> dict[str, str]:
-    """The environment of every git that a skill starts: our configuration and nobody else's."""
+    """Return the environment of every git that a skill starts: our configuration, nobody else's."""
     config = workdir / "gitconfig"
     if not config.exists():
         allowed = "".join(f'[protocol "{name}"]\n\tallow = always\n' for name in PROTOCOLS.split(":"))
@@ -72,12 +72,12 @@ def environment(workdir: Path) -> dict[str, str]:
 
 
 def without_credentials(text: str) -> str:
-    """A URL or a message, without user names and passwords in it."""
+    """Return a URL or a message without user names and passwords in it."""
     return re.sub(r"(?<=://)[^/@\s]+@", "", text)
 
 
 def source_url(context: "SkillContext", repository: str) -> str:
-    """The URL to fetch from, or a permanent failure that says what would be accepted."""
+    """Return the URL to fetch from, or fail for good and say what would be accepted."""
     allowed = PROTOCOLS.split(":")
     parts = urlsplit(repository)
     url = Path(os.path.realpath(repository)).as_uri() if repository.startswith("/") else repository
@@ -108,14 +108,14 @@ class Repository:
         self._environment = environment(context.workdir)
 
     def git(self, tool: str, *arguments: str, stdin: bytes = b"", **options: Any) -> bytes:
-        """One git command inside the copy, as one call of a tool."""
+        """Run one git command inside the copy, as one call of a tool."""
         with self._context.tool(tool) as call:
             argv = ["git", f"--git-dir={self.path}", *arguments]
             done = call.run(argv, env=self._environment, stdin=stdin, **options)
         return done.stdout
 
     def resolve(self, revision: str) -> str:
-        """The commit that a branch, a tag, HEAD or a hash names there."""
+        """Return the commit that a branch, a tag, HEAD or a hash names there."""
         if COMMIT.match(revision):
             return revision
         names = [revision, f"refs/heads/{revision}", f"refs/tags/{revision}^{{}}", f"refs/tags/{revision}"]
@@ -145,7 +145,7 @@ class Repository:
         return {name: commit for commit, name in lines}
 
     def fetch_commit(self, commit: str) -> None:
-        """Just this commit's tree; everything, where the server does not hand out single commits."""
+        """Fetch just this commit's tree; everything, where the server hands out no single commits."""
         self._init()
         try:
             self.git(
@@ -166,7 +166,7 @@ class Repository:
         self._must_have(commit)
 
     def fetch_all(self) -> None:
-        """All branches and tags with their history."""
+        """Fetch all branches and tags with their history."""
         self._init()
         specs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", "+HEAD:refs/factory/head")
         self.git(
@@ -181,7 +181,7 @@ class Repository:
         )
 
     def fetch_history(self, commit: str) -> None:
-        """A commit with all its ancestors."""
+        """Fetch a commit with all its ancestors."""
         self._init()
         try:
             self.git(
@@ -224,7 +224,7 @@ class Repository:
             raise self._context.fail("permanent", f"the repository is larger than {MOST_BYTES_CLONED} bytes")
 
     def files(self, commit: str) -> list[TreeEntry]:
-        """The regular files of the tree. Links and submodules are not followed."""
+        """Return the regular files of the tree. Links and submodules are not followed."""
         listed = self.git("git-ls-tree", "ls-tree", "-r", "-z", "--long", "--full-tree", commit)
         found: list[TreeEntry] = []
         for line in listed.split(b"\0"):
@@ -236,7 +236,7 @@ class Repository:
         return found[:MOST_FILES]
 
     def read(self, entries: Iterable[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
-        """Contents of files that are not too large, in batches, until the total limit."""
+        """Yield contents of files that are not too large, in batches, until the total limit."""
         batch: list[TreeEntry] = []
         size = total = 0
         for entry in entries:
@@ -263,21 +263,21 @@ class Repository:
 
 
 def is_binary(content: bytes) -> bool:
-    """As git guesses it."""
+    """Guess it as git does."""
     return b"\0" in content[:8000]
 
 
 def text_of(content: bytes) -> str:
-    """A file as text that JSON and a database can carry, whatever bytes are in it."""
+    """Return a file as text that JSON and a database can carry, whatever bytes are in it."""
     return plain(content.decode("utf-8", "replace"))
 
 
 def plain(text: str) -> str:
-    """Without NUL and lone surrogates."""
+    """Remove NUL and lone surrogates."""
     return re.sub("[\x00\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def of_predecessor(context: "SkillContext") -> tuple[Repository, str]:
-    """The repository of the run, and the commit that `inventory` resolved once for all."""
+    """Return the repository of the run, and the commit that `inventory` resolved once for all."""
     found = context.predecessors["inventory"]
     return Repository(context, str(context.input["repository"])), str(found["commit"])

@@ -82,7 +82,7 @@ def _ages(commits: list[CommitRecord]) -> dict[str, Any]:
 
 
 def _months_until(last: datetime, first: datetime) -> list[str]:
-    """The last 24 months, empty ones included, but none before the first commit."""
+    """Count the last 24 months, empty ones included, but none before the first commit."""
     found: list[str] = []
     year, month = last.year, last.month
     while len(found) < 24 and (year, month) >= (first.year, first.month):

@@ -36,7 +36,7 @@ _DOCS = {
 
 @dataclass
 class _Tally:
-    """What the walk over the files adds up."""
+    """Add up what the walk over the files sees."""
 
     lines: dict[str, LineCounts] = field(default_factory=lambda: defaultdict(LineCounts))
     files: dict[str, int] = field(default_factory=lambda: defaultdict(int))

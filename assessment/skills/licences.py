@@ -33,13 +33,13 @@ _PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def is_licence_file(path: str) -> bool:
-    """A licence for the whole: in the root, or in a LICENSES folder there."""
+    """Tell a licence for the whole: in the root, or in a LICENSES folder there."""
     parts = path.split("/")
     return (len(parts) == 1 and bool(_NAMES.match(parts[0]))) or parts[0] in ("LICENSES", "LICENCES")
 
 
 def identify(text: str) -> str | None:
-    """The SPDX identifier, or None when the text is none that we know."""
+    """Return the SPDX identifier, or None when the text is none that we know."""
     named = _SPDX.search(text)
     if named:
         return named.group(1)

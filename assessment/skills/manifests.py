@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 
 @dataclass(frozen=True)
 class Dependency:
@@ -22,30 +24,27 @@ class Dependency:
 
 Parser = Callable[[str], Iterator[Dependency]]
 
-_REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?P<wanted>[^;#]*)")
+_COMMIT = re.compile(r"@[0-9a-f]{40}\b")
 _EXACT = re.compile(r"^v?\d+(\.\d+)*([-+.][0-9A-Za-z.-]+)?$")
 
 
 def _requirement(line: str, dev: bool = False) -> Dependency | None:
-    match = _REQUIREMENT.match(line.strip())
-    if not match:
+    try:
+        wanted = Requirement(line)
+    except InvalidRequirement:
         return None
-    wanted = match["wanted"].strip().strip("()")
-    return Dependency(match["name"], wanted, bool(re.fullmatch(r"={2,3}\s*[^*,\s]+", wanted)), dev)
+    if wanted.url:
+        return Dependency(wanted.name, "url", bool(_COMMIT.search(wanted.url)), dev)
+    exact = [item.operator in ("==", "===") and "*" not in item.version for item in wanted.specifier]
+    return Dependency(wanted.name, str(wanted.specifier), exact == [True], dev)
 
 
 def _requirements_txt(text: str) -> Iterator[Dependency]:
     for line in text.replace("\\\n", " ").splitlines():
-        plain = line.split(" #")[0].strip()
-        if not plain or plain.startswith(("#", "-")):
-            continue
-        if re.match(r"^(git\+|https?:|file:)", plain):
-            yield Dependency(
-                plain.split("#egg=")[-1][:100], "url", bool(re.search(r"@[0-9a-f]{40}\b", plain))
-            )
-            continue
-        found = _requirement(re.split(r"\s--hash", plain)[0])
-        if found:
+        plain = re.split(r"\s(?:#|--hash)", line)[0].strip()
+        if plain.startswith(("git+", "https:", "http:", "file:")):
+            yield Dependency(plain.split("#egg=")[-1][:100], "url", bool(_COMMIT.search(plain)))
+        elif found := _requirement(plain):
             yield found
 
 
@@ -116,7 +115,7 @@ def _go_mod(text: str) -> Iterator[Dependency]:
 
 
 def _xml(text: str) -> Xml.Element:
-    """Refuses document types: no entity is ever expanded."""
+    """Parse XML but refuse document types: no entity is ever expanded."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ValueError("a document type in a manifest")
     root = Xml.fromstring(text.encode())
@@ -177,7 +176,7 @@ _KINDS: tuple[tuple[str, str, Parser, tuple[str, ...]], ...] = (
 
 
 def kind_of(path: str) -> tuple[str, Parser, tuple[str, ...]] | None:
-    """Ecosystem, parser and lock files, when the path is a manifest."""
+    """Return ecosystem, parser and lock files, when the path is a manifest."""
     name = PurePosixPath(path).name
     for pattern, ecosystem, parser, locks in _KINDS:
         if re.fullmatch(pattern, name):
@@ -186,7 +185,7 @@ def kind_of(path: str) -> tuple[str, Parser, tuple[str, ...]] | None:
 
 
 def lock_for(path: str, locks: tuple[str, ...], known: set[str]) -> str | None:
-    """The lock file beside the manifest, or in a folder above (workspaces keep one for all)."""
+    """Return the lock file beside the manifest, or in a folder above (workspaces keep one for all)."""
     folder = PurePosixPath(path).parent
     for above in (folder, *folder.parents):
         for lock in locks:

@@ -9,7 +9,7 @@ MARKS = {"high": "🔴 high", "medium": "🟠 medium", "low": "🟡 low"}
 
 
 def markdown(report: Facts) -> str:
-    """The whole report. What comes from the repository is data, and is quoted as such."""
+    """Return the whole report. What comes from the repository is data, and is quoted as such."""
     parts = [
         _head(report),
         _summary(report),
@@ -27,7 +27,7 @@ def markdown(report: Facts) -> str:
 
 
 def text(value: object) -> str:
-    """Words from elsewhere as one line that cannot become markup, a table cell or a link."""
+    """Return words from elsewhere as one line that cannot become markup, a table cell or a link."""
     line = " ".join(str(value).split())
     for mark in "\\`*_[]<>|#":
         line = line.replace(mark, "\\" + mark)
@@ -35,19 +35,19 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """A path or a name as code; a backtick in it is replaced."""
+    """Return a path or a name as code; a backtick in it is replaced."""
     line = " ".join(str(value).split()).replace("`", "'").replace("|", "¦")
     return f"`{line}`" if line else ""
 
 
 def bar(value: float, most: float) -> str:
-    """A bar of block characters."""
+    """Draw a bar of block characters."""
     eighths = round(BAR * 8 * value / most) if most else 0
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table whose columns are right-aligned when the head ends with a colon."""
+    """Draw a table whose columns are right-aligned when the head ends with a colon."""
     names = [name.rstrip(":") for name in head]
     rules = ["---:" if name.endswith(":") else "---" for name in head]
     lines = [names, rules, *[[str(cell) for cell in row] for row in rows]]

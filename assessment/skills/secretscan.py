@@ -25,7 +25,7 @@ class Secret:
 
     @property
     def rank(self) -> tuple[bool, bool, str, int]:
-        """The surest outside tests first."""
+        """Order findings: the surest outside tests first."""
         return is_test(self.path), not self.certain, self.path, self.line
 
     def shown(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ _HINT = re.compile(
 
 
 def scan(path: str, text: str) -> list[Secret]:
-    """At most one finding a line, the surest."""
+    """Return at most one finding a line, the surest."""
     found: list[Secret] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if len(line) > LONGEST_LINE or not _HINT.search(line):
@@ -105,7 +105,7 @@ def _in_line(line: str) -> tuple[str, str, bool] | None:
 
 
 def _looks_random(value: str) -> bool:
-    """Enough entropy, letters and digits mixed, and no word that says it is only an example."""
+    """Tell a random value: enough entropy, letters and digits, no word that makes it an example."""
     mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
     return mixed and entropy(value) >= 3.5 and not _PLACEHOLDER.search(value)
 
@@ -117,6 +117,6 @@ def entropy(value: str) -> float:
 
 
 def _fingerprint(value: str) -> str:
-    """The same value, the same fingerprint; slow, so that a short one cannot simply be guessed from it."""
+    """Derive a mark from a value; slowly, so that a short value cannot simply be guessed from it."""
     key = hashlib.scrypt(value.encode(), salt=b"factory-assessment", n=2**12, r=8, p=1, dklen=6)
     return key.hex()

@@ -28,6 +28,9 @@ def test_counts_lines(name: str, text: str, lines: LineCounts) -> None:
     ("path", "content", "name"),
     [
         ("a/b.PY", b"", "Python"),
+        ("a.h", b"", "C"),
+        ("a.mm", b"", "Objective-C"),
+        (".bashrc", b"", "Shell"),
         ("Makefile", b"", "Make"),
         ("Dockerfile.dev", b"", "Docker"),
         ("run", b"#!/usr/bin/env -S python3.12 -u\n", "Python"),
