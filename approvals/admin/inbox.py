@@ -42,8 +42,9 @@ from approvals.states import ApprovalState, SubjectType
 from approvals.subjects import why_unanswerable
 from factory.console.base import OwnPageAdmin
 from factory.console.drafts import forget_words, keep_words, kept_words
+from factory.console.lists.columns import Column, column
 from factory.console.scope import context_of
-from factory.console.show import badge, filed, outline, seen, short, span, timed
+from factory.console.show import badge, link, outline, seen, short, span, timed
 from factory.console.site import site
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError, NotFound
@@ -59,6 +60,8 @@ DONE = {
 
 
 SENT = {"approve": "Approve", "reject": "Reject", "request_changes": "Request changes"}
+
+WITHOUT_RUN = (SubjectType.PUBLICATION, SubjectType.WAIVER)
 
 
 @admin.register(ApprovalRequest, site=site)
@@ -210,57 +213,42 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
             status = refusal.http_status if refusal else 200
             return _rendered(request, "approvals/decision.html", context, status)
 
-    @admin.display(description="what")
+    @column("what", "summary")
     def what(self, row: ApprovalRequest) -> SafeString:
-        url = reverse("admin:approvals_approvalrequest_change", args=[row.id])
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, seen(row.summary))
+        return link(reverse("admin:approvals_approvalrequest_change", args=[row.id]), seen(row.summary))
 
-    @admin.display(description="class")
-    def klass(self, row: ApprovalRequest) -> SafeString:
-        return outline(row.action_class)
+    klass = Column("class", "action_class", outline)
 
-    @admin.display(description="state")
+    @column("state", lambda row: " ".join((row.state, *_marks(row))))
     def status(self, row: ApprovalRequest) -> SafeString:
-        marks = [badge(row.state)]
-        if row.state == ApprovalState.PENDING and row.quorum > 1:
-            marks.append(outline(f"{row.votes} of {row.quorum}"))
-        if row.waiver_id is not None:
-            marks.append(outline("in advance"))
-        if row.break_glass:
-            marks.append(outline("break-glass"))
-        if row.nobody_eligible and row.state == ApprovalState.PENDING:
-            marks.append(outline("too few approvers"))
+        marks = (badge(row.state), *map(outline, _marks(row)))
         return format_html_join(" ", "{}", ((mark,) for mark in marks))
 
-    @admin.display(description="project and environment")
-    def where(self, row: ApprovalRequest) -> SafeString:
-        project = row.project.name if row.project else "the whole tenant"
-        told = "{}<small>{}</small>"
+    @column("project and environment", lambda row: " ".join(_where(row)))
+    def where(self, row: ApprovalRequest) -> SafeString | str:
+        project, *environment = _where(row)
         if row.environment is None and row.subject_type == SubjectType.WAIVER:
-            return filed(project, seen(project))  # it names its environments itself
-        if row.environment is None:
-            return filed(project, format_html(told, seen(project), "no environment"))
-        return format_html(told, seen(project), row.environment.slug)
+            return seen(project)  # it names its environments itself
+        return format_html("{}<small>{}</small>", seen(project), *(environment or ["no environment"]))
 
-    @admin.display(description="run")
-    def run(self, row: ApprovalRequest) -> SafeString:
-        if row.subject_type == SubjectType.PUBLICATION:
-            return SafeString("publication")
-        if row.subject_type == SubjectType.WAIVER:
-            return SafeString("waiver")
+    @column("run", lambda row: row.subject_type if row.subject_type in WITHOUT_RUN else row.run_id)
+    def run(self, row: ApprovalRequest) -> SafeString | str:
+        if row.subject_type in WITHOUT_RUN:
+            return row.subject_type
         url = reverse("admin:runs_run_change", args=[row.run_id])
-        called = format_html("run {}", short(row.run_id))
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, filed(row.run_id, called))
+        return link(url, format_html("run {}", short(row.run_id)))
 
-    @admin.display(description="asked by")
-    def asked_by(self, row: ApprovalRequest) -> str:
-        return seen(row.requested_by)
+    asked_by = Column("asked by", "requested_by")
 
-    @admin.display(description="age")
+    @column("age", "requested_at", in_files="requested")
     def age(self, row: Any) -> SafeString:
         return timed(row.requested_at, span((row.at - row.requested_at).total_seconds()))
 
-    @admin.display(description="expires in")
+    @column(
+        "expires in",
+        lambda row: row.expires_at if row.state == ApprovalState.PENDING else None,
+        in_files="expires",
+    )
     def ends(self, row: Any) -> SafeString | str:
         if row.state != ApprovalState.PENDING:
             return "–"
@@ -272,6 +260,24 @@ class InboxAdmin(Several, OwnPageAdmin[ApprovalRequest]):
                 '<span class="fc-badge bad">{}</span>', timed(row.expires_at, f"{span(left)}, soon")
             )
         return format_html('<span class="fc-ends">{}</span>', timed(row.expires_at, span(left)))
+
+
+def _marks(row: ApprovalRequest) -> list[str]:
+    """Return what else is said beside the state of a request."""
+    pending = row.state == ApprovalState.PENDING
+    marks = {
+        f"{row.votes} of {row.quorum}": pending and row.quorum > 1,
+        "in advance": row.waiver_id is not None,
+        "break-glass": row.break_glass,
+        "too few approvers": row.nobody_eligible and pending,
+    }
+    return [words for words, holds in marks.items() if holds]
+
+
+def _where(row: ApprovalRequest) -> list[str]:
+    """Return the names of a request's project and of its environment, if it has one."""
+    project = row.project.name if row.project else "the whole tenant"
+    return [project, row.environment.slug] if row.environment else [project]
 
 
 def _rendered(

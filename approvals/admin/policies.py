@@ -31,6 +31,7 @@ from factory.console.base import OwnPageAdmin
 from factory.console.confirming import Act
 from factory.console.diffs import Diff, for_page
 from factory.console.links import names
+from factory.console.lists.columns import Column, column
 from factory.console.lists.pages import BaseList
 from factory.console.page_extensions import able
 from factory.console.scope import context_of
@@ -98,19 +99,15 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return RevisionList
 
-    @admin.display(description="standing")
+    @column("standing", lambda row: f"followed by {row.followed_by}" if row.followed_by else "in force")
     def standing(self, row: Any) -> SafeString:
         if row.followed_by:
             return format_html('<span class="fc-soft">followed by {}</span>', row.followed_by)
         return SafeString('<span class="fc-badge good"><span aria-hidden="true">✓</span>in force</span>')
 
-    @admin.display(description="published")
-    def at(self, row: PolicyRevision) -> SafeString:
-        return when(row.published_at)
-
-    @admin.display(description="hash")
-    def hash(self, row: PolicyRevision) -> SafeString:
-        return short(row.document_hash)
+    revision = Column("revision", "revision")
+    at = Column("published", "published_at", when)
+    hash = Column("hash", "document_hash", short)
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

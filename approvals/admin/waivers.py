@@ -9,7 +9,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals.commands import revoke_waiver
@@ -19,9 +18,10 @@ from approvals.states import WaiverState
 from factory.console.base import OwnPageAdmin
 from factory.console.confirming import Act, Confirmation, act_on
 from factory.console.links import names_of
+from factory.console.lists.columns import Column, column
 from factory.console.lists.pages import BaseList
 from factory.console.scope import context_of
-from factory.console.show import badge, filed, seen, span, timed, when
+from factory.console.show import badge, link, seen, span, timed, when
 from factory.console.site import site
 from factory.kernel import clock
 from factory.kernel.context import Context
@@ -42,6 +42,9 @@ class WaiverList(BaseList):
         for row in rows:
             row.release_ended = ended.get(row.release_id, "")
             row.places = [known[key] for key in row.environment_ids if key in known]
+
+
+BEFORE_THE_END = (WaiverState.REQUESTED, WaiverState.ACTIVE)
 
 
 @admin.register(Waiver, site=site)
@@ -111,44 +114,35 @@ class WaiverAdmin(OwnPageAdmin[Waiver]):
             return []
         return [Act("Ask for one, from a run template", reverse("admin:runs_runtemplate_changelist"))]
 
-    @admin.display(description="template and environments")
+    @column("template and environments", lambda row: f"{row.template_name} on {', '.join(row.places)}")
     def what(self, row: Any) -> SafeString:
-        url = reverse("admin:approvals_waiver_change", args=[row.id])
-        words = f"{seen(row.template_name)} on {self.environments(row)}"
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, words)
+        words = f"{seen(row.template_name)} on {', '.join(row.places)}"
+        return link(reverse("admin:approvals_waiver_change", args=[row.id]), words)
 
-    @admin.display(description="template")
-    def template(self, row: Waiver) -> str:
-        return seen(row.template_name)
+    template = Column("template", "template_name")
+    environments = Column("environments", "places")
 
-    @admin.display(description="environments")
-    def environments(self, row: Any) -> str:
-        return ", ".join(row.places)
-
-    @admin.display(description="release")
-    def with_release(self, row: Any) -> SafeString | str:
+    @column("release", "release_name")
+    def with_release(self, row: Any) -> str:
         name = seen(row.release_name)
-        return filed(name, f"{name}, {row.release_ended}") if row.release_ended else name
+        return f"{name}, {row.release_ended}" if row.release_ended else name
 
-    @admin.display(description="state")
-    def status(self, row: Waiver) -> SafeString:
-        over = row.state == WaiverState.ACTIVE and not row.in_force(clock.now())
-        return badge("Expired" if over else row.state)
+    status = Column("state", lambda row: _state_now(row), badge)
 
-    @admin.display(description="ends")
+    @column("ends", lambda row: row.expires_at if row.state in BEFORE_THE_END else None)
     def ends(self, row: Waiver) -> SafeString | str:
         left = (row.expires_at - clock.now()).total_seconds()
-        if row.state not in (WaiverState.REQUESTED, WaiverState.ACTIVE):
+        if row.state not in BEFORE_THE_END:
             return "–"
         return timed(row.expires_at, f"in {span(left)}" if left > 0 else "its time is over")
 
-    @admin.display(description="asked by")
-    def asked_by(self, row: Waiver) -> str:
-        return seen(row.requested_by)
+    asked_by = Column("asked by", "requested_by")
+    uses = Column("writes", "uses")
 
-    @admin.display(description="writes")
-    def uses(self, row: Any) -> int:
-        return int(row.uses)
+
+def _state_now(row: Waiver) -> str:
+    over = row.state == WaiverState.ACTIVE and not row.in_force(clock.now())
+    return WaiverState.EXPIRED if over else row.state
 
 
 def may_revoke(ctx: Context, view: WaiverView) -> bool:

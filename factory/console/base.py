@@ -14,13 +14,13 @@ from django.forms import Media
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 from factory.console.asking import CSV, FORMAT, not_all, not_understood, one_asked, wants_file
 from factory.console.confirming import Act
 from factory.console.detail import told
 from factory.console.drafts import forget_words, keep_words
+from factory.console.lists.columns import Column
 from factory.console.lists.files import file_of
 from factory.console.lists.pages import LOOK, LOOKS, OLDEST, ORDER, BaseList
 from factory.console.lists.searching import MOST_CHARACTERS, NEWEST, search
@@ -53,7 +53,6 @@ class BaseAdmin(ModelAdmin, Generic[M]):
     view_operation: ClassVar[str]
     nothing_yet: ClassVar[str]
     heading: ClassVar[str] = ""
-    file_headings: ClassVar[dict[str, str]] = {}
     file_columns: ClassVar[tuple[str, ...]] = ()
     large: ClassVar[bool] = False
     recent_words: ClassVar[tuple[str, ...]] = ()
@@ -87,10 +86,8 @@ class BaseAdmin(ModelAdmin, Generic[M]):
         """What is offered on a row's page, or without a row on the list; each leads to a page of its own."""
         return []
 
-    @admin.display(description="state")
-    def status(self, row: Any) -> SafeString:
-        """The column of a row's state; a kind that says more about it says so itself."""
-        return badge(row.state)
+    status: Any = Column("state", "state", badge)
+    """The column of a row's state; a kind that says more about it says so itself."""
 
     @property
     def media(self) -> Media:

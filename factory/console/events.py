@@ -9,16 +9,16 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import conditional_escape
 from django.views.decorators.http import require_POST
 
 from factory.console.cards import ITSELF
 from factory.console.evidence import EvidenceAdmin, way
-from factory.console.links import thing
+from factory.console.links import Reference
+from factory.console.lists.columns import Column
 from factory.console.lists.filters import one_of
 from factory.console.scope import as_uuid, context_of
-from factory.console.show import parted, seen, short, span, when
+from factory.console.show import parted, span, when
 from factory.console.site import site
 from factory.kernel.commanding import Command
 from factory.kernel.context import Context
@@ -133,25 +133,16 @@ class EventAdmin(EvidenceAdmin):
             then=reverse("admin:factory_consumers"),
         )
 
-    @admin.display(description="time")
-    def at(self, row: OutboxEvent) -> SafeString:
-        return when(row.occurred_at)
+    at = Column("time", "occurred_at", when)
+    what = Column("event", "topic", parted)
+    about_ = Column("about", lambda row: _about(row), conditional_escape)
+    to_handlers = Column(
+        "handlers", lambda row: way(row.handled_at, row.handle_set_aside_at, row.handle_attempts)
+    )
 
-    @admin.display(description="event")
-    def what(self, row: OutboxEvent) -> SafeString:
-        return parted(row.topic)
-
-    @admin.display(description="about")
-    def about_(self, row: OutboxEvent) -> SafeString:
-        return _about(row)
-
-    @admin.display(description="handlers")
-    def to_handlers(self, row: OutboxEvent) -> str:
-        return way(row.handled_at, row.handle_set_aside_at, row.handle_attempts)
-
-    @admin.display(description="streams")
-    def to_streams(self, row: OutboxEvent) -> str:
-        return way(row.streamed_at, row.stream_set_aside_at, row.stream_attempts)
+    to_streams = Column(
+        "streams", lambda row: way(row.streamed_at, row.stream_set_aside_at, row.stream_attempts)
+    )
 
 
 OF = {
@@ -169,18 +160,18 @@ OF = {
 has none, the chain in which it stands is that of the thing."""
 
 
-def _about(row: OutboxEvent) -> SafeString:
-    """What it is about, as the journal says it: of what happens in a run, the run."""
+def _about(row: OutboxEvent) -> Reference | str:
+    """Return what it is about, as the journal says it: of what happens in a run, the run."""
     if row.run_id:
-        return thing("run", row.run_id)
+        return Reference("run", row.run_id)
     if revision := row.payload.get("revision"):
-        where = reverse("admin:approvals_policyrevision_changelist")
-        return format_html('<a class="fc-link" href="{}">policy {}</a>', where, seen(revision))
+        url = reverse("admin:approvals_policyrevision_changelist")
+        return Reference("policy-revision", revision, called=revision, url=url)
     kind, member = OF.get(row.topic.split(".")[1], ("", ""))
     if kind == "alias":
         called = f"{row.payload.get('asset', '')} {row.payload.get('alias', '')}".strip()
-        return thing(kind, row.stream_id, called=called)
-    return thing(kind, row.payload.get(member) or row.stream_id) if kind else short(row.stream_id)
+        return Reference(kind, row.stream_id, called=called)
+    return Reference(kind or "chain", row.payload.get(member) or row.stream_id)
 
 
 def _may_skip(ctx: Context, each: SetAside) -> bool:

@@ -8,12 +8,13 @@ from uuid import UUID
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin
 from factory.console.cards import reads_evidence
-from factory.console.links import KINDS, named, names_of, thing
+from factory.console.links import KINDS, Reference, named, names_of
+from factory.console.lists.columns import EMPTY, Column, column
 from factory.console.lists.filters import one_of
 from factory.console.lists.pages import BaseList
 from factory.console.project_of import entries_in, findings_in, kinds_of_projects
@@ -144,32 +145,29 @@ class JournalAdmin(EvidenceAdmin):
         before = "" if row.from_state == CREATION else f"{row.from_state} → "
         return f"{kind}: {before}{row.to_state} ({why})"
 
-    @admin.display(description="time")
-    def at(self, row: JournalEntry) -> SafeString:
-        return when(row.occurred_at)
+    at = Column("time", "occurred_at", when)
 
     @admin.display(description="this chain, recomputed now")
     def checked(self, row: JournalEntry) -> str:
         return check_chain("journal", row.stream_id).words
 
-    @admin.display(description="what")
-    def which(self, row: Any) -> SafeString:
-        return thing(row.entity, row.entity_id, row.stream_id, called=row.called)
+    which = Column(
+        "what",
+        lambda row: Reference(row.entity, row.entity_id, row.stream_id, called=row.called),
+        conditional_escape,
+    )
 
-    @admin.display(description="became")
-    def moved(self, row: JournalEntry) -> SafeString:
+    @column("became", lambda row: " after ".join(_moved(row)))
+    def moved(self, row: JournalEntry) -> SafeString | str:
         """Nothing of what was only noted: it has become nothing else."""
-        if row.from_state == row.to_state:
-            return SafeString("–")
-        if row.from_state == CREATION:
-            return badge(row.to_state)
-        return format_html('{} <small class="fc-soft">after {}</small>', badge(row.to_state), row.from_state)
+        became = _moved(row)
+        if len(became) == 2:
+            return format_html('{} <small class="fc-soft">after {}</small>', badge(row.to_state), became[1])
+        return badge(row.to_state) if became else EMPTY
 
-    @admin.display(description="because")
-    def why(self, row: JournalEntry) -> str:
-        return _because(row)
+    why = Column("because", lambda row: _because(row))
 
-    @admin.display(description="entry")
+    @column("entry", lambda row: f"no. {row.sequence} {row.hash}")
     def place(self, row: JournalEntry) -> SafeString:
         return format_html('<span class="fc-nowrap">no. {} {}</span>', row.sequence, short(row.hash))
 
@@ -211,31 +209,35 @@ class AuditAdmin(EvidenceAdmin):
     def checked(self, row: AuditEntry) -> str:
         return check_chain("audit", row.stream_id).words
 
-    @admin.display(description="did")
-    def what(self, row: AuditEntry) -> str:
-        """What was done; of a decision also which."""
-        decision = row.detail.get("decision", "") if row.outcome == "done" else ""
-        return f"{words_of(row.action)}: {words_of(decision).lower()}" if decision else words_of(row.action)
+    what = Column("did", lambda row: _did(row))
+    about_ = Column(
+        "about", lambda row: named(row.subject, called=getattr(row, "called", "")), conditional_escape
+    )
 
-    @admin.display(description="about")
-    def about_(self, row: Any) -> SafeString:
-        return named(row.subject, called=getattr(row, "called", ""))
+    told = Column("reason", "reason", lambda reason: cut(reason, 200))
+    at = Column("time", "occurred_at", when)
+    result = Column("outcome", "outcome", badge)
+    way_in = Column("way in", "channel")
 
-    @admin.display(description="reason")
-    def told(self, row: AuditEntry) -> SafeString:
-        return cut(row.reason or "–", 200)
 
-    @admin.display(description="time")
-    def at(self, row: AuditEntry) -> SafeString:
-        return when(row.occurred_at)
+def _moved(row: JournalEntry) -> list[str]:
+    """Return the state that an entry led to and the one before, where there are such."""
+    if row.from_state == row.to_state:
+        return []
+    return [row.to_state] if row.from_state == CREATION else [row.to_state, row.from_state]
 
-    @admin.display(description="outcome")
-    def result(self, row: AuditEntry) -> SafeString:
-        return badge(row.outcome)
 
-    @admin.display(description="way in")
-    def way_in(self, row: AuditEntry) -> str:
-        return row.channel
+def _did(row: AuditEntry) -> str:
+    """Return what was done; of a decision also which."""
+    decision = row.detail.get("decision", "") if row.outcome == "done" else ""
+    return f"{words_of(row.action)}: {words_of(decision).lower()}" if decision else words_of(row.action)
+
+
+def _result(row: Any) -> str:
+    """Return what holds of this tenant and of the walls: what was found elsewhere is for others."""
+    if row.walls or row.found_here:
+        return "violated"
+    return "not all checked" if row.unchecked else "holds"
 
 
 DECIDED = {"Approve": "Decision to approve", "Reject": "Decision to reject"}
@@ -285,37 +287,18 @@ class VerificationAdmin(EvidenceAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return FoundList
 
-    @admin.display(description="time")
-    def at(self, row: Verification) -> SafeString:
-        return when(row.started_at)
+    at = Column("time", "started_at", when)
+    result = Column("result", lambda row: _result(row))
+    here = Column("found in the tenant", "found_here")
+    walls_ = Column(
+        "walls",
+        lambda row: "; ".join(f"{code} {subject}: {words}" for code, subject, words in row.walls) or "stand",
+        lambda words: cut(words, 300),
+    )
 
-    @admin.display(description="result")
-    def result(self, row: Verification) -> str:
-        """Of this tenant and of the walls: what was found elsewhere is nobody's business here."""
-        if row.walls or row.found_here:  # type: ignore[attr-defined]  # put on by FoundList
-            return "violated"
-        return "not all checked" if row.unchecked else "holds"
-
-    @admin.display(description="found in the tenant")
-    def here(self, row: Verification) -> int:
-        return int(row.found_here)  # type: ignore[attr-defined]  # put on by FoundList
-
-    @admin.display(description="walls")
-    def walls_(self, row: Verification) -> SafeString:
-        told = "; ".join(f"{code} {subject}: {words}" for code, subject, words in row.walls)
-        return cut(told or "stand", 300)
-
-    @admin.display(description="not checked")
-    def unchecked_(self, row: Verification) -> str:
-        return ", ".join(code for code, _ in row.unchecked) or "none"
-
-    @admin.display(description="last anchor")
-    def anchored(self, row: Verification) -> str:
-        return row.anchors.partition(" by ")[0] or "none yet"
-
-    @admin.display(description="took")
-    def took(self, row: Verification) -> str:
-        return f"{row.seconds:.1f} s"
+    unchecked_ = Column("not checked", lambda row: ", ".join(code for code, _ in row.unchecked) or "none")
+    anchored = Column("last anchor", lambda row: row.anchors.partition(" by ")[0] or "none yet")
+    took = Column("took", lambda row: f"{row.seconds:.1f} s")
 
 
 @admin.register(Finding, site=site)
@@ -340,6 +323,4 @@ class FindingAdmin(EvidenceAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
         return OfThings
 
-    @admin.display(description="time")
-    def at(self, row: Finding) -> SafeString:
-        return when(row.found_at)
+    at = Column("time", "found_at", when)

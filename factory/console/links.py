@@ -1,6 +1,7 @@
 """The way from a name in the evidence to the page of what it names."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -9,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from factory.console.show import seen, short
+from factory.console.show import link, seen, short
 
 PAGES = {
     "run": "runs_run",
@@ -41,36 +42,48 @@ KINDS = (*PAGES, *IN_A_RUN, "door", "channel", "pool", "service",
 """What the audit log speaks of, as `kind:key`."""
 
 
-def thing(kind: str, key: Any, run: Any = None, *, called: str = "") -> SafeString:
-    """A thing in words, as it is `called` or with the end of its id, and a link to its page: a step's is that
-    of its run."""
-    page, at = PAGES.get(kind), key
-    if kind in IN_A_RUN and run is not None:
-        page, at = PAGES["run"], run
-    words = format_html("{} {}", kind.replace("-", " "), short(key))
-    if called:
-        words = format_html("{} {}", BY_NAME.get(kind, kind.replace("-", " ")), seen(called))
-    if page is None:
-        return words
-    return format_html(
-        '<a class="fc-link" href="{}">{}</a>', reverse(f"admin:{page}_change", args=[at]), words
-    )
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A thing that evidence names: in words with all of its id, and on pages with the end of it and a link.
+
+    The page of a step is that of its `run`; `url` is that of what has none of its own.
+    """
+
+    kind: str
+    key: Any
+    run: Any = None
+    called: str = ""
+    url: str = ""
+
+    def __str__(self) -> str:
+        return f"{self._prefix} {self.called or self.key}"
+
+    def __html__(self) -> str:
+        words = format_html("{} {}", self._prefix, seen(self.called) if self.called else short(self.key))
+        return link(self.url, words) if self.url else self._linked(words)
+
+    @property
+    def _prefix(self) -> str:
+        kind = self.kind.replace("-", " ")
+        return BY_NAME.get(self.kind, kind) if self.called else kind
+
+    def _linked(self, words: SafeString) -> SafeString:
+        page, at = PAGES.get(self.kind), self.key
+        if self.kind in IN_A_RUN and self.run is not None:
+            page, at = PAGES["run"], self.run
+        return link(reverse(f"admin:{page}_change", args=[at]), words) if page else words
 
 
-def named(subject: str, *, called: str = "") -> SafeString:
-    """What an audit entry is about: `kind:key` in words, or as it is `called`."""
+def named(subject: str, *, called: str = "") -> Reference | str:
+    """Return what an audit entry is about: `kind:key` in words, or as it is `called`."""
     kind, _, key = subject.partition(":")
-    if kind == "alias" and "/" in key:
-        return _alias(*key.split("/", 1))
+    if kind == "alias" and "/" in key:  # the audit log calls it by its names: the list finds it by them
+        words = key.replace("/", " ", 1)
+        url = f"{reverse('admin:registry_alias_changelist')}?{urlencode({'q': words})}"
+        return Reference(kind, key, called=words, url=url)
     if kind in KINDS and key:
-        return thing(kind, key, called=called) if len(key) == 36 else format_html("{} {}", kind, seen(key))
-    return format_html("{}", seen(subject))
-
-
-def _alias(asset: str, name: str) -> SafeString:
-    """An alias, which the audit log calls by its names: the list finds it by them."""
-    where = f"{reverse('admin:registry_alias_changelist')}?{urlencode({'q': f'{asset} {name}'})}"
-    return format_html('<a class="fc-link" href="{}">alias {} {}</a>', where, seen(asset), seen(name))
+        return Reference(kind, key, called=called) if len(key) == 36 else f"{kind} {key}"
+    return subject
 
 
 Names = Callable[[Sequence[UUID]], Mapping[UUID, str]]

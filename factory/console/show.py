@@ -153,6 +153,11 @@ def parted(name: str, after: str = ".") -> SafeString:
     )
 
 
+def link(url: str, words: object) -> SafeString:
+    """Return the way to a page; words that are not HTML yet are escaped."""
+    return format_html('<a class="fc-link" href="{}">{}</a>', url, words)
+
+
 def whole(text: object) -> SafeString:
     """A line of text in which the dots of a shortened id are never parted from it; HTML stays as it is."""
     if isinstance(text, SafeString):
@@ -185,22 +190,24 @@ def when(at: datetime | None) -> SafeString:
 
 
 def amount(value: Decimal | None) -> SafeString:
-    """An amount as `usd` says it; where that rounds it, all of it is in the title, and in a list's file."""
-    told = usd(value)
+    """Return an amount as `usd` says it; where that rounds it, all of it is in the title."""
     if value is None or value == value.quantize(CENT):
-        return format_html("{}", told)
-    return format_html('<span title="{} USD">{}</span>', f"{value.normalize():f}", told)
+        return format_html("{}", usd(value))
+    return format_html('<span title="{}">{}</span>', in_full(value), usd(value))
+
+
+def in_full(value: Decimal) -> str:
+    """Return an amount with all of its places."""
+    return usd(value) if value == value.quantize(CENT) else f"{value.normalize():f} USD"
 
 
 def signed(value: Decimal) -> SafeString:
-    """A movement as `usd` says it, with its sign; where that rounds it, all of it is in the title. A list's
-    file has it as a plain number."""
+    """Return a movement as `usd` says it, with its sign; where that rounds it, all of it is in the title."""
     sign = "+" if value > 0 else "−" if value < 0 else ""
-    told = f"{sign}{usd(abs(value))}"
-    if value != value.quantize(CENT):
-        exact = f"{abs(value).normalize():f}"
-        told = format_html('<span title="{}{} USD">{}</span>', sign, exact, told)
-    return filed(f"{value:+.6f}", told)
+    words = f"{sign}{usd(abs(value))}"
+    if value == value.quantize(CENT):
+        return format_html("{}", words)
+    return format_html('<span title="{}{}">{}</span>', sign, in_full(abs(value)), words)
 
 
 def measured(quantity: object, unit: str) -> str:
@@ -219,13 +226,8 @@ def at_slashes(text: object) -> SafeString:
     return format_html_join(SafeString("<wbr>"), "<span{}>{}</span>", whole)
 
 
-def filed(value: object, words: object) -> SafeString:
-    """Words for the eye, of what a list's file holds as programs read it: an id, a plain number."""
-    return format_html('<data value="{}">{}</data>', seen(value), words)
-
-
 def timed(at: datetime, words: object) -> SafeString:
-    """A time that is told otherwise than by the clock, such as by what is left of it; a file has the time."""
+    """Return a time that is told otherwise than by the clock, such as by what is left of it."""
     return format_html('<time datetime="{}">{}</time>', at.astimezone(UTC).isoformat(), words)
 
 

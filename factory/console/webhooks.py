@@ -16,8 +16,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from factory.console.base import OwnPageAdmin
+from factory.console.lists.columns import Column, column
 from factory.console.scope import context_of
-from factory.console.show import cut, when
+from factory.console.show import cut, link, when
 from factory.console.site import site
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError, InvalidInput, NotFound, VersionMismatch
@@ -161,25 +162,23 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
         response["Cache-Control"] = "no-store"
         return response
 
-    @admin.display(description="endpoint")
+    @column("endpoint", lambda row: row.description or row.url)
     def which(self, row: WebhookSubscription) -> SafeString:
-        return format_html(
-            '<a class="fc-link" href="{}">{}</a>', _url(row.id), cut(row.description or row.url, 80)
-        )
+        return link(_url(row.id), cut(row.description or row.url, 80))
 
-    @admin.display(description="events")
-    def wants(self, row: WebhookSubscription) -> str:
-        return "all" if not row.topics else f"{len(row.topics)} kinds"
+    wants = Column("events", lambda row: f"{len(row.topics)} kinds" if row.topics else "all")
 
-    @admin.display(description="health")
+    @column("health", lambda row: _health(row, row.last_error))
     def health(self, row: WebhookSubscription) -> SafeString | str:
-        if row.failures:
-            return format_html("{} failures in a row: {}", row.failures, cut(row.last_error, 80))
-        return "well" if row.succeeded_at else "nothing sent yet"
+        return _health(row, cut(row.last_error, 80))
 
-    @admin.display(description="since")
-    def since(self, row: WebhookSubscription) -> SafeString:
-        return when(row.created_at)
+    since = Column("since", "created_at", when)
+
+
+def _health(row: WebhookSubscription, error: str) -> SafeString | str:
+    if row.failures:
+        return format_html("{} failures in a row: {}", row.failures, error)
+    return "well" if row.succeeded_at else "nothing sent yet"
 
 
 def _form(request: HttpRequest) -> dict[str, Any]:

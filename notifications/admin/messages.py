@@ -10,14 +10,14 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin
 from factory.console.confirming import Act, Confirmation, act_on
+from factory.console.lists.columns import Column, column
 from factory.console.lists.filters import one_of
 from factory.console.scope import as_uuid, context_of, places_of
-from factory.console.show import badge, seen, short, when
+from factory.console.show import badge, link, seen, short, when
 from factory.console.site import site
 from factory.kernel.permissions import may
 from factory.kernel.tenancy import reading
@@ -156,34 +156,17 @@ class NotificationAdmin(Mine, BaseAdmin[Notification]):
             return []
         return [Act("Send it again", reverse("admin:notifications_retry", args=[row.id]))]
 
-    @admin.display(description="what")
+    @column("what", "notice.kind")
     def what(self, row: Notification) -> SafeString:
-        url = reverse("admin:notifications_notification_change", args=[row.id])
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, row.notice.kind)
+        return link(reverse("admin:notifications_notification_change", args=[row.id]), row.notice.kind)
 
-    @admin.display(description="state")
-    def status(self, row: Notification) -> SafeString:
-        return badge(row.fate)
+    status = Column("state", "fate", badge)
+    way = Column("by", lambda row: f"a channel ({row.channel.service})" if row.channel else "e-mail")
+    last_error = Column("last error", "error", seen)
+    since = Column("made", "created_at", when)
+    sent = Column("sent", "sent_at", when)
+    request_id = Column("request", "notice.approval_id", lambda key: link(_request_url(key), short(key)))
 
-    @admin.display(description="by")
-    def way(self, row: Notification) -> str:
-        return f"a channel ({row.channel.service})" if row.channel else "e-mail"
 
-    @admin.display(description="last error")
-    def last_error(self, row: Notification) -> str:
-        return seen(row.error) or "–"
-
-    @admin.display(description="made")
-    def since(self, row: Notification) -> SafeString:
-        return when(row.created_at)
-
-    @admin.display(description="sent")
-    def sent(self, row: Notification) -> SafeString:
-        return when(row.sent_at)
-
-    @admin.display(description="request")
-    def request_id(self, row: Notification) -> SafeString:
-        if row.notice.approval_id is None:
-            return SafeString("–")
-        url = reverse("admin:approvals_approvalrequest_change", args=[row.notice.approval_id])
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, short(row.notice.approval_id))
+def _request_url(approval_id: UUID) -> str:
+    return reverse("admin:approvals_approvalrequest_change", args=[approval_id])

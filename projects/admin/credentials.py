@@ -1,6 +1,6 @@
 """Pages of machines' identities, and of credentials that are refused."""
 
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
@@ -13,8 +13,9 @@ from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin
 from factory.console.confirming import Act, ChoiceField, Confirmation, act_on
+from factory.console.lists.columns import Column, column
 from factory.console.scope import context_of
-from factory.console.show import filed, seen, short, when
+from factory.console.show import seen, short, when
 from factory.console.site import site
 from factory.identity.config import leeway_in_words
 from factory.kernel.models import RevokedToken
@@ -45,16 +46,13 @@ class ServiceAccountAdmin(Stated):
 
     view_operation = "ListServiceAccounts"
     list_display = ("name", "subject", "answerer", "status", "since")
-    file_headings: ClassVar[dict[str, str]] = {"answerer": "owner"}
     nothing_yet = "No machine acts here. An administrator registers one, with a person who answers for it."
     search_fields = ("name", "subject", "owner")
     search_help_text = "Words of a name, a subject, or who answers for it"
     fields = ("name", "short_name", "subject", "answerer", "status", "since")
     readonly_fields = fields
 
-    @admin.display(description="answers for it")
-    def answerer(self, row: ServiceAccount) -> str:
-        return seen(row.owner)
+    answerer = Column("answers for it", "owner", seen, in_files="owner")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return service_accounts(context_of(request).project_id)
@@ -162,14 +160,12 @@ class RevocationAdmin(BaseAdmin[RevokedToken]):
     def headline(self, row: RevokedToken) -> str:
         return "One token is refused" if row.jti else f"Every token that {row.subject} had is refused"
 
-    @admin.display(description="time")
-    def at(self, row: RevokedToken) -> SafeString:
-        return when(row.revoked_at)
+    at = Column("time", "revoked_at", when)
 
-    @admin.display(description="what is refused")
+    @column("what is refused", lambda row: row.jti or f"every token of {row.subject} from before")
     def which(self, row: RevokedToken) -> SafeString:
         if row.jti:
-            return filed(row.jti, format_html(ONE_TOKEN, short(row.jti)))
+            return format_html(ONE_TOKEN, short(row.jti))
         return format_html("every token of {} from before", seen(row.subject))
 
     @admin.display(description="what is refused")

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 
 from factory.console.base import BaseAdmin
 from factory.console.confirming import Act
+from factory.console.lists.columns import Column, column
 from factory.console.lists.pages import BaseList
 from factory.console.scope import as_moment, context_of
 from factory.console.show import badge, seen, span, timed, when
@@ -131,40 +132,21 @@ class DelegationAdmin(BaseAdmin[Any]):
     def headline(self, row: Delegation) -> str:
         return f"Delegation: {row.role}, lent by {row.delegator} to {row.delegate}"
 
-    @admin.display(description="lent by")
-    def lender(self, row: Delegation) -> str:
-        return seen(row.delegator)
+    lender = Column("lent by", "delegator", seen)
+    borrower = Column("lent to", "delegate", seen)
+    status = Column("state", lambda row: row.state_at(now()), badge)
+    place = Column("project", "project.name")
 
-    @admin.display(description="lent to")
-    def borrower(self, row: Delegation) -> str:
-        return seen(row.delegate)
-
-    @admin.display(description="state")
-    def status(self, row: Delegation) -> SafeString:
-        return badge(row.state_at(now()))
-
-    @admin.display(description="project")
-    def place(self, row: Delegation) -> str:
-        return row.project.name
-
-    @admin.display(description="ends")
+    @column("ends", lambda row: row.expires_at if row.state == DelegationState.ACTIVE else None)
     def ends(self, row: Delegation) -> SafeString | str:
         if row.state != DelegationState.ACTIVE:
             return "–"
         left = (row.expires_at - now()).total_seconds()
         return timed(row.expires_at, f"in {span(left)}" if left > 0 else "its time is over")
 
-    @admin.display(description="until")
-    def until(self, row: Delegation) -> SafeString:
-        return when(row.expires_at)
-
-    @admin.display(description="lent")
-    def lent(self, row: Delegation) -> SafeString:
-        return when(row.lent_at)
-
-    @admin.display(description="reason")
-    def why(self, row: Delegation) -> str:
-        return seen(row.reason)
+    until = Column("until", "expires_at", when)
+    lent = Column("lent", "lent_at", when)
+    why = Column("reason", "reason", seen)
 
     @admin.display(description="")
     def end_it(self, row: Any) -> SafeString:

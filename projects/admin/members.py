@@ -13,10 +13,10 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.safestring import SafeString
 
 from factory.console.base import OwnPageAdmin
 from factory.console.confirming import Act
+from factory.console.lists.columns import Column
 from factory.console.scope import context_of
 from factory.console.show import seen, when
 from factory.console.site import site
@@ -123,29 +123,12 @@ class MembershipAdmin(OwnPageAdmin[Any]):
                 raise PermissionDenied(why_not(ctx, row))
         return view(self.admin_site, request, row)
 
-    @admin.display(description="member")
-    def who(self, row: Membership) -> str:
-        return seen(row.display_name or row.subject)
-
-    @admin.display(description="known as")
-    def known_as(self, row: Membership) -> str:
-        return row.subject
-
-    @admin.display(description="roles")
-    def what(self, row: Membership) -> str:
-        return ", ".join(row.roles)
-
-    @admin.display(description="grants")
-    def may_also(self, row: Membership) -> str:
-        return ", ".join(row.grants) or "–"
-
-    @admin.display(description="where")
-    def place(self, row: Membership) -> str:
-        return place_of(row)
-
-    @admin.display(description="since")
-    def since(self, row: Membership) -> SafeString:
-        return when(row.created_at)
+    who = Column("member", lambda row: row.display_name or row.subject, seen)
+    known_as = Column("known as", "subject")
+    what = Column("roles", "roles")
+    may_also = Column("grants", "grants")
+    place = Column("where", place_of)
+    since = Column("since", "created_at", when)
 
 
 def _adding(ctx: Context) -> list[Act]:

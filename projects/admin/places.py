@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
@@ -11,11 +11,11 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin, OwnPageAdmin
 from factory.console.confirming import Act, Confirmation, act_on
 from factory.console.links import names
+from factory.console.lists.columns import Column
 from factory.console.page_extensions import able
 from factory.console.scope import context_of
 from factory.console.show import seen, when
@@ -55,15 +55,8 @@ NEW = {
 
 
 class Stated(BaseAdmin[Any]):
-    file_headings: ClassVar[dict[str, str]] = {"short_name": "slug"}
-
-    @admin.display(description="short name")
-    def short_name(self, row: Any) -> str:
-        return str(row.slug)
-
-    @admin.display(description="since")
-    def since(self, row: Any) -> SafeString:
-        return when(row.created_at)
+    short_name = Column("short name", "slug", in_files="slug")
+    since = Column("since", "created_at", when)
 
 
 @admin.register(Project, site=site)
@@ -78,9 +71,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
     search_fields = ("name", "slug")
     search_help_text = "Words of a name"
 
-    @admin.display(description="suspended because")
-    def suspended_because(self, row: Project) -> str:
-        return seen(row.suspension_reason) or "–"
+    suspended_because = Column("suspended because", "suspension_reason", seen)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)

@@ -1,17 +1,17 @@
 """Assets: what all versions of a thing share, with its releases in order and its aliases through time."""
 
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console.base import OwnPageAdmin
+from factory.console.lists.columns import Column, column
 from factory.console.lists.pages import BaseList
-from factory.console.show import badge, when
+from factory.console.show import badge, link, when
 from factory.console.site import site
 from registry.admin.naming import history_of_asset
 from registry.models import Alias, Asset, AssetWorkflow
@@ -38,7 +38,6 @@ class AssetAdmin(OwnPageAdmin[Asset]):
     view_operation = "ListReleases"
     own_page = "registry/asset.html"
     list_display = ("what", "newest", "state_of_it", "made")
-    file_headings: ClassVar[dict[str, str]] = {"made": "since"}
     list_display_links = None
     nothing_yet = "An asset comes with the first release that is submitted under its name."
     search_fields = ("name",)
@@ -64,21 +63,13 @@ class AssetAdmin(OwnPageAdmin[Asset]):
             "workflows": list(workflows.values_list("workflow_id", flat=True)[: MOST + 1]),
         }
 
-    @admin.display(description="asset")
+    @column("asset", "name")
     def what(self, row: Asset) -> SafeString:
-        return format_html('<a class="fc-link" href="{}">{}</a>', url_of_asset(row.pk), row.name)
+        return link(url_of_asset(row.pk), row.name)
 
-    @admin.display(description="latest names")
-    def newest(self, row: Any) -> str:
-        return row.latest.semver if row.latest else "nothing yet"
-
-    @admin.display(description="which is")
-    def state_of_it(self, row: Any) -> SafeString:
-        return badge(row.latest.state) if row.latest else SafeString("–")
-
-    @admin.display(description="asset made")
-    def made(self, row: Asset) -> SafeString:
-        return when(row.created_at)
+    newest = Column("latest names", lambda row: row.latest.semver if row.latest else "nothing yet")
+    state_of_it = Column("which is", lambda row: row.latest and row.latest.state, badge)
+    made = Column("asset made", "created_at", when, in_files="since")
 
 
 def names_now(asset_id: UUID) -> dict[UUID, list[str]]:

@@ -9,8 +9,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin
+from factory.console.lists.columns import Column, column
 from factory.console.lists.pages import BaseList
-from factory.console.show import badge, filed, short, when
+from factory.console.show import badge, link, short, when
 from factory.console.site import site
 from registry.admin.page import url_of
 from registry.models import Alias, AliasMove, EvaluationRecord, Release
@@ -58,32 +59,22 @@ class EvaluationAdmin(BaseAdmin[EvaluationRecord]):
     def headline(self, row: EvaluationRecord) -> str:
         return f"Evaluation: {self.what(row)}"
 
-    @admin.display(description="evaluation")
-    def what(self, row: Any) -> str:
-        return f"{row.suite} on {row.measured}" if row.measured else row.suite
+    what = Column("evaluation", lambda row: f"{row.suite} on {row.measured}" if row.measured else row.suite)
 
-    @admin.display(description="verdict")
+    @column("verdict", "verdict")
     def said(self, row: EvaluationRecord) -> SafeString:
         tone, mark = ("good", "✓") if row.verdict == EvaluationVerdict.PASS else ("bad", "✕")
         return format_html(
             '<span class="fc-badge {}"><span aria-hidden="true">{}</span>{}</span>', tone, mark, row.verdict
         )
 
-    @admin.display(description="release")
-    def release(self, row: Any) -> SafeString:
-        return linked(row.measured) if row.measured else SafeString("–")
+    release = Column("release", "measured", linked)
+    scored = Column(
+        "scores", lambda row: ", ".join(f"{name} {score}" for name, score in sorted(row.scores.items()))
+    )
 
-    @admin.display(description="scores")
-    def scored(self, row: EvaluationRecord) -> str:
-        return ", ".join(f"{name} {score}" for name, score in sorted(row.scores.items()))
-
-    @admin.display(description="release hash")
-    def of(self, row: EvaluationRecord) -> SafeString:
-        return short(row.release_hash)
-
-    @admin.display(description="recorded")
-    def at(self, row: EvaluationRecord) -> SafeString:
-        return when(row.recorded_at)
+    of = Column("release hash", "release_hash", short)
+    at = Column("recorded", "recorded_at", when)
 
 
 @admin.register(Alias, site=site)
@@ -103,28 +94,20 @@ class AliasAdmin(BaseAdmin[Alias]):
     def headline(self, row: Alias) -> str:
         return f"Alias: {self.of(row)}"
 
-    @admin.display(description="asset and alias")
-    def of(self, row: Alias) -> str:
-        return f"{row.asset.name} {row.name}"
+    of = Column("asset and alias", lambda row: f"{row.asset.name} {row.name}")
+    asset_name = Column("asset", "asset.name")
 
-    @admin.display(description="asset")
-    def asset_name(self, row: Alias) -> str:
-        return row.asset.name
-
-    @admin.display(description="moves")
+    @column("moves", lambda row: f"{row.version} so far")
     def moves(self, row: Alias) -> SafeString:
         where = reverse("admin:registry_aliasmove_changelist")
-        return format_html(
-            '<a class="fc-link" href="{}?alias__id__exact={}">{} so far</a>', where, row.id, row.version
-        )
+        return link(f"{where}?alias__id__exact={row.id}", f"{row.version} so far")
 
-    @admin.display(description="leads to")
+    @column("leads to", "release")
     def names(self, row: Alias) -> SafeString:
         if row.release.state == ReleaseState.PUBLISHED:
             return linked(row.release)
         nowhere = '{} {} <small class="fc-soft">leads nowhere until moved</small>'
-        told = format_html(nowhere, linked(row.release), badge(row.release.state))
-        return filed(row.release, told)
+        return format_html(nowhere, linked(row.release), badge(row.release.state))
 
 
 @admin.register(AliasMove, site=site)
@@ -146,14 +129,6 @@ class AliasMoveAdmin(BaseAdmin[AliasMove]):
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "alias__id__exact" or super().lookup_allowed(lookup, value, request)
 
-    @admin.display(description="time")
-    def at(self, row: AliasMove) -> SafeString:
-        return when(row.moved_at)
-
-    @admin.display(description="alias")
-    def of(self, row: AliasMove) -> str:
-        return f"{row.alias.asset.name} {row.alias.name}"
-
-    @admin.display(description="names from then on")
-    def names(self, row: AliasMove) -> str:
-        return row.release.semver
+    at = Column("time", "moved_at", when)
+    of = Column("alias", lambda row: f"{row.alias.asset.name} {row.alias.name}")
+    names = Column("names from then on", "release.semver")

@@ -1,7 +1,7 @@
 """Releases: their list, the page of one, and the way out of use."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
@@ -9,15 +9,15 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console.asking import not_understood
 from factory.console.base import OwnPageAdmin
 from factory.console.confirming import Act, Confirmation, act_on
+from factory.console.lists.columns import Column, column
 from factory.console.lists.pages import BaseList
 from factory.console.scope import as_uuid, context_of
-from factory.console.show import cut, opening, seen, short, when
+from factory.console.show import cut, link, opening, seen, short, when
 from factory.console.site import site
 from factory.kernel.permissions import may
 from factory.kernel.tenancy import reading
@@ -47,7 +47,6 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
     view_operation = "ListReleases"
     own_page = "registry/release.html"
     list_display = ("what", "status", "hash", "from_commit", "submitter", "made", "problem")
-    file_headings: ClassVar[dict[str, str]] = {"submitter": "author"}
     list_display_links = None
     list_select_related = ("asset", "closure")
     nothing_yet = "A release is submitted from one commit, over the API or with manage.py publish_release."
@@ -144,28 +143,19 @@ class ReleaseAdmin(OwnPageAdmin[Release]):
             then=url_of(release_id),
         )
 
-    @admin.display(description="release")
+    @column("release", lambda row: f"{row.asset.name}@{row.semver}")
     def what(self, row: Release) -> SafeString:
-        return format_html(
-            '<a class="fc-link" href="{}">{}@{}</a>', url_of(row.pk), row.asset.name, row.semver
-        )
+        return link(url_of(row.pk), f"{row.asset.name}@{row.semver}")
 
-    @admin.display(description="hash")
-    def hash(self, row: Release) -> SafeString:
-        return short(row.closure.hash) if row.closure else SafeString("not read yet")
+    @column("hash", lambda row: row.closure.hash if row.closure else "not read yet")
+    def hash(self, row: Release) -> SafeString | str:
+        return short(row.closure.hash) if row.closure else "not read yet"
 
-    @admin.display(description="commit")
-    def from_commit(self, row: Release) -> SafeString:
-        return opening(row.commit)
-
-    @admin.display(description="submitted by")
-    def submitter(self, row: Release) -> str:
-        return seen(row.author)
-
-    @admin.display(description="submitted")
-    def made(self, row: Release) -> SafeString:
-        return when(row.created_at)
-
-    @admin.display(description="what is wrong")
-    def problem(self, row: Any) -> SafeString:
-        return cut(row.resolution_error or row.ending_reason or row.lacks or "–", 120)
+    from_commit = Column("commit", "commit", opening)
+    submitter = Column("submitted by", "author", seen, in_files="author")
+    made = Column("submitted", "created_at", when)
+    problem = Column(
+        "what is wrong",
+        lambda row: row.resolution_error or row.ending_reason or row.lacks,
+        lambda words: cut(words, 120),
+    )

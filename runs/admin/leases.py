@@ -10,8 +10,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin
+from factory.console.lists.columns import Column, column, written
 from factory.console.scope import context_of
-from factory.console.show import outline, seen, short, span, timed, when
+from factory.console.show import link, outline, seen, short, span, timed, when
 from factory.console.site import site
 from factory.kernel.clock import now
 from factory.kernel.tenancy import reading
@@ -19,6 +20,13 @@ from runs.models import Lease
 from runs.operations.timing import grace
 from runs.selectors.figures import in_hands
 from runs.states import LEASE_CURRENT, RUN_TERMINAL, LeaseState, RunState
+
+
+def _next(row: Any, end: str) -> SafeString:
+    """Return what follows at the end of a lease's grace, as that is written."""
+    if row.expires_at + grace() <= row.at:
+        return format_html("Overdue since {}: nobody has taken it back yet.", end)
+    return format_html("Waited for until {}, then {}", end, _then(row))
 
 
 def _then(row: Lease) -> str:
@@ -42,7 +50,6 @@ class LeaseAdmin(BaseAdmin[Lease]):
     list_display = ("what", "klass", "status", "worker", "left", "then", "token", "since")
     list_display_links = None
     heading = "Open leases"
-    file_headings = {"left": "ends"}
     list_select_related = ("step", "run")
     list_filter = ("state",)
     nothing_yet = "No worker holds anything. One that takes an attempt gets a lease, which stands here."
@@ -85,24 +92,18 @@ class LeaseAdmin(BaseAdmin[Lease]):
         )
         return f"{row.worker_name} {has} {row.step.node_key} of {row.run.workflow_id}"
 
-    @admin.display(description="step")
+    @column("step", lambda row: f"{row.step.node_key} of {row.run.workflow_id} {row.run_id}")
     def what(self, row: Lease) -> SafeString:
-        url = reverse("admin:runs_run_change", args=[row.run_id])
-        return format_html(
-            '<a class="fc-link" href="{}">{} of {} {}</a>',
-            url, row.step.node_key, row.run.workflow_id, short(row.run_id),
-        )  # fmt: skip
+        words = format_html("{} of {} {}", row.step.node_key, row.run.workflow_id, short(row.run_id))
+        return link(reverse("admin:runs_run_change", args=[row.run_id]), words)
 
-    @admin.display(description="class")
-    def klass(self, row: Lease) -> SafeString:
-        return outline(row.step.side_effect_class)
+    klass = Column("class", "step.side_effect_class", outline)
 
-    @admin.display(description="worker")
+    @column("worker", "worker_name")
     def worker(self, row: Lease) -> SafeString:
-        url = reverse("admin:runs_worker_change", args=[row.worker_id])
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, seen(row.worker_name))
+        return link(reverse("admin:runs_worker_change", args=[row.worker_id]), seen(row.worker_name))
 
-    @admin.display(description="time left")
+    @column("time left", "expires_at", in_files="ends")
     def left(self, row: Any) -> SafeString:
         """Counted down in the browser, where scripts run."""
         seconds = (row.expires_at - row.at).total_seconds()
@@ -112,18 +113,10 @@ class LeaseAdmin(BaseAdmin[Lease]):
             round(seconds), row.expires_at.isoformat(), words,
         )  # fmt: skip
 
-    @admin.display(description="and then")
+    @column("and then", lambda row: _next(row, written(row.expires_at + grace())))
     def then(self, row: Lease) -> SafeString:
         end = row.expires_at + grace()
-        until = timed(end, f"{end:%H:%M:%S} UTC")
-        if end <= row.at:  # type: ignore[attr-defined]
-            return format_html("Overdue since {}: nobody has taken it back yet.", until)
-        return format_html("Waited for until {}, then {}", until, _then(row))
+        return _next(row, timed(end, f"{end:%H:%M:%S} UTC"))
 
-    @admin.display(description="token")
-    def token(self, row: Lease) -> str:
-        return row.token_words
-
-    @admin.display(description="since")
-    def since(self, row: Lease) -> SafeString:
-        return when(row.acquired_at or row.offered_at)
+    token = Column("token", "token_words")
+    since = Column("since", lambda row: row.acquired_at or row.offered_at, when)

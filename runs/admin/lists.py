@@ -1,6 +1,8 @@
 """The list of what needs an Operator: every step of which nobody is sure, with what one has to know of it."""
 
 import re
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -11,10 +13,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin
+from factory.console.lists.columns import column, written
 from factory.console.lists.filters import one_of
 from factory.console.lists.pages import BaseList
 from factory.console.scope import context_of
-from factory.console.show import badge, cut, outline, seen, short, span, when, whole
+from factory.console.show import badge, cut, link, outline, seen, short, span, when, whole
 from factory.console.site import site
 from factory.kernel.permissions import may
 from runs.admin.cards import TOLD
@@ -27,6 +30,45 @@ ATTENTIONS = [kind for kind in Attention.values if kind]
 """What a step here can have; one without any is not here."""
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NOTHING = SafeString('<span class="fc-soft">nothing</span>')
+
+
+def _each(line: str, parts: Iterable[tuple[object, ...]]) -> str:
+    """Return the lines of a cell as a file has them, one behind the other."""
+    return " ".join(line.format(*part) for part in parts) or "nothing"
+
+
+def _step(row: Step) -> str:
+    return f"{row.node_key} of {row.run.workflow_id}"
+
+
+def _sentence(row: Step) -> str:
+    state, _, meaning = TOLD[Attention(row.attention)]
+    return f"{state} {meaning} {row.reason}"
+
+
+def _held(row: Any, written: Callable[[datetime | None], str]) -> list[tuple[str, str, str]]:
+    """Return who held the step last, from when to when."""
+    leases = row.doubt.leases[-2:] if row.doubt else ()
+    return [
+        (seen(lease.worker_name), written(lease.offered_at), written(lease.closed_at)) for lease in leases
+    ]
+
+
+def _allowed(row: Any) -> list[tuple[str, str]]:
+    return [(view.summary, view.proposal_hash) for view in (row.doubt.approvals if row.doubt else ())]
+
+
+def _left(row: Any) -> list[tuple[str, str, str]]:
+    """Return the receipts of the step: their kind, name, and what each is known by."""
+    receipts = row.doubt.receipts if row.doubt else ()
+    return [(each.kind, each.name, each.proposal_hash or str(each.receipt_id)) for each in receipts]
+
+
+def _act(row: Any) -> str:
+    """Return what the reader can do about a step."""
+    if not row.may_settle:
+        return "An Operator settles it."
+    return "Settle" if row.attention == Attention.UNCERTAIN else "Look"
 
 
 def _all(parts: SafeString) -> SafeString:
@@ -42,7 +84,6 @@ class AttentionAdmin(BaseAdmin[Step]):
     list_display = ("what", "happened", "held_by", "allowed", "left", "since", "settle")
     list_display_links = None
     heading = "Uncertain attempts"
-    file_headings = {"since": "since"}
     nothing_yet = "Nothing does. A step whose effect may have happened, but nobody knows, would stand here."
     order_words = ("Latest first", "Longest waiting first")
     list_filter = (one_of("attention", "attention", ATTENTIONS),)
@@ -63,14 +104,14 @@ class AttentionAdmin(BaseAdmin[Step]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return UncertainList
 
-    @admin.display(description="step")
+    @column("step", lambda row: f"{_step(row)} run {row.run_id} {row.side_effect_class}")
     def what(self, row: Step) -> SafeString:
         return format_html(
-            '<div><a class="fc-link" href="{}">{} of {}</a><div>run {}</div><div>{}</div></div>',
-            _url(row), row.node_key, row.run.workflow_id, short(row.run_id), outline(row.side_effect_class),
+            "<div>{}<div>run {}</div><div>{}</div></div>",
+            link(_url(row), _step(row)), short(row.run_id), outline(row.side_effect_class),
         )  # fmt: skip
 
-    @admin.display(description="what happened")
+    @column("what happened", lambda row: _sentence(row))
     def happened(self, row: Step) -> SafeString:
         state, _, told = TOLD[Attention(row.attention)]
         return format_html(
@@ -78,46 +119,42 @@ class AttentionAdmin(BaseAdmin[Step]):
             badge(state), told, with_short_ids(row.reason, 200),
         )  # fmt: skip
 
-    @admin.display(description="who had it")
+    @column(
+        "who had it",
+        lambda row: _each("{} {} to {}", _held(row, written)),
+    )
     def held_by(self, row: Any) -> SafeString:
-        leases = row.doubt.leases if row.doubt else ()
-        lines = ((seen(one.worker_name), when(one.offered_at), when(one.closed_at)) for one in leases[-2:])
         told = "<div>{}</div><div class='fc-soft'>{} to {}</div>"
-        return _all(format_html_join("", told, lines))
+        return _all(format_html_join("", told, _held(row, when)))
 
-    @admin.display(description="what was allowed")
+    @column("what was allowed", lambda row: _each("{} {}", _allowed(row)))
     def allowed(self, row: Any) -> SafeString:
         page = "admin:approvals_approvalrequest_change"
         lines = (
-            (reverse(page, args=[view.id]), cut(view.summary, 160), short(view.proposal_hash))
+            (link(reverse(page, args=[view.id]), cut(view.summary, 160)), short(view.proposal_hash))
             for view in (row.doubt.approvals if row.doubt else ())
         )
-        told = '<div><a class="fc-link" href="{}">{}</a></div><div class="fc-soft">{}</div>'
-        return _all(format_html_join("", told, lines))
+        return _all(format_html_join("", '<div>{}</div><div class="fc-soft">{}</div>', lines))
 
-    @admin.display(description="what it left")
+    @column("what it left", lambda row: _each("{} receipt {} {}", _left(row)))
     def left(self, row: Any) -> SafeString:
         lines = (
-            (_url(row), one.kind, seen(one.name), short(one.proposal_hash or one.receipt_id))
-            for one in (row.doubt.receipts if row.doubt else ())
+            (link(_url(row), f"{kind} receipt"), seen(name), short(key)) for kind, name, key in _left(row)
         )
-        return _all(
-            format_html_join("", '<div><a class="fc-link" href="{}">{} receipt</a> {} {}</div>', lines)
-        )
+        return _all(format_html_join("", "<div>{} {} {}</div>", lines))
 
-    @admin.display(description="for")
+    @column("for", "updated_at", in_files="since")
     def since(self, row: Any) -> SafeString:
         return format_html(
-            "<div><b data-passing>{}</b><div class='fc-soft'><span data-passing>since</span> {}</div></div>",
+            "<div><b>{}</b><div class='fc-soft'>since {}</div></div>",
             span((row.at - row.updated_at).total_seconds()), when(row.updated_at),
         )  # fmt: skip
 
-    @admin.display(description="act")
+    @column("act", lambda row: _act(row))
     def settle(self, row: Any) -> SafeString:
         if not row.may_settle:
-            return SafeString('<span class="fc-soft">An Operator settles it.</span>')
-        word = "Settle" if row.attention == Attention.UNCERTAIN else "Look"
-        return format_html('<a class="fc-button primary" href="{}">{}</a>', _url(row), word)
+            return format_html('<span class="fc-soft">{}</span>', _act(row))
+        return format_html('<a class="fc-button primary" href="{}">{}</a>', _url(row), _act(row))
 
 
 def with_short_ids(reason: str, most: int) -> SafeString:

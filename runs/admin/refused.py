@@ -11,9 +11,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin
+from factory.console.lists.columns import Column, column
 from factory.console.lists.filters import one_of
 from factory.console.scope import context_of
-from factory.console.show import pretty, seen, short, when
+from factory.console.show import link, pretty, seen, short, when
 from factory.console.site import site
 from factory.kernel.hashing import storable
 from runs.models import Receipt, RefusedReceipt
@@ -61,36 +62,29 @@ class RefusedReceiptAdmin(BaseAdmin[RefusedReceipt]):
     def headline(self, row: RefusedReceipt) -> str:
         return f"A receipt of {row.name or 'a call'} was refused"
 
-    @admin.display(description="refused")
-    def at(self, row: RefusedReceipt) -> SafeString:
-        return when(row.refused_at)
+    at = Column("refused", "refused_at", when)
 
-    @admin.display(description="run")
+    @column("run", lambda row: f"{row.run.workflow_id} {row.run_id}")
     def run_of(self, row: RefusedReceipt) -> SafeString:
-        url = reverse("admin:runs_run_change", args=[row.run_id])
-        name = seen(row.run.workflow_id)
-        return format_html('<a class="fc-link" href="{}">{} {}</a>', url, name, short(row.run_id))
+        words = format_html("{} {}", seen(row.run.workflow_id), short(row.run_id))
+        return link(reverse("admin:runs_run_change", args=[row.run_id]), words)
 
-    @admin.display(description="step")
-    def step_of(self, row: RefusedReceipt) -> str:
-        return row.step.node_key
+    step_of = Column("step", "step.node_key")
+    worker = Column("worker", "lease.worker_name", seen)
 
-    @admin.display(description="worker")
-    def worker(self, row: RefusedReceipt) -> str:
-        return seen(row.lease.worker_name)
-
-    @admin.display(description="call of")
+    @column(
+        "call of",
+        lambda row: f"{row.name} {row.kind} of {row.provider}" if row.name or row.provider else "not said",
+    )
     def call(self, row: RefusedReceipt) -> SafeString | str:
         if not row.name and not row.provider:
             return "not said"
         told = '{} <small class="fc-soft">{} of {}</small>'
         return format_html(told, seen(row.name), seen(row.kind), seen(row.provider))
 
-    @admin.display(description="receipt id")
-    def receipt(self, row: RefusedReceipt) -> str:
-        return seen(row.receipt_id) or "not said"
+    receipt = Column("receipt id", lambda row: row.receipt_id or "not said", seen)
 
-    @admin.display(description="why")
+    @column("why", lambda row: f"{row.code} {row.detail}")
     def why(self, row: RefusedReceipt) -> SafeString:
         return format_html('{} <div class="fc-soft">{}</div>', row.code, seen(row.detail))
 

@@ -15,10 +15,11 @@ from django.views.decorators.http import require_POST
 
 from factory.console.asking import one_asked
 from factory.console.base import OwnPageAdmin
+from factory.console.lists.columns import Column, column
 from factory.console.lists.filters import one_of
 from factory.console.lists.pages import BaseList
 from factory.console.scope import context_of
-from factory.console.show import seen, short, when
+from factory.console.show import link, seen, short, when
 from factory.console.site import site
 from factory.kernel.amounts import cost, usd
 from factory.kernel.errors import DomainError, InvalidInput
@@ -177,33 +178,22 @@ class RunAdmin(OwnPageAdmin[Run]):
             response.render()
         return response
 
-    @admin.display(description="run")
+    @column("run", lambda row: f"{row.workflow_id} {row.id}")
     def which(self, row: Run) -> SafeString:
-        return format_html(
-            '<a class="fc-link" href="{}">{} {}</a>', _url(row.id), seen(row.workflow_id), short(row.id)
-        )
+        return link(_url(row.id), format_html("{} {}", seen(row.workflow_id), short(row.id)))
 
-    @admin.display(description="asked by")
-    def asked_by(self, row: Run) -> str:
-        return seen(row.requested_by)
+    asked_by = Column("asked by", "requested_by", seen)
+    asked = Column("accepted", "created_at", when)
+    ended = Column("ended", "finished_at", when)
+    why = Column(
+        "why",
+        lambda row: f"{row.failure_class}: {row.reason}" if row.failure_class else row.reason,
+        lambda words: with_short_ids(words, 120),
+    )
 
-    @admin.display(description="accepted")
-    def asked(self, row: Run) -> SafeString:
-        return when(row.created_at)
-
-    @admin.display(description="ended")
-    def ended(self, row: Run) -> SafeString:
-        return when(row.finished_at)
-
-    @admin.display(description="why")
-    def why(self, row: Run) -> SafeString:
-        told = f"{row.failure_class}: {row.reason}" if row.failure_class else row.reason
-        return with_short_ids(told or "–", 120)
-
-    @admin.display(description="cost")
-    def cost(self, row: Run) -> str:
-        used = row.used  # type: ignore[attr-defined]  # put on the page's rows by CostedList
-        return cost(used.cost, used.uncertain) if used else usd(Decimal(0))
+    cost = Column(
+        "cost", lambda row: cost(row.used.cost, row.used.uncertain) if row.used else usd(Decimal(0))
+    )
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return CostedList

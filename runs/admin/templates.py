@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals.selectors import current_policy, waivers_of_template
@@ -18,8 +17,9 @@ from factory.api.strict_json import Malformed, loads
 from factory.console.base import OwnPageAdmin
 from factory.console.confirming import Act, Confirmation, act_on
 from factory.console.links import names_of
+from factory.console.lists.columns import Column, column
 from factory.console.scope import as_moment, as_uuid, context_of
-from factory.console.show import seen, when
+from factory.console.show import link, seen, when
 from factory.console.site import site
 from factory.kernel.errors import DomainError, FieldError, InvalidInput
 from factory.kernel.permissions import may
@@ -224,30 +224,15 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         common = {**self.admin_site.each_context(request), "title": title, "opts": self.opts}
         return TemplateResponse(request, page, {**common, **context}, status=status)
 
-    @admin.display(description="template")
+    @column("template", "name")
     def what(self, row: RunTemplate) -> SafeString:
-        url = reverse("admin:runs_runtemplate_change", args=[row.pk])
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, seen(row.name))
+        return link(reverse("admin:runs_runtemplate_change", args=[row.pk]), seen(row.name))
 
-    @admin.display(description="workflow")
-    def follows(self, row: RunTemplate) -> str:
-        return seen(row.workflow_id)
-
-    @admin.display(description="model profile")
-    def profile(self, row: RunTemplate) -> str:
-        return seen(row.model_profile_id)
-
-    @admin.display(description="limits")
-    def limit(self, row: RunTemplate) -> str:
-        return f"{row.limits['maxCostUsd']} USD, {row.limits['maxMinutes']} min"
-
-    @admin.display(description="made by")
-    def made_by(self, row: RunTemplate) -> str:
-        return seen(row.created_by)
-
-    @admin.display(description="made")
-    def made(self, row: RunTemplate) -> SafeString:
-        return when(row.created_at)
+    follows = Column("workflow", "workflow_id", seen)
+    profile = Column("model profile", "model_profile_id", seen)
+    limit = Column("limits", lambda row: f"{row.limits['maxCostUsd']} USD, {row.limits['maxMinutes']} min")
+    made_by = Column("made by", "created_by", seen)
+    made = Column("made", "created_at", when)
 
 
 def _wanted(row: RunTemplate, found: Sequence[tuple[ReleaseView, tuple[str, ...]]]) -> list[Wanted]:

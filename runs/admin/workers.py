@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from factory.console.base import OwnPageAdmin
+from factory.console.lists.columns import Column, column
 from factory.console.lists.filters import one_of
 from factory.console.lists.pages import BaseList
 from factory.console.scope import as_uuid, context_of
@@ -167,17 +168,13 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
             then=reverse("admin:runs_worker_changelist"),
         )
 
-    @admin.display(description="state")
-    def online(self, row: Any) -> SafeString:
-        if _silent(row):
-            return badge("Offline")
-        return badge("Draining" if row.draining_at else "Active")
+    online = Column("state", lambda row: _state(row), badge)
 
-    @admin.display(description="last seen")
+    @column("last seen", "last_seen_at")
     def seen(self, row: Any) -> SafeString:
         return timed(row.last_seen_at, f"{span((row.at - row.last_seen_at).total_seconds())} ago")
 
-    @admin.display(description="slots in use")
+    @column("slots in use", lambda row: f"{row.open_leases} of {row.max_concurrency}")
     def slots(self, row: Any) -> SafeString:
         """A bar beside the words; leases of whichever tenant use a slot."""
         used = row.open_leases
@@ -187,15 +184,11 @@ class WorkerAdmin(OwnPageAdmin[Worker]):
             percent, used, row.max_concurrency,
         )  # fmt: skip
 
-    @admin.display(description="can do")
-    def abilities(self, row: Worker) -> str:
-        return ", ".join("everything" if one == "*/*" else one for one in row.capabilities)
+    abilities = Column(
+        "can do", lambda row: ["everything" if able == "*/*" else able for able in row.capabilities]
+    )
 
-    @admin.display(description="drain")
-    def drain(self, row: Worker) -> str:
-        if row.drained_by:
-            return f"by {seen(row.drained_by)}"
-        return "by itself" if row.draining_at else "no"
+    drain = Column("drain", lambda row: _drain(row))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return BusyList
@@ -215,6 +208,18 @@ def _only(ctx: Context, operation: str, who: str) -> None:
     """Raises `PermissionDenied` with who does this, before the command would refuse it."""
     if not may(ctx, operation):
         raise PermissionDenied(who)
+
+
+def _state(row: Any) -> str:
+    if _silent(row):
+        return "Offline"
+    return "Draining" if row.draining_at else "Active"
+
+
+def _drain(row: Worker) -> str:
+    if row.drained_by:
+        return f"by {row.drained_by}"
+    return "by itself" if row.draining_at else "no"
 
 
 def _silent(row: Any) -> bool:

@@ -165,6 +165,15 @@ def test_a_file_is_for_whoever_may_open_the_list_and_of_their_place(house: House
     assert len(elsewhere) == 1
 
 
+def test_every_column_of_a_list_has_a_value_for_its_file() -> None:
+    for model, page in site._registry.items():
+        fields = {field.name for field in model._meta.get_fields()}
+        for name in {*page.list_display, *getattr(page, "file_columns", ())} - {"action_checkbox", "__str__"}:
+            column = getattr(page, name, None)
+            button = getattr(column, "short_description", None) == ""
+            assert button or name in fields or hasattr(column, "value"), f"{page}: {name}"
+
+
 @pytest.mark.parametrize(("model", "page"), PAGES, ids=IDS)
 def test_a_list_says_what_it_finds_what_would_stand_there_and_how_to_see_all(
     stranger: World, model: Any, page: Any

@@ -1,20 +1,22 @@
 """Where one is: one entry of the side bar, and the way back from a page to its list."""
 
 import re
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.urls import reverse
+from django.utils.html import conditional_escape, strip_tags
 
 import config.urls  # noqa: F401 - it is what registers the pages
 from approvals.models import PolicyRevision
 from factory.console.events import EventAdmin
 from factory.console.evidence import JournalAdmin
-from factory.console.links import named, names_of
-from factory.console.lists.files import plain
+from factory.console.links import Reference, named, names_of
+from factory.console.lists.columns import written
 from factory.console.menu import where
-from factory.console.show import parted, short, whole
+from factory.console.show import parted, whole
 from factory.console.site import site
 from factory.kernel.models import JournalEntry, OutboxEvent
 from factory.kernel.tenancy import reading
@@ -132,11 +134,16 @@ def test_an_entry_that_is_not_shown_is_no_way_back() -> None:
     assert where(groups, "/admin/z/") is None
 
 
-def test_a_name_breaks_after_its_dots_and_is_one_word_in_a_file() -> None:
+def test_a_name_breaks_after_its_dots() -> None:
     name = parted("run-control.runs.v1.<b>")
     assert name == '<code class="fc-parted">run-control.<wbr>runs.<wbr>v1.<wbr>&lt;b&gt;</code>'
-    assert plain(name) == "run-control.runs.v1.<b>"
-    assert plain(short("x" * 40)) == "x" * 40
+
+
+def test_what_a_page_shortens_is_whole_in_a_file() -> None:
+    reference = Reference("run", "x" * 40)
+    assert "x" * 9 not in strip_tags(reference.__html__())
+    assert written(reference) == f"run {'x' * 40}"
+    assert written(Decimal("0.048750")) == "0.04875 USD"
 
 
 def test_a_shortened_id_keeps_its_dots() -> None:
@@ -163,7 +170,9 @@ def test_an_alias_is_found_from_its_event_and_from_the_audit_log() -> None:
     told = OutboxEvent(topic="governance.policies.v1.policy-revision-published", payload={"revision": "r2"})
     assert ">policy r2</a>" in page.about_(told)
     listed = reverse("admin:registry_alias_changelist")
-    assert f'href="{listed}?q=sample+stable">alias sample stable</a>' in named("alias:sample/stable")
+    assert f'href="{listed}?q=sample+stable">alias sample stable</a>' in conditional_escape(
+        named("alias:sample/stable")
+    )
 
 
 def test_what_was_only_noted_has_become_nothing() -> None:

@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from factory.console.dashboard import Tone
-from factory.console.show import span
+from factory.console.show import seen, span
 from factory.kernel.amounts import usd
 from usage.models import Budget
 from usage.pricing.money import ZERO
@@ -26,6 +26,16 @@ class BudgetShare:
     amount: Decimal
     percent: str
     meaning: str
+
+
+def of_what(row: Budget) -> str:
+    """Return whose money it is."""
+    return seen(row.project.name) if row.project else "the whole tenant"
+
+
+def name_of(row: Budget) -> str:
+    """Return what a budget is called: its month, and whose it is."""
+    return f"{row.period_start:%B %Y}, {of_what(row)}"
 
 
 def percent_in_use(row: Budget) -> int:

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from factory.console.base import BaseAdmin
 from factory.console.links import names_of
 from factory.console.lists.pages import BaseList
-from factory.console.show import filed, seen, short
+from factory.console.show import link, seen, short
 from usage.permissions import sees_money
 
 M = TypeVar("M", bound=models.Model)
@@ -29,10 +29,8 @@ def run_url(run_id: Any) -> str:
 
 
 def run_link(run_id: Any, name: str = "") -> SafeString:
-    """The way to a run by what it is called, where that is known: its workflow, and the end of its id. A
-    list's file has its id alone."""
-    called = format_html("{} {}", seen(name), short(run_id)) if name else short(run_id)
-    return format_html('<a class="fc-link" href="{}">{}</a>', run_url(run_id), filed(run_id, called))
+    """Return the way to a run by its workflow's name, where that is known, and the end of its id."""
+    return link(run_url(run_id), format_html("{} {}", seen(name), short(run_id)) if name else short(run_id))
 
 
 class OfRuns(BaseList):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
@@ -30,15 +29,26 @@ from factory.console.asking import not_understood
 from factory.console.base import OwnPageAdmin
 from factory.console.confirming import Act
 from factory.console.links import names_of
+from factory.console.lists.columns import Column, column
 from factory.console.scope import context_of
-from factory.console.show import seen
+from factory.console.show import seen, timed
 from factory.console.site import site
 from factory.kernel import clock
 from factory.kernel.amounts import usd
 from factory.kernel.permissions import may
 from factory.kernel.tenancy import reading
 from projects.selectors import environments, project
-from usage.admin.bars import bar, bar_in_words, ends_at, in_words, shares, time_in_words, tone_of
+from usage.admin.bars import (
+    bar,
+    bar_in_words,
+    ends_at,
+    in_words,
+    name_of,
+    of_what,
+    shares,
+    time_in_words,
+    tone_of,
+)
 from usage.admin.base import MoneyAdmin
 from usage.admin.cards import spend_of
 from usage.admin.movements import movements
@@ -62,7 +72,6 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
     search_help_text = "Words of a project's name, or who made it"
     list_display = ("called", "in_use", "left", "total", "used", "reserved", "open_hold", "ends")
     file_columns = ("month", "scope", *list_display[1:])
-    file_headings: ClassVar[dict[str, str]] = {"ends": "month ends"}
     list_select_related = ("project",)
     ordering = ("-period_start", "-id")
 
@@ -121,52 +130,23 @@ class BudgetAdmin(MoneyAdmin[Budget], OwnPageAdmin[Budget]):
         title = f"Budget of {row.period_start:%B %Y}, {of_what(row)}"
         return {"title": title, "opts": None, **budget_page(request, row)}
 
-    @admin.display(description="budget")
-    def called(self, row: Budget) -> str:
-        return f"{self.month(row)}, {self.scope(row)}"
+    called = Column("budget", name_of)
+    month = Column("month", lambda row: f"{row.period_start:%B %Y}")
+    scope = Column("of", of_what)
 
-    @admin.display(description="month")
-    def month(self, row: Budget) -> str:
-        return f"{row.period_start:%B %Y}"
-
-    @admin.display(description="of")
-    def scope(self, row: Budget) -> str:
-        return of_what(row)
-
-    @admin.display(description="in use")
+    @column("in use", in_words)
     def in_use(self, row: Budget) -> SafeString:
         return bar_in_words(row)
 
-    @admin.display(description="left")
-    def left(self, row: Budget) -> str:
-        return usd(row.available)
+    left = Column("left", lambda row: usd(row.available))
+    total = Column("of the amount", lambda row: usd(row.amount))
+    used = Column("spent", lambda row: usd(row.spent))
+    reserved = Column("reserved", lambda row: usd(row.committed))
+    open_hold = Column("held", lambda row: usd(row.held))
 
-    @admin.display(description="of the amount")
-    def total(self, row: Budget) -> str:
-        return usd(row.amount)
-
-    @admin.display(description="spent")
-    def used(self, row: Budget) -> str:
-        return usd(row.spent)
-
-    @admin.display(description="reserved")
-    def reserved(self, row: Budget) -> str:
-        return usd(row.committed)
-
-    @admin.display(description="held")
-    def open_hold(self, row: Budget) -> str:
-        return usd(row.held)
-
-    @admin.display(description="the month")
+    @column("the month", ends_at, in_files="month ends")
     def ends(self, row: Budget) -> SafeString:
-        """In words; a file of the list has the time itself."""
-        told = time_in_words(row, clock.now())
-        return format_html('<time datetime="{}">{}</time>', ends_at(row).isoformat(), told)
-
-
-def of_what(row: Budget) -> str:
-    """Whose money it is."""
-    return seen(row.project.name) if row.project else "the whole tenant"
+        return timed(ends_at(row), time_in_words(row, clock.now()))
 
 
 @dataclass(frozen=True, slots=True)

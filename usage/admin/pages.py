@@ -16,14 +16,16 @@ from django.utils.safestring import SafeString
 from factory.console.asking import CSV, FORMAT
 from factory.console.confirming import Act
 from factory.console.links import names_of
+from factory.console.lists.columns import EMPTY, Column, column
 from factory.console.lists.filters import one_of
 from factory.console.lists.pages import BaseList
 from factory.console.scope import context_of, places_of
-from factory.console.show import amount, filed, measured, seen, short, signed, when
+from factory.console.show import amount, link, measured, seen, short, signed, when
 from factory.console.site import site
 from factory.kernel.amounts import usd
 from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
+from usage.admin.bars import name_of
 from usage.admin.base import MoneyAdmin, OfRuns, run_link
 from usage.admin.explorer import explorer, file_of
 from usage.admin.holds import hold_view, label_of, may_end, sentence
@@ -51,6 +53,13 @@ class ReadLedger(BaseList):
         for row in rows:
             row.reader = reader
             row.run_name = named.get(row.reservation.run_id, "") if row.reservation else ""
+
+
+def _run_of(row: Any) -> UUID | str | None:
+    """Return the run whose money moved, as far as the reader is told of it."""
+    if row.reservation is None:
+        return None
+    return row.reservation.run_id if _told(row, row.reader) else "of another project"
 
 
 def _told(row: LedgerEntry, reader: UUID | None) -> bool:
@@ -93,37 +102,25 @@ class LedgerEntryAdmin(MoneyAdmin[LedgerEntry]):
     def headline(self, row: LedgerEntry) -> str:
         return f"{Movement(row.movement).value}: {strip_tags(self.signed(row))}"
 
-    @admin.display(description="time")
-    def at(self, row: LedgerEntry) -> SafeString:
-        return when(row.posted_at)
+    at = Column("time", "posted_at", when)
 
-    @admin.display(description="budget")
+    @column("budget", lambda row: name_of(row.budget))
     def of_budget(self, row: LedgerEntry) -> SafeString:
-        where = seen(row.budget.project.name) if row.budget.project else "the whole tenant"
-        url = reverse("admin:usage_budget_change", args=[row.budget_id])
-        words = f"{row.budget.period_start:%B %Y}, {where}"
-        return format_html('<a class="fc-link" href="{}">{}</a>', url, words)
+        return link(reverse("admin:usage_budget_change", args=[row.budget_id]), name_of(row.budget))
 
-    @admin.display(description="account")
-    def where(self, row: LedgerEntry) -> SafeString:
-        return filed(row.account, ACCOUNT_WORDS[Account(row.account)])
+    where = Column("account", "account", lambda account: ACCOUNT_WORDS[Account(account)])
 
-    @admin.display(description="amount")
+    @column("amount", lambda row: f"{row.amount:+.6f}")
     def signed(self, row: LedgerEntry) -> SafeString:
         return signed(row.amount)
 
-    @admin.display(description="transaction")
-    def transaction(self, row: LedgerEntry) -> SafeString:
-        return short(row.transaction_id)
+    transaction = Column("transaction", "transaction_id", short)
 
-    @admin.display(description="run")
+    @column("run", lambda row: _run_of(row))
     def of_run(self, row: Any) -> SafeString | str:
         """The run whose money moved, where the reader is told of it."""
-        if row.reservation is None:
-            return "–"
-        return (
-            run_link(row.reservation.run_id, row.run_name) if _told(row, row.reader) else "of another project"
-        )
+        run = _run_of(row)
+        return run_link(run, row.run_name) if isinstance(run, UUID) else run or EMPTY
 
 
 def _is_offered_all(request: HttpRequest, ctx: Context) -> bool:
@@ -175,18 +172,13 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
                 raise PermissionDenied("Who has the grant finance here ends a hold, while there is one.")
         return hold_view(self.admin_site, request, row)
 
-    @admin.display(description="held")
-    def kept(self, row: Reservation) -> SafeString:
-        return amount(row.held)
-
-    @admin.display(description="hold")
-    def hold(self, row: Reservation) -> SafeString:
-        return format_html("{}", seen(sentence(row)) or "–")
+    kept = Column("held", "held", amount)
+    hold = Column("hold", lambda row: sentence(row), seen)
 
     def headline(self, row: Reservation) -> str:
         return f"{usd(None if row.amount is None else row.total)} set aside for a run"
 
-    @admin.display(description="run")
+    @column("run", "run_id")
     def run(self, row: Any) -> SafeString:
         return run_link(row.run_id, row.run_name)
 
@@ -194,17 +186,12 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
     def own(self, row: Reservation) -> str:
         return "Open the reservation"
 
-    @admin.display(description="amount")
+    @column("amount", lambda row: usd(None) if row.amount is None else row.total)
     def sum(self, row: Reservation) -> SafeString:
         return amount(None if row.amount is None else row.total)
 
-    @admin.display(description="made")
-    def made(self, row: Reservation) -> SafeString:
-        return when(row.created_at)
-
-    @admin.display(description="expires")
-    def until(self, row: Reservation) -> SafeString:
-        return when(row.due_at)
+    made = Column("made", "created_at", when)
+    until = Column("expires", "due_at", when)
 
 
 @admin.register(UsageRecord, site=site)
@@ -263,33 +250,27 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
     def headline(self, row: UsageRecord) -> str:
         return f"A call of {row.name} of {row.provider}"
 
-    @admin.display(description="time")
-    def at(self, row: UsageRecord) -> SafeString:
-        return when(row.priced_at)
+    at = Column("time", "priced_at", when)
+    agent = Column("agent", "agent_id", seen)
 
-    @admin.display(description="agent")
-    def agent(self, row: UsageRecord) -> str:
-        return seen(row.agent_id) or "–"
-
-    @admin.display(description="call of")
+    @column("call of", lambda row: f"{row.name} {row.kind} of {row.provider}")
     def call(self, row: UsageRecord) -> SafeString:
         return format_html(
             '{} <small class="fc-soft">{} of {}</small>', seen(row.name), row.kind, seen(row.provider)
         )
 
-    @admin.display(description="run")
+    @column("run", "run_id")
     def run(self, row: Any) -> SafeString:
         return run_link(row.run_id, row.run_name)
 
-    @admin.display(description="quantities")
-    def quantity(self, row: UsageRecord) -> SafeString | str:
-        """In words; a file of the list has the numbers and the units as the receipt names them."""
+    @column(
+        "quantities",
+        lambda row: [f"{number} {unit}" for unit, number in (row.quantities or {}).items()] or "not known",
+    )
+    def quantity(self, row: UsageRecord) -> str:
         used = (row.quantities or {}).items()
-        if not used:
-            return "not known"
-        named = ", ".join(f"{number} {unit}" for unit, number in used)
-        return filed(named, ", ".join(measured(number, unit) for unit, number in used))
+        return ", ".join(measured(number, unit) for unit, number in used) or "not known"
 
-    @admin.display(description="cost")
+    @column("cost", lambda row: usd(None) if row.cost is None else row.cost)
     def price(self, row: UsageRecord) -> SafeString:
         return amount(row.cost)

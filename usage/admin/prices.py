@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from factory.console.lists.columns import Column
 from factory.console.show import measured, seen, short, when
 from factory.console.site import site
 from usage.admin.base import MoneyAdmin
@@ -47,17 +48,9 @@ class PricingAdmin(MoneyAdmin[PricingRevision]):
     def headline(self, row: PricingRevision) -> str:
         return f"Prices {row.label}"
 
-    @admin.display(description="revision")
-    def label(self, row: PricingRevision) -> str:
-        return row.label
-
-    @admin.display(description="valid from")
-    def valid(self, row: PricingRevision) -> SafeString:
-        return when(row.valid_from)
-
-    @admin.display(description="document hash")
-    def hash(self, row: PricingRevision) -> SafeString:
-        return short(row.document_hash)
+    label = Column("revision", "label")
+    valid = Column("valid from", "valid_from", when)
+    hash = Column("document hash", "document_hash", short)
 
     @admin.display(description="prices")
     def prices(self, row: PricingRevision) -> SafeString:

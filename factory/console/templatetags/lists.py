@@ -6,10 +6,10 @@ from django import template
 from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.urls import NoReverseMatch
-from django.utils.html import format_html
+from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString
 
-from factory.console.lists.files import EMPTY, heading, plain, shown
+from factory.console.lists.columns import EMPTY, filed, heading, shown
 from factory.console.lists.filters import choices_of
 from factory.console.lists.pages import ORDER, BaseList
 from factory.console.show import when
@@ -31,26 +31,25 @@ def _holds_something(cl: BaseList, name: str) -> bool:
 
 @register.simple_tag
 def rows_of(cl: BaseList) -> Any:
-    """Each row with its cells: name, heading, what stands there, and where the first of them leads."""
+    """Return each row with its cells: name, heading, look, if it is short, and where the first leads."""
     columns = columns_of(cl)
     for row in cl.result_list:
         cells = [
-            (name, label, shown(cl, name, row), _way(cl, name, at, row))
+            (name, label, shown(cl, name, row), _is_short(cl, name, label, row), _way(cl, name, at, row))
             for at, (name, label) in enumerate(columns)
         ]
         yield row, cells
 
 
-@register.filter
-def is_short(cell: Any) -> bool:
-    """Whether a cell is of few characters, which look odd on two lines."""
-    return len(plain(cell)) <= 14
+def _is_short(cl: BaseList, name: str, label: str, row: Any) -> bool:
+    """Tell a column of few characters, which look odd on two lines, from others and from buttons."""
+    return bool(label) and len(filed(cl, name, row)) <= 14
 
 
 @register.filter
-def has_long_word(cell: Any) -> bool:
-    """Whether a cell holds what has to be broken somewhere, such as a hash: others are broken at blanks."""
-    return any(len(word) > LONG for word in plain(cell).split())
+def has_long_word(cell: str) -> bool:
+    """Tell whether a cell holds what has to be broken somewhere, as a hash; others are broken at blanks."""
+    return any(len(word) > LONG for word in strip_tags(cell).split())
 
 
 def _way(cl: BaseList, name: str, at: int, row: Any) -> str:
