@@ -17,6 +17,7 @@ demo: venv ## one run from submission to completion, then stop; the last line is
 	@exec $(PY) manage.py demo $(if $(REPO),--repo "$(REPO)") $(if $(REVISION),--revision "$(REVISION)")
 
 check: venv-dev lint types imports ## lint, types, imports and the fast tests
+	@$(PY) -m tests.architecture.requirements
 	@$(PY) -m pytest -q -n $(JOBS) -m "not slow and not browser"
 
 test: venv-dev browser lint types imports ## everything, the slow and the browser tests too

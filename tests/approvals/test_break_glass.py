@@ -39,7 +39,6 @@ def test_it_needs_a_reason(asker, reason):
     assert asker.view(view.id) == view
 
 
-@pytest.mark.requirement("APR-22")
 def test_who_may_break_the_glass_reads_what_they_would_sign(asker):
     """While there is something to decide, and what they decided themselves; not what others did."""
     w, view, other = asker.world, asker.ask(), asker.again().ask()

@@ -148,7 +148,7 @@ def test_refuses_without_the_scope(asker):
     refused(asker, "insufficient-scope")
 
 
-@pytest.mark.requirement("APR-11")
+@pytest.mark.requirement("APR-11", "IDN-16")
 def test_another_tenants_request_does_not_exist(asker, tenant_id):
     view = asker.ask()
     stranger = second_world(tenant_id)
@@ -173,7 +173,7 @@ ROLES = ["requester", "reviewer", "operator", "workspace_admin", "platform_admin
 MAY = {"reviewer", "workspace_admin"}
 
 
-@pytest.mark.requirement("APR-21")
+@pytest.mark.requirement("APR-21", "IDN-08")
 @pytest.mark.parametrize("asked", [False, True], ids=["another-asked", "asked-it"])
 @pytest.mark.parametrize("role", ROLES)
 def test_who_may_decide(asker, role, asked):
@@ -194,7 +194,7 @@ def test_who_may_decide(asker, role, asked):
     assert (entry.subject, entry.actor) == (f"approval:{view.id}", by.actor.subject)
 
 
-@pytest.mark.requirement("POL-10", "GAP-43")
+@pytest.mark.requirement("POL-10", "IDN-17")
 @pytest.mark.parametrize("channel", ["api", "admin", "cli", "handler", "job"])
 def test_the_requester_never_decides_on_any_channel(asker, channel):
     by = asker.world.reviewer
@@ -273,7 +273,7 @@ def test_roles_that_a_token_asserts_only_narrow(asker):
             decide(by, view)
 
 
-@pytest.mark.requirement("GAP-42", "APR-32")
+@pytest.mark.requirement("APR-32")
 def test_a_publication_is_decided_by_a_reviewer_who_did_not_write_it(asker):
     view = asker.ask_publication(author_person=asker.world.reviewer.actor.person)
     with pytest.raises(NotEligible):

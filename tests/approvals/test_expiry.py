@@ -144,7 +144,7 @@ def test_the_policy_may_only_shorten_the_expiry(asker, asked, given):
     assert (view.expires_at - view.requested_at).total_seconds() == given * 3600
 
 
-@pytest.mark.requirement("APR-24", "POL-11")
+@pytest.mark.requirement("APR-24", "POL-11", "ARC-08")
 def test_the_same_is_asked_once_more_where_the_policy_says_so(asker, stage):
     view = asker.ask(policy=asker.ruled(onExpiry="re-request", quorum=2))
     decide(asker.world.reviewer, view)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from approvals.commands import publish_policy_revision
 from approvals.policy import document as documents
 from approvals.policy.loosening import loosened
@@ -41,7 +39,6 @@ def test_what_is_as_strict_or_stricter_says_nothing() -> None:
     assert loosened(STRICT, stricter, ["staging"]) == []
 
 
-@pytest.mark.requirement("POL-06")
 def test_every_way_to_be_looser_is_told() -> None:
     without_threshold = loosened(STRICT, changed(spend={"onLimit": "ask"}))
     assert without_threshold == [
@@ -100,7 +97,6 @@ def test_every_way_to_be_looser_is_told() -> None:
     ]
 
 
-@pytest.mark.requirement("POL-06")
 def test_the_answer_to_a_publication_carries_what_is_looser(tenant_id: str) -> None:
     w = asking(tenant_id).world
     bare = {name: value for name, value in DEFAULT.items() if name != "spend"}

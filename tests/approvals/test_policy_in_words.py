@@ -187,7 +187,6 @@ def test_the_terminal_publishes_shows_and_compares(a: Asking, tmp_path: Path) ->
     ],
     ids=["not an admin", "an unknown effect", "no YAML"],
 )
-@pytest.mark.requirement("POL-06")
 def test_the_terminal_refuses_with_the_place_and_publishes_nothing(
     shared: Asking, tmp_path: Path, member: str, text: str, told: str
 ) -> None:
@@ -230,7 +229,6 @@ def test_of_those_who_could_decide_it_says_how_many_count_separately(a: Asking) 
     assert "5 people could now, 4 of whom count separately." in text
 
 
-@pytest.mark.requirement("POL-04", "POL-10")
 def test_the_console_explains_and_names_who_asks_as_never_deciding(shared: Asking) -> None:
     reviewer = shared.world.reviewer.actor.subject
     page = visit(shared, "observer", "explain", **{"class": "shared-write"}, requester=reviewer)
@@ -242,7 +240,6 @@ def test_the_console_explains_and_names_who_asks_as_never_deciding(shared: Askin
     assert visit(shared, "observer", "explain", **{"class": "read"}, revision="r7").status_code == 404
 
 
-@pytest.mark.requirement("POL-04")
 @pytest.mark.parametrize(
     ("asked", "told"),
     [

@@ -132,7 +132,6 @@ def test_break_glass_completes_it(asker, two):
     assert violations(asker.world.tenant) == []
 
 
-@pytest.mark.requirement("APR-27")
 def test_the_strictest_rule_and_the_node_say_how_many(asker):
     policy = asker.ruled(quorum=2)
     assert asker.ask(policy=policy).quorum == 2

@@ -110,7 +110,7 @@ def test_the_same_holder_twice_is_one_use(asker):
     assert violations(asker.world.tenant) == []
 
 
-@pytest.mark.requirement("JOB-09")
+@pytest.mark.requirement("JOB-12")
 def test_two_reconcilers(asker, soon, stage):
     views = [asker.again().ask() for _ in range(10)]
     time.sleep(soon)

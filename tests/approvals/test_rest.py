@@ -40,7 +40,7 @@ def reviewer(asker) -> Api:
     return Api.as_(asker.world.reviewer)
 
 
-@pytest.mark.requirement("APR-03", "API-14")
+@pytest.mark.requirement("APR-03")
 def test_decides_what_was_on_the_screen(asker, reviewer):
     view = asker.ask()
     shown = reviewer.get(path_of(view)).json()
@@ -162,6 +162,7 @@ def test_pages(asker, reviewer):
 # ---------------------------------------------------------------- refusals
 
 
+@pytest.mark.requirement("API-14")
 def test_each_refusal_has_its_status_and_its_word(asker, reviewer, soon, settings):
     home = asker.world
     late = asker.ask()
@@ -270,7 +271,6 @@ def test_a_token_without_a_project_reaches_no_projects_request(asker):
 # ---------------------------------------------------------------- policy
 
 
-@pytest.mark.requirement("POL-02")
 def test_publishes_and_reads_revisions(asker):
     admin, observer = Api.as_(asker.world.workspace_admin), Api.as_(asker.world.observer)
     document = with_rules(rule("external", "deny"))

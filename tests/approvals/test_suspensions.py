@@ -41,7 +41,6 @@ def lapsed(asker: Asking, view: ApprovalView) -> str:
     return refusal.value.detail
 
 
-@pytest.mark.requirement("GAP-88")
 def test_the_time_that_was_left_is_left_after_two_suspensions_to_the_instant(hourly, time_):
     view, start = approved(hourly), time_.at
     time_.pass_(minutes=40)
@@ -58,7 +57,6 @@ def test_the_time_that_was_left_is_left_after_two_suspensions_to_the_instant(hou
     assert violations(hourly.world.tenant) == []
 
 
-@pytest.mark.requirement("GAP-88")
 def test_what_ended_before_a_suspension_is_not_put_off_by_it_and_shows_its_true_end(hourly, time_):
     view, start = approved(hourly), time_.at
     time_.pass_(minutes=30)

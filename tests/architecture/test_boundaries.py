@@ -90,18 +90,6 @@ def test_no_file_names_a_place_of_somebodys_machine() -> None:
     assert found == []
 
 
-def test_every_test_names_requirements_that_exist() -> None:
-    known = set((ROOT / "tests" / "requirements.txt").read_text().split())
-    named = re.compile(r"requirement\(([^)]*)\)")
-    unknown = []
-    for file in sorted((ROOT / "tests").rglob("test_*.py")):
-        for group in named.findall(file.read_text()):
-            unknown += [
-                f"{file.name}: {word}" for word in re.findall(r'"([^"]+)"', group) if word not in known
-            ]
-    assert unknown == []
-
-
 def test_no_two_tests_of_a_module_share_a_name() -> None:
     """The later one would silently replace the earlier."""
     twice = []

@@ -137,7 +137,7 @@ class Storm:
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("JRN-01", "FLR-01")
+@pytest.mark.requirement("RUN-28")
 def test_random_acts_on_the_same_runs_never_deadlock(
     house: House, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from tests.support.running import House, effect, said
 from tests.support.threads import at_once
 
 
-@pytest.mark.requirement("RUN-31", "API-02")
+@pytest.mark.requirement("API-02", "API-05")
 def test_fifty_submissions_with_one_key_make_one_run(house: House) -> None:
     key, ctx = str(uuid4()), house.world.requester
     same = [partial(submit, ctx, payload=house.payload(), key=key) for _ in range(50)]
@@ -33,6 +33,7 @@ def test_fifty_submissions_with_one_key_make_one_run(house: House) -> None:
         assert Run.objects.filter(idempotency_key=key).count() == 1
 
 
+@pytest.mark.requirement("API-03")
 def test_other_bodies_at_once_conflict_and_never_break(house: House) -> None:
     key, ctx = str(uuid4()), house.world.requester
     payloads = [house.payload(input={"repository": f"r{i}"}) for i in range(10)]
@@ -88,7 +89,6 @@ def test_two_who_dispatch_one_step_lease_it_once(house: House) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("GAP-06", "APR-26")
 def test_no_decision_is_lost_while_its_attempt_parks(house: House) -> None:
     """The decision comes while the parking call still returns: every attempt is leased again with it."""
     worker = house.hand(slots=50)

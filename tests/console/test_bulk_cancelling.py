@@ -50,7 +50,6 @@ def test_each_row_has_its_own_outcome(tenant_id: str) -> None:
     assert "Refused." in refused.content.decode()
 
 
-@pytest.mark.requirement("PRJ-03", "REG-09")
 def test_acts_say_what_they_reach_before_they_are_done(tenant_id: str) -> None:
     house = House(tenant_id)
     runs = [house.run(), house.run()]

@@ -22,7 +22,6 @@ def house(tenant_id: str) -> House:
     return House(tenant_id)
 
 
-@pytest.mark.requirement("DSP-01")
 def test_an_operator_drains_a_worker_and_ends_it(house: House) -> None:
     run_id, worker = house.run(), house.hand()
     row = Worker.objects.get(pool_id=house.pool)
@@ -99,7 +98,6 @@ def test_the_quota_and_why_a_run_waits_are_told_and_changed(house: House) -> Non
     )
 
 
-@pytest.mark.requirement("CFG-06")
 def test_settings_are_shown_and_belong_to_no_tenant(house: House) -> None:
     admin, name = signed_in(house.world.platform_admin), "FACTORY_LEASES_DURATION_SECONDS"
     assert signed_in(house.world.observer).get(reverse(SETTINGS)).status_code in (403, 404)
@@ -149,7 +147,6 @@ def test_a_quota_that_the_platform_set_is_not_changed_by_the_tenant(house: House
     assert "At most 3 attempts" in admin.get(reverse(WORKERS)).content.decode()
 
 
-@pytest.mark.requirement("ATT-06")
 def test_a_late_effect_is_closed_on_the_runs_page(house: House) -> None:
     run_id, worker = house.run("gated"), house.hand()
     work = worker.take()

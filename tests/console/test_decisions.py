@@ -111,7 +111,6 @@ def test_says_whether_all_of_a_proposal_is_on_the_page_and_what_of_it_is_folded(
         assert "not all of it on this page" in told({**kind, "diff": png}), change
 
 
-@pytest.mark.requirement("APR-09")
 def test_says_that_what_was_approved_before_still_counts(asked: Asking) -> None:
     """A worker that proposes something else after a yes may do both, once this is approved as well."""
     first = asked.ask()
@@ -299,7 +298,6 @@ def test_a_request_that_is_asked_once_more_says_so_when_its_time_is_over(
     assert "asked once more" not in text
 
 
-@pytest.mark.requirement("POL-04")
 def test_a_rule_for_every_environment_is_told_in_words_and_kept_as_it_is(asked: Asking) -> None:
     view = asked.ask()
     assert view.approver_rule.endswith("(rule 1: shared-write in *)"), "frozen as programs read it"

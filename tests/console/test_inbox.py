@@ -24,7 +24,7 @@ def shown(client: Client, query: str = "") -> str:
     return str(answer.content.decode())
 
 
-@pytest.mark.requirement("APR-30")
+@pytest.mark.requirement("APR-30", "ARC-20")
 def test_shows_first_what_waits_for_its_reader_and_says_so(asked: Asking) -> None:
     with staged():
         view = asked.ask(summary="commit the waiting one")

@@ -50,7 +50,6 @@ def test_a_doubt_claims_no_more_than_is_known(house: House, kind: str, again: bo
     assert "Next: the run is Completed" not in text
 
 
-@pytest.mark.requirement("ATT-05")
 def test_who_settled_a_doubt_how_and_by_what_evidence_stands_at_the_attempt(house: House) -> None:
     run_id, worker = house.run("gated"), house.hand()
     worker.report(worker.take(), "Uncertain", "uncertain", reason="the line was cut")

@@ -38,7 +38,7 @@ def test_a_database_that_is_away_before_any_page_is_said_to_be(
     assert text(answer) == "The database is away. Nothing was lost; try again after Retry-After."
 
 
-@pytest.mark.requirement("RUN-14")
+@pytest.mark.requirement("RUN-33")
 def test_what_was_done_before_the_database_went_away_is_told(
     tenant_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

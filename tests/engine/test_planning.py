@@ -120,7 +120,7 @@ def must_be_skipped(definition: dict[str, Any], facts: Facts, key: str) -> bool:
 
 @given(definitions(), st.data())
 @settings(max_examples=120, deadline=None)
-@pytest.mark.requirement("WFE-08", "STP-04", "STP-14")
+@pytest.mark.requirement("WFE-08", "STP-14")
 def test_each_node_runs_once_after_what_it_needs_or_is_skipped_for_a_reason(
     definition: dict[str, Any], data: st.DataObject
 ) -> None:

@@ -163,7 +163,7 @@ def executions(house: House) -> list[Authorization]:
         return list(Authorization.objects.all())
 
 
-@pytest.mark.requirement("APR-27", "APR-28")
+@pytest.mark.requirement("APR-09")
 @pytest.mark.parametrize("name", ATTACKS)
 def test_nothing_is_done_that_was_not_approved(house: House, base: str, name: str) -> None:
     worker = Worker(base, house)

@@ -78,7 +78,7 @@ class Client:
         insist(partial(self.hand.report, work, output={"done": 1}, receipts=receipts))
 
 
-@pytest.mark.requirement("API-02", "ATT-03", "JRN-01", "FLR-10")
+@pytest.mark.requirement("API-02", "ATT-03", "FLR-10")
 def test_commits_that_are_told_as_failures_happen_once(house: House, doubtful: Doubt) -> None:
     """2,000 runs at FACTORY_FAULT_ROUNDS=60."""
     each = rounds(8)

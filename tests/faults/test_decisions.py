@@ -31,7 +31,7 @@ from usage.models import LedgerEntry, Reservation
 from usage.states import Movement
 
 
-@pytest.mark.requirement("APR-10")
+@pytest.mark.requirement("APR-09")
 def test_a_form_of_the_first_gate_that_was_left_open_decides_nothing_of_the_second(house: House) -> None:
     worker, reviewer = house.hand(), house.world.reviewer2
     house.run("row")
@@ -102,7 +102,6 @@ def deciding_at_once(house: House) -> Iterator[Callable[[], None]]:
         healthy()
 
 
-@pytest.mark.requirement("GAP-06", "APR-26")
 def test_a_decision_in_the_handling_of_the_request_is_never_lost(house: House) -> None:
     """200 times at FACTORY_FAULT_ROUNDS=10: each attempt is leased again with its decision."""
     worker = house.hand(slots=3)
@@ -135,7 +134,7 @@ def polled(worker: Hand, healthy: Callable[[], None]) -> Any:
 KINDS = ("parked", "held", "offered")
 
 
-@pytest.mark.requirement("RUN-15", "APR-09", "RUN-28")
+@pytest.mark.requirement("RUN-15", "RUN-28")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cancellation_meets_a_decision(house: House, kind: str, chance: random.Random) -> None:
     """Two of the run's steps ask; one of their attempts is parked, held or only offered meanwhile."""

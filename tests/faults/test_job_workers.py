@@ -62,7 +62,7 @@ def tick(times: int) -> None:
         hint("factory.reconcile", name=LeaseExpiryReconciler.name)
 
 
-@pytest.mark.requirement("LSE-07", "FLR-08")
+@pytest.mark.requirement("FLR-08", "JRN-11")
 def test_job_workers_that_are_killed_lose_messages_and_no_work(house: House) -> None:
     """Killed as soon as one has begun on what is due; the next round of anybody repairs the rest, once."""
     due: set[UUID] = set()

@@ -112,7 +112,7 @@ def said(process: "subprocess.Popen[str]") -> str:
     return ""
 
 
-@pytest.mark.requirement("LSE-05", "WAPI-07")
+@pytest.mark.requirement("ATT-03")
 def test_a_worker_that_stood_still_past_its_lease_settles_nothing(house: House) -> None:
     """SIGSTOP, the lease ends, another finishes the step, SIGCONT, and the first one reports: 409."""
     run_id = house.run()
@@ -138,7 +138,7 @@ def test_a_worker_that_stood_still_past_its_lease_settles_nothing(house: House) 
     assert refused.subject == f"attempt:{work.attempt_id}"
 
 
-@pytest.mark.requirement("LSE-05")
+@pytest.mark.requirement("ATT-04")
 def test_the_same_worker_with_its_older_token_is_refused(house: House) -> None:
     """Both ways to a second lease: the same attempt parked and leased again, and the step's next attempt."""
     worker = house.hand()
@@ -209,7 +209,7 @@ def test_one_outcome_of_twenty_one_sent_at_once(house: House, chance: random.Ran
         assert (house.state(run_id), len(house.attempts(run_id))) == ("Completed", 1)
 
 
-@pytest.mark.requirement("LSE-07", "JOB-12")
+@pytest.mark.requirement("JOB-12")
 def test_two_schedulers_act_once_and_without_any_leases_recover(house: House) -> None:
     """Two ticks of one slot at the same moment; then no tick at all, and somebody who polls."""
     worker = house.hand(slots=100)
@@ -243,7 +243,6 @@ def expiries(house: House) -> dict[UUID, int]:
     return {lease_id: found.count(lease_id) for lease_id in found}
 
 
-@pytest.mark.requirement("LSE-07")
 @pytest.mark.parametrize("minutes", [-10, 10])
 def test_a_clock_that_goes_wrong_changes_no_verdict(
     house: House, minutes: int, settings: Any, monkeypatch: pytest.MonkeyPatch
@@ -276,7 +275,7 @@ def test_a_clock_that_goes_wrong_changes_no_verdict(
     assert lease.expires_at < datetime.now(UTC) + timedelta(seconds=125)
 
 
-@pytest.mark.requirement("APR-14")
+@pytest.mark.requirement("APR-11")
 def test_a_decision_that_waited_for_its_row_past_the_end_is_too_late(house: House, settings: Any) -> None:
     """The request could still be answered when the transaction began; when it has the row, it cannot."""
     settings.FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS = 1.2 / 3600

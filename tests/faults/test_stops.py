@@ -27,7 +27,7 @@ from tests.support.queries import deadlocks
 from tests.support.races import race
 from tests.support.running import DIFF, Hand, House
 
-pytestmark = [pytest.mark.slow, pytest.mark.requirement("RUN-28")]
+pytestmark = pytest.mark.slow
 USUAL = 6
 
 
@@ -64,7 +64,7 @@ def sound(house: House, before: int) -> None:
     assert violations(house.tenant) == []
 
 
-@pytest.mark.requirement("PRJ-02", "PRJ-03")
+@pytest.mark.requirement("PRJ-02")
 @pytest.mark.parametrize("command", [suspend_project, kill_project], ids=["suspend", "kill"])
 def test_a_submission_is_before_the_stop_or_refused_by_it(house: House, command: Any) -> None:
     before = deadlocks()
@@ -79,7 +79,6 @@ def test_a_submission_is_before_the_stop_or_refused_by_it(house: House, command:
     sound(house, before)
 
 
-@pytest.mark.requirement("GAP-47", "PRJ-03")
 @pytest.mark.parametrize("command", [suspend_project, kill_project], ids=["suspend", "kill"])
 def test_a_dispatch_is_before_the_stop_or_does_not_happen(house: House, command: Any) -> None:
     hand, before = house.hand(slots=4), deadlocks()
@@ -102,7 +101,7 @@ def test_a_dispatch_is_before_the_stop_or_does_not_happen(house: House, command:
     sound(house, before)
 
 
-@pytest.mark.requirement("PRJ-03", "RUN-24")
+@pytest.mark.requirement("RUN-24")
 def test_an_outcome_is_recorded_whenever_the_kill_switch_is_thrown(house: House) -> None:
     hand, before = house.hand(slots=4), deadlocks()
 
@@ -139,7 +138,7 @@ def to_authorize(house: House, hand: Hand) -> tuple[UUID, Callable[[], Any], tup
     return run_id, partial(hand.authorize, work, asked, DIFF), words
 
 
-@pytest.mark.requirement("REG-09", "GAP-48")
+@pytest.mark.requirement("REG-09")
 @pytest.mark.parametrize("begin", [to_dispatch, to_authorize])
 def test_what_a_revocation_blocks_was_begun_before_it_or_never(house: House, begin: Begun) -> None:
     """The decree is carried out at the same time, so that it meets the act half-way too."""

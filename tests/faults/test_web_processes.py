@@ -58,7 +58,7 @@ def test_whichever_web_process_is_asked_shows_what_all_have_counted(house: House
         assert (accepted.findall(told), active.findall(told)) == (["16.0"], ["16.0"])
 
 
-@pytest.mark.requirement("RUN-31", "API-02")
+@pytest.mark.requirement("API-02", "API-05")
 def test_one_key_on_two_web_processes_is_one_run(house: House, base: str) -> None:
     caller = Caller(base, house.world.requester)
     for _ in range(rounds(2)):
@@ -71,7 +71,7 @@ def test_one_key_on_two_web_processes_is_one_run(house: House, base: str) -> Non
             assert Run.objects.filter(idempotency_key=key).count() == 1
 
 
-@pytest.mark.requirement("RUN-31", "API-02")
+@pytest.mark.requirement("API-02", "API-03")
 def test_one_key_with_other_bodies_at_once_is_one_run_and_conflicts(house: House, base: str) -> None:
     caller, key = Caller(base, house.world.requester), str(uuid4())
     told = caller.at_once("/runs", [(key, house.payload(input={"repository": f"r{n}"})) for n in range(50)])
@@ -83,7 +83,7 @@ def test_one_key_with_other_bodies_at_once_is_one_run_and_conflicts(house: House
         assert Run.objects.filter(idempotency_key=key).count() == 1
 
 
-@pytest.mark.requirement("RUN-31", "API-02")
+@pytest.mark.requirement("API-02")
 def test_a_key_is_answered_as_the_first_time_whatever_has_run_out_since(house: House, base: str) -> None:
     """The budget is used up, then the project is suspended: new work is denied, the answer stands."""
     caller, key, body = Caller(base, house.world.requester), str(uuid4()), house.payload()
@@ -179,7 +179,6 @@ def test_a_burst_while_the_database_is_slow_is_answered(house: House) -> None:
     assert unlike(answers, 202) == []
 
 
-@pytest.mark.requirement("API-12")
 def test_a_body_that_is_too_large_is_refused_and_its_sender_sees_it(house: House, base: str) -> None:
     """Whoever refuses unread ends the connection under a sender who still writes, and no answer arrives.
 

@@ -105,7 +105,7 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
 WAYS: list[Callable[..., Any]] = [another_proposal, twice_with_one_approval, another_runs, without_asking]
 
 
-@pytest.mark.requirement("APR-27", "APR-28", "APR-30")
+@pytest.mark.requirement("APR-09")
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_an_effect_other_than_what_was_signed_is_a_violation(
     house: House, base: str, way: Callable[..., Any]
@@ -119,7 +119,7 @@ def test_an_effect_other_than_what_was_signed_is_a_violation(
     assert noted.subject == f"attempt:{work['attemptId']}"
 
 
-@pytest.mark.requirement("APR-28")
+@pytest.mark.requirement("APR-09")
 def test_a_used_approval_is_good_for_no_later_attempt(house: House, base: str) -> None:
     worker = Worker(base, house)
     run_id, work, approval_id = approved(house, worker)

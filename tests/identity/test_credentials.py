@@ -36,7 +36,6 @@ def house(tenant_id: str) -> House:
     return House(tenant_id)
 
 
-@pytest.mark.requirement("IDN-03")
 def test_one_token_or_all_of_a_subject_and_nobody_elses(house: House) -> None:
     w = house.world
     first, second, other = token_of(w.operator), token_of(w.operator), token_of(w.reviewer)
@@ -67,7 +66,6 @@ def test_one_token_or_all_of_a_subject_and_nobody_elses(house: House) -> None:
     assert violations(house.tenant) == []
 
 
-@pytest.mark.requirement("IDN-03")
 def test_over_the_api_and_the_console_and_the_command_line(house: House) -> None:
     w = house.world
     api = Api.as_(w.workspace_admin)
@@ -114,7 +112,6 @@ def test_a_service_account_loses_its_standing(house: House) -> None:
     assert wide.post(path, {"reason": "again"}).status_code == 409
 
 
-@pytest.mark.requirement("LSE-12", "ATT-11")
 def test_a_worker_is_refused_at_once_and_its_attempts_settle_when_the_grace_is_over(house: House) -> None:
     run_id = house.run()
     worker = house.hand()

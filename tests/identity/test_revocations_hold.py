@@ -99,7 +99,6 @@ def test_no_token_is_issued_for_a_pool_that_cannot_be(pool: str) -> None:
         worker_token(pool=pool)
 
 
-@pytest.mark.requirement("LSE-12")
 @pytest.mark.parametrize("ahead", [TEN_MINUTES, -TEN_MINUTES, 0])
 def test_a_workers_revocation_holds_whatever_the_application_s_clock_says(tenant_id: str, ahead: int) -> None:
     house = House(tenant_id)

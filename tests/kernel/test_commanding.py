@@ -33,6 +33,7 @@ def build(ctx: Context, colour: str = "red") -> UUID:
     return UUID(build_door(ctx, colour=colour)["doorId"])
 
 
+@pytest.mark.requirement("RUN-20", "JRN-01")
 def test_writes_state_journal_outbox_and_audit_in_one_commit(ctx: Context) -> None:
     door_id = build(ctx)
     with reading(ctx):
@@ -84,6 +85,7 @@ def test_audits_a_refusal_that_is_evidence_after_rolling_everything_back(ctx: Co
     assert refused.detail == {"code": "door-is-stuck"}
 
 
+@pytest.mark.requirement("JRN-01")
 def test_journals_every_transition_of_a_command_singly(ctx: Context) -> None:
     door_id = build(ctx)
     shut_and_open_door(ctx, door_id=door_id)
@@ -138,6 +140,7 @@ def test_asks_the_permission_table_before_anything_else(ctx: Context) -> None:
             build_door(caller)
 
 
+@pytest.mark.requirement("IDN-13")
 def test_answers_404_for_a_row_of_another_tenant(ctx: Context) -> None:
     door_id = build(ctx)
     stranger = operator(f"{ctx.tenant_id}-x")

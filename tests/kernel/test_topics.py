@@ -95,7 +95,7 @@ def test_the_words_of_the_schemas_are_those_of_the_states() -> None:
     assert "Pending" not in told["run-control.approvals.v1.approval-decided"]["state"]["enum"]
 
 
-@pytest.mark.requirement("EVT-45", "EVT-46", "EVT-47", "EVT-48", "WFE-04", "SEC-10")
+@pytest.mark.requirement("EVT-45", "EVT-46", "EVT-47", "EVT-48", "WFE-04")
 def test_the_register_of_consumers_has_every_service_with_its_events() -> None:
     found = {
         name: {topic.rsplit(".", 1)[-1] for topic in wanted} for name, wanted in known_consumers().items()

@@ -57,7 +57,6 @@ def test_those_who_may_decide_are_told_once_and_the_requester_of_the_decision(as
     assert violations(w.tenant) == []
 
 
-@pytest.mark.requirement("APR-22")
 def test_break_glass_tells_whom_it_passed_over(asker, mails):
     w, view = asker.world, asker.ask()
     handle(w.tenant)

@@ -56,7 +56,6 @@ def row(w, delegation_id) -> Delegation:
         return Delegation.objects.get(pk=delegation_id)
 
 
-@pytest.mark.requirement("EVT-39")
 def test_a_lent_role_is_on_record_with_both_names(w):
     loan = lend(w.reviewer, w.observer)
     assert now_(w, "observer").actor.roles == {"Observer", "Reviewer"}
@@ -119,7 +118,7 @@ def test_the_same_is_lent_once(w):
     lend(w.reviewer2, w.observer)
 
 
-@pytest.mark.requirement("PRJ-12", "PRJ-13", "JOB-05")
+@pytest.mark.requirement("PRJ-12", "PRJ-13", "JOB-05", "EVT-39")
 def test_its_end_is_judged_at_once_and_recorded_by_the_reconciler_once(w):
     loan, other = lend(w.reviewer, w.observer), lend(w.reviewer2, w.observer)
     end_now(loan)

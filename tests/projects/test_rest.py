@@ -212,7 +212,7 @@ def routes(project, member):
     ]
 
 
-@pytest.mark.requirement("IDN-10", "IDN-15")
+@pytest.mark.requirement("IDN-10")
 def test_another_tenants_or_projects_things_are_not_found_on_any_route(w, wide):
     other = world(f"{w.tenant}-b")
     second = wide.post(

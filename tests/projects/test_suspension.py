@@ -55,7 +55,6 @@ def resume(w, context=None, **values):
     return resume_project(context or w.workspace_admin, project_id=w.project, reason="Audit over", **values)
 
 
-@pytest.mark.requirement("PRJ-03")
 def test_suspends_and_resumes_with_exactly_this_evidence(w):
     assert suspend(w) == "Suspended"
     with reading(w.observer):
@@ -92,6 +91,7 @@ def test_a_suspended_project_takes_no_work(w):
     assert take_project(w.system()).state == "Active"
 
 
+@pytest.mark.requirement("PRJ-01")
 def test_work_in_an_unknown_project_is_not_found(w):
     other = world(f"{w.tenant}-b")
     for project in (uuid4(), other.project, None):

@@ -42,7 +42,6 @@ def clock(r):
         return now()
 
 
-@pytest.mark.requirement("GAP-51")
 def test_latest_moves_at_publication_and_keeps_what_it_named(r):
     before = clock(r)
     first = r.published("1.0.0")
@@ -55,7 +54,6 @@ def test_latest_moves_at_publication_and_keeps_what_it_named(r):
     assert violations(r.w.tenant) == []
 
 
-@pytest.mark.requirement("GAP-51")
 def test_an_alias_moves_by_an_audited_command(r):
     first, second = r.published("1.0.0"), r.published("1.1.0")
     assert move(r, "stable", second) == 1
@@ -120,7 +118,7 @@ def test_of_two_candidates_of_a_version_one_is_reviewed(r):
         r.in_review("1.0.0", modelProfiles=[{"modelProfileId": "other", "description": "Another."}])
 
 
-@pytest.mark.requirement("REG-17", "GAP-51")
+@pytest.mark.requirement("REG-17")
 def test_a_deprecated_release_loads_but_is_not_pinned(r):
     first = r.published("1.0.0")
     with pytest.raises(AliasInUse):
@@ -136,7 +134,7 @@ def test_a_deprecated_release_loads_but_is_not_pinned(r):
     assert violations(r.w.tenant) == []
 
 
-@pytest.mark.requirement("REG-09", "GAP-48")
+@pytest.mark.requirement("REG-09")
 def test_a_revoked_release_is_loaded_by_nobody_and_its_alias_leads_nowhere(r):
     first = r.published()
     assert revoke_release(r.w.operator, release_id=first, in_flight="drain", reason="leaks") == "Revoked"

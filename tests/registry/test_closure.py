@@ -27,7 +27,7 @@ def hash_of(r, release_id):
     return r.view(release_id).hash
 
 
-@pytest.mark.requirement("REG-03", "GAP-49")
+@pytest.mark.requirement("REG-03")
 def test_the_same_commit_gives_the_same_hash_in_any_tenant_and_folder(r, tmp_path):
     first = r.resolved()
     other = Registry(f"{r.w.tenant}-b", tmp_path / "b")
@@ -85,7 +85,7 @@ def test_resolving_twice_changes_nothing(r):
         resolve_closure(ctx, release_id=release_id, found=other)
 
 
-@pytest.mark.requirement("REG-05")
+@pytest.mark.requirement("REG-05", "JOB-01", "JOB-14")
 def test_a_failing_fetch_stays_visible_and_is_tried_five_times_more(r):
     commit = "a" * 40
     r.repository.commit()

@@ -200,6 +200,7 @@ def test_leaves_exactly_its_evidence(r, name):
     assert violations(r.w.tenant) == []
 
 
+@pytest.mark.requirement("REG-01")
 @pytest.mark.parametrize(("name", "state"), [(name, s) for name, case in CASES.items() for s in case.refused])
 def test_refuses_every_other_state_and_changes_nothing(r, name, state):
     case = CASES[name]

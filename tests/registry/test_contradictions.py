@@ -53,7 +53,6 @@ POSSIBLE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.requirement("LTR-03")
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_finds_what_nothing_fits_and_where(name: str) -> None:
     schema, place = IMPOSSIBLE[name]

@@ -3,6 +3,7 @@
 import json
 import time
 
+import pytest
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -25,6 +26,7 @@ def waiting(task: str = RESOLVE) -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.requirement("EVT-41", "JOB-01")
 def test_a_submission_is_hinted_with_ids_only(r):
     release_id = r.submit()
     drain(Handlers(), r.w.tenant)

@@ -73,7 +73,6 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
 }  # fmt: skip
 
 
-@pytest.mark.requirement("API-12")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_judges_any_input_soon_and_with_an_answer(name: str) -> None:
     schema, value, fits = HOSTILE[name]

@@ -152,7 +152,6 @@ def test_reads_within_budget(r):
         api.get("/factory/assets/sample/aliases/latest")
 
 
-@pytest.mark.requirement("GAP-51")
 def test_moves_and_reads_aliases(r):
     first, second = r.published("1.0.0"), r.published("1.1.0")
     admin, path = Api.as_(r.w.workspace_admin), "/factory/assets/sample/aliases/stable"

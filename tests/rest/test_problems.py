@@ -157,7 +157,7 @@ def test_takes_json_only(requester):
     assert requester.get(THINGS, Accept="text/html")["Content-Type"] == "application/json"
 
 
-@pytest.mark.requirement("API-01")
+@pytest.mark.requirement("API-16")
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256])
 def test_wants_a_visible_idempotency_key(requester, key):
     assert problem(write(requester, {"name": "a"}, Idempotency_Key=key))["status"] == 400

@@ -31,7 +31,6 @@ def decided(house: House, hand: Hand) -> tuple[UUID, Any]:
     return run_id, hand.take()
 
 
-@pytest.mark.requirement("LSE-05")
 def test_what_kills_its_worker_after_the_yes_ends(house: House) -> None:
     hand = house.hand(slots=9)
     run_id, work = decided(house, hand)

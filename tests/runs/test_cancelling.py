@@ -28,7 +28,7 @@ def reservation_state(house: House, run_id) -> str:
     return str(found.state) if found else "none"
 
 
-@pytest.mark.requirement("RUN-10", "STP-13")
+@pytest.mark.requirement("RUN-10", "STP-13", "DEP-10")
 @pytest.mark.parametrize(("started", "money"), [(False, "none"), (True, "Released")])
 def test_an_accepted_run_is_cancelled_at_once(house: House, started: bool, money: str) -> None:
     run_id = house.run() if started else house.accept()
@@ -43,7 +43,7 @@ def test_an_accepted_run_is_cancelled_at_once(house: House, started: bool, money
     assert house.hand().poll() == []
 
 
-@pytest.mark.requirement("RUN-14", "RUN-15", "RUN-39")
+@pytest.mark.requirement("RUN-14", "RUN-15", "RUN-39", "API-11")
 def test_a_holder_is_told_and_its_report_ends_the_run(house: House) -> None:
     run_id = house.run()
     worker = house.hand()
@@ -82,7 +82,7 @@ def test_a_failure_after_the_cancellation_makes_no_new_attempt(house: House) -> 
     assert (worker.poll(), len(house.attempts(run_id))) == ([], 1)
 
 
-@pytest.mark.requirement("RUN-15", "APR-09")
+@pytest.mark.requirement("RUN-15")
 @pytest.mark.parametrize("kind", ["offered", "parked", "parked and decided", "offered again", "held"])
 def test_each_kind_of_attempt_settles(house: House, kind: str) -> None:
     run_id = house.run("gated")
@@ -106,7 +106,6 @@ def test_each_kind_of_attempt_settles(house: House, kind: str) -> None:
     assert [w.run_id for w in worker.poll()] == [free], "The slot is free."
 
 
-@pytest.mark.requirement("GAP-02", "GAP-11")
 def test_an_authorized_attempt_that_nobody_holds_is_uncertain(house: House) -> None:
     """Parked after its authorization, by asking again for something else."""
     run_id = house.run("gated")
@@ -137,7 +136,7 @@ def test_a_holder_that_never_answers_is_uncertain(house: House, workflow: str, a
     assert (step.state, step.attention) == ("Cancelled", attention)
 
 
-@pytest.mark.requirement("RUN-22")
+@pytest.mark.requirement("RUN-22", "API-12")
 def test_the_first_intent_stands(house: House) -> None:
     run_id = house.run()
     work = house.hand().take()
@@ -183,7 +182,6 @@ def test_a_waiting_run_is_cancelled_with_what_it_waits_for(house: House) -> None
     assert house.state(run_id) == "Cancelled"
 
 
-@pytest.mark.requirement("GAP-13")
 def test_a_run_that_takes_too_long_fails_but_not_while_it_waits_for_a_person(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()

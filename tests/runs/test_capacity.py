@@ -52,7 +52,7 @@ def test_a_first_quota_may_be_set_by_two_at_once(tenant_id: str) -> None:
         assert noted == [{"before": None, "after": 10 - last}, {"before": 10 - last, "after": last}]
 
 
-@pytest.mark.requirement("DSP-02", "DSP-03")
+@pytest.mark.requirement("DSP-02", "DSP-03", "ARC-15")
 def test_a_tenant_at_its_quota_waits_and_says_so(house: House) -> None:
     first, second = house.run(), house.run()
     worker = house.hand()
@@ -84,7 +84,7 @@ def test_only_the_platform_changes_a_quota_and_says_why(house: House) -> None:
             change_quota(house.world.platform_admin, open_attempts=most, reason=reason)
 
 
-@pytest.mark.requirement("DSP-02", "LSE-03")
+@pytest.mark.requirement("DSP-02")
 def test_two_workers_at_once_do_not_pass_the_quota(house: House) -> None:
     for _ in range(4):
         house.run()
@@ -133,7 +133,6 @@ def test_what_may_not_go_on_hides_nothing_behind_it(house: House, monkeypatch: p
     assert [work.run_id for work in worker.poll()] == [behind]
 
 
-@pytest.mark.requirement("DSP-03")
 def test_the_turn_goes_past_the_tenant_served_last_also_for_a_new_worker(
     house: House, tenant_id: str
 ) -> None:
@@ -167,7 +166,6 @@ def test_a_worker_of_a_pool_that_serves_nobody_is_revoked_all_the_same(house: Ho
     assert RevokedToken.objects.filter(pool=house.pool).exists()
 
 
-@pytest.mark.requirement("DSP-01")
 def test_an_operators_drain_stands_until_somebody_ends_it(house: House) -> None:
     run_id = house.run()
     worker = house.hand()
@@ -191,7 +189,6 @@ def test_an_operators_drain_stands_until_somebody_ends_it(house: House) -> None:
     assert refused.value.code == "insufficient-role"
 
 
-@pytest.mark.requirement("LSE-05", "DSP-11")
 def test_a_parked_attempt_that_nobody_takes_again_is_parked_again(house: House) -> None:
     run_id, worker = house.run("gated"), house.hand()
     work = worker.take()
@@ -211,7 +208,6 @@ def test_a_parked_attempt_that_nobody_takes_again_is_parked_again(house: House) 
     assert len(house.attempts(run_id)) == 1
 
 
-@pytest.mark.requirement("LSE-05", "ATT-14")
 def test_the_back_off_grows_and_is_bounded() -> None:
     for tries in range(1, 40):
         longest = min(timedelta(seconds=2 * 2 ** (tries - 1)), LONGEST_BACK_OFF)

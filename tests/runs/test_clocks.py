@@ -142,7 +142,6 @@ def settle(house: House, run_id: UUID, resolution: str = "effect-did-not-happen"
     )
 
 
-@pytest.mark.requirement("GAP-13")
 @pytest.mark.parametrize("reason", REASONS)
 def test_an_hour_for_which_the_clock_stands_still_does_not_end_a_run_of_half_an_hour(
     house: House, reason: str

@@ -15,17 +15,20 @@ from approvals.selectors import approvals_of_run
 from factory.identity.config import identity_settings
 from factory.identity.keys import RemoteKeys
 from factory.identity.tokens import verifier
+from factory.kernel.events import known_consumers
 from factory.kernel.models import AuditEntry, JournalEntry, OutboxEvent
 from factory.kernel.tenancy import reading
+from factory.messaging.relay.destinations import envelope
 from factory.messaging.relay.handlers import Received, handlers
 from projects.models import Membership
 from projects.states import Role
 from runs import states
 from runs.commands import cancel_run, start_run
 from runs.models import CancellationIntent, Run, Step
+from runs.reconcilers import LeaseExpiryReconciler
 from tests.architecture.source import ROOT
 from tests.runs.test_walls import execute
-from tests.support.acts import newer
+from tests.support.acts import deliver, newer
 from tests.support.api import Api, problem
 from tests.support.evidence import audits, counts, outbox, violations
 from tests.support.running import House, effect, human, node, said, workflow
@@ -66,7 +69,7 @@ RUN = {
 }  # fmt: skip
 
 
-@pytest.mark.requirement("RUN-02", "RUN-23", "JRN-02", "JRN-08")
+@pytest.mark.requirement("RUN-02", "RUN-23", "JRN-02", "JRN-08", "ARC-01", "ARC-02")
 def test_the_tables_have_the_columns_that_were_asked_for() -> None:
     run = columns(Run)
     assert {name: run[name] for name in RUN} == {name: (kind, False) for name, kind in RUN.items()}
@@ -126,7 +129,9 @@ def logged() -> Iterator[list[Any]]:
         yield lines
 
 
-@pytest.mark.requirement("EVT-32", "EVT-34", "EVT-35", "JRN-12", "RUN-38", "SEC-08", "SEC-11", "STP-06")
+@pytest.mark.requirement(
+    "EVT-32", "EVT-34", "EVT-35", "JRN-12", "RUN-38", "SEC-08", "SEC-11", "STP-06", "OBS-09", "ARC-26"
+)
 def test_a_run_leaves_its_events_and_its_evidence_and_no_content(
     house: House, logged: list[Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,7 +191,41 @@ def test_a_cancellation_is_told_when_it_is_true_and_who_wanted_it_is_kept(house:
     assert began < intent.requested_at <= entry.occurred_at
 
 
-@pytest.mark.requirement("RUN-21")
+@pytest.mark.requirement("EVT-01", "OBS-10", "DEP-10")
+def test_an_event_says_whose_it_is_and_what_it_follows_from(house: House) -> None:
+    run_id, worker = house.accept(), house.hand()
+    deliver(house)
+    work = worker.take()
+    worker.report(work, output=1)
+    with reading(house.system):
+        events = {short(e.topic): e for e in OutboxEvent.objects.filter(stream_id=run_id)}
+    accepted, ready, outcome = (
+        envelope(events[topic]) for topic in ("run-accepted", "step-ready", "attempt-outcome-recorded")
+    )
+    whose = {"tenantid": house.tenant, "projectid": str(house.world.project), "runid": str(run_id)}
+    step = {"stepid": str(events["step-ready"].step_id), "attemptid": str(work.attempt_id)}
+    assert {name: outcome[name] for name in (*whose, *step)} == whose | step
+    assert (outcome["source"], outcome["schemaversion"]) == ("/factory/run-control", 1)
+    assert ready["correlationid"] == accepted["correlationid"], "what follows belongs to the submission"
+    assert ready["causationid"] == accepted["id"], "and names the event that it follows from"
+    assert outcome["correlationid"] != accepted["correlationid"], "a report is a request of its own"
+
+
+@pytest.mark.requirement("SEC-10")
+def test_whoever_gives_out_credentials_hears_of_lost_leases_and_cancelled_runs_once(house: House) -> None:
+    run_id, work = house.run(), house.hand().take()
+    house.let_lapse(work.lease_id)
+    LeaseExpiryReconciler().run_once(house.tenant)
+    cancel_run(house.world.operator, run_id=run_id, reason="enough")
+    wanted = known_consumers()["SecretBrokerService"]
+    heard = [(short(topic), told) for topic, told in outbox(house.system, run_id) if topic in wanted]
+    assert [topic for topic, _ in heard] == ["lease-expired", "run-cancelled"]
+    lost, cancelled = (told for _, told in heard)
+    assert (lost["leaseId"], lost["holder"]) == (str(work.lease_id), house.leases(run_id)[0].holder)
+    assert cancelled["runId"] == str(run_id)
+
+
+@pytest.mark.requirement("RUN-21", "EVT-43")
 def test_a_message_proves_nothing_and_one_that_nobody_told_is_found(tenant_id: str) -> None:
     house = House(tenant_id)
     run_id, api = house.run(), Api.as_(house.world.requester)
@@ -236,7 +275,7 @@ def bundled() -> dict[str, Any]:
     return workflow("repository-assessment", node("look")) | {"inputSchema": made["inputSchema"]}
 
 
-@pytest.mark.requirement("RUN-07", "WFE-09", "API-07", "API-08")
+@pytest.mark.requirement("RUN-07", "WFE-09", "API-07", "API-08", "ARC-27")
 def test_a_newer_release_is_for_later_runs_alone_and_one_is_named_in_one_way(house: House) -> None:
     api, old = Api.as_(house.world.requester), house.run("single")
     changed = workflow("single", node("look"), human("ask", "look")) | {"version": "2.0.0"}
@@ -301,7 +340,7 @@ def test_a_front_end_submits_reads_decides_and_cancels_with_its_peoples_tokens(h
     assert (stopped.status_code, stopped.json()["state"]) == (202, "Cancelled")
 
 
-@pytest.mark.requirement("API-18", "GAP-88", "IDN-14", "REG-14", "POL-07")
+@pytest.mark.requirement("API-18", "IDN-14", "REG-14", "POL-07", "FLR-09")
 def test_without_a_part_that_it_needs_a_submission_is_refused_at_once_and_leaves_nothing(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

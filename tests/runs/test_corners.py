@@ -37,7 +37,6 @@ def authorized(house: House, worker: Hand):
     return work, asked
 
 
-@pytest.mark.requirement("ATT-06")
 @pytest.mark.parametrize("covered", [True, False])
 def test_an_effect_that_is_told_late_leaves_the_doubt_to_be_settled(house: House, covered: bool) -> None:
     """The worker fell silent after the gate, and wakes up with its receipt: the usual story of a doubt."""
@@ -54,7 +53,6 @@ def test_an_effect_that_is_told_late_leaves_the_doubt_to_be_settled(house: House
     assert (house.state(run_id), house.steps(run_id)["publish"].attention) == ("Completed", "")
 
 
-@pytest.mark.requirement("ATT-06")
 def test_a_late_effect_and_an_unproven_one_in_one_call_are_both_on_record(house: House) -> None:
     house.run("gated")
     worker = house.hand()
@@ -72,7 +70,6 @@ def test_a_late_effect_and_an_unproven_one_in_one_call_are_both_on_record(house:
     assert named["LateEffect"] != ["no-time"]
 
 
-@pytest.mark.requirement("ATT-06")
 def test_a_late_effect_is_still_to_be_looked_at_when_a_later_attempt_fails(house: House) -> None:
     run_id, worker = house.run("gated"), house.hand()
     work = worker.take()
@@ -84,7 +81,6 @@ def test_a_late_effect_is_still_to_be_looked_at_when_a_later_attempt_fails(house
     assert (step.state, step.attention) == ("Failed", "late-effect")
 
 
-@pytest.mark.requirement("ATT-05", "RUN-12")
 def test_settling_a_doubt_withdraws_what_the_step_still_asked(house: House) -> None:
     run_id, worker = house.run("gated"), house.hand()
     work, _ = authorized(house, worker)
@@ -96,7 +92,6 @@ def test_settling_a_doubt_withdraws_what_the_step_still_asked(house: House) -> N
     assert sorted(a.state for a in house.approvals(run_id)) == ["Approved", "Cancelled"]
 
 
-@pytest.mark.requirement("GAP-07")
 def test_the_tenth_round_ends_a_step_that_waits_for_its_retry_too(house: House) -> None:
     """The worker asked, and broke before anybody answered: the answer comes to a step without an attempt."""
     run_id, worker = house.run("gated"), house.hand()
@@ -115,7 +110,6 @@ def test_the_tenth_round_ends_a_step_that_waits_for_its_retry_too(house: House) 
     assert journal(house.system, step.id)[-1] == ("Pending", "Failed", "CorrectionsExhausted")
 
 
-@pytest.mark.requirement("GAP-06")
 def test_the_time_that_a_person_takes_does_not_stop_the_next_holder(house: House) -> None:
     run_id, worker = house.run("hasty"), house.hand()
     work = worker.take()
@@ -134,7 +128,6 @@ def test_the_time_that_a_person_takes_does_not_stop_the_next_holder(house: House
     assert house.state(run_id) == "Completed"
 
 
-@pytest.mark.requirement("GAP-57")
 def test_a_run_that_has_spent_its_limit_ends_when_its_parked_attempt_is_decided(house: House) -> None:
     """Nothing more of it is dispatched, and no attempt is left that could settle: it must not hang."""
     run_id, worker = house.run("gated"), house.hand()
@@ -148,7 +141,6 @@ def test_a_run_that_has_spent_its_limit_ends_when_its_parked_attempt_is_decided(
     assert house.attempt(work.attempt_id).state == "Cancelled"
 
 
-@pytest.mark.requirement("GAP-57")
 def test_a_run_ends_when_what_a_dead_worker_spent_passes_its_limit(house: House) -> None:
     run_id, worker = house.run(), house.hand()
     work = worker.take()
@@ -158,7 +150,6 @@ def test_a_run_ends_when_what_a_dead_worker_spent_passes_its_limit(house: House)
     assert (house.state(run_id), house.row(run_id).failure_class) == ("Failed", "budget")
 
 
-@pytest.mark.requirement("GAP-57")
 @pytest.mark.parametrize("how", ["the holder fell silent", "nobody acquired the offer"])
 def test_a_run_over_its_limit_ends_when_its_attempt_is_parked_by_silence(house: House, how: str) -> None:
     run_id, worker = house.run("gated"), house.hand()
@@ -176,7 +167,6 @@ def test_a_run_over_its_limit_ends_when_its_attempt_is_parked_by_silence(house: 
     assert (house.state(run_id), house.row(run_id).failure_class) == ("Failed", "budget")
 
 
-@pytest.mark.requirement("GAP-57")
 def test_a_run_over_its_limit_lets_its_holder_finish(house: House) -> None:
     run_id, worker = house.run(), house.hand()
     work = worker.take()
@@ -186,7 +176,7 @@ def test_a_run_over_its_limit_lets_its_holder_finish(house: House) -> None:
     assert house.state(run_id) == "Completed"
 
 
-@pytest.mark.requirement("ATT-03")
+@pytest.mark.requirement("ATT-16")
 @pytest.mark.parametrize(
     ("outcome", "failure_class"),
     [("Succeeded", None), ("Failed", "permanent"), ("Cancelled", "cancellation"), ("Uncertain", "uncertain")],
@@ -201,7 +191,7 @@ def test_what_a_holder_reported_is_kept_whatever_the_outcome(house: House, outco
     assert house.attempt(work.attempt_id).output == {"n": 1}
 
 
-@pytest.mark.requirement("LSE-05")
+@pytest.mark.requirement("LSE-02")
 def test_somebody_elses_lease_is_a_stale_token_and_never_an_order_to_stop(house: House) -> None:
     house.run()
     holder, stranger = house.hand("w1"), house.hand("w2")
@@ -213,7 +203,7 @@ def test_somebody_elses_lease_is_a_stale_token_and_never_an_order_to_stop(house:
     assert not holder.acquire(work, instance_id=holder.instance).cancel_requested
 
 
-@pytest.mark.requirement("LSE-05")
+@pytest.mark.requirement("SEC-05")
 def test_a_stale_token_is_told_and_audited_also_in_a_suspended_project(house: House) -> None:
     house.run("gated")
     worker = house.hand()

@@ -16,7 +16,7 @@ from tests.support.running import House
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.requirement("REG-09", "GAP-48")
+@pytest.mark.requirement("REG-09")
 def test_block_fails_open_runs_at_once_and_the_news_does_it(house: House) -> None:
     waiting, accepted = house.run("gated"), house.accept()
     worker = house.hand()
@@ -106,7 +106,6 @@ def test_nothing_more_is_dispatched_before_the_run_has_heard(house: House) -> No
     assert house.state(run_id) == "Accepted"
 
 
-@pytest.mark.requirement("REG-10")
 def test_a_submission_that_lost_against_the_revocation_is_refused(house: House) -> None:
     revoke(house, "block")
     with pytest.raises(ReleaseNotPublished):

@@ -23,7 +23,7 @@ def waiting(house: House, run_id) -> str:
         return run_view(house.world.operator, run_id).waiting
 
 
-@pytest.mark.requirement("DSP-02", "DSP-03", "STP-12", "DSP-10")
+@pytest.mark.requirement("DSP-02", "DSP-03", "STP-12", "DSP-10", "ARC-29")
 def test_a_worker_gets_as_much_as_it_has_slots(house: House) -> None:
     runs = [house.run() for _ in range(3)]
     worker = house.hand(slots=2)
@@ -51,7 +51,6 @@ def test_gives_only_what_a_worker_can_do_and_says_why_the_rest_waits(house: Hous
     assert waiting(house, run_id) == "Offered to a worker that has not acquired it yet."
 
 
-@pytest.mark.requirement("DSP-03")
 def test_tenants_are_served_in_turn(house: House, tenant_id: str) -> None:
     other = House(f"{tenant_id}-b")
     other.pool = house.pool
@@ -65,7 +64,6 @@ def test_tenants_are_served_in_turn(house: House, tenant_id: str) -> None:
     )
 
 
-@pytest.mark.requirement("PRJ-08", "GAP-17")
 def test_a_suspended_project_has_nothing_new_dispatched(house: House) -> None:
     held = house.run()
     worker = house.hand()
@@ -83,7 +81,6 @@ def test_a_suspended_project_has_nothing_new_dispatched(house: House) -> None:
     assert [w.run_id for w in worker.poll()] == [run_id]
 
 
-@pytest.mark.requirement("GAP-15")
 def test_a_draining_worker_keeps_what_it_holds_and_gives_back_its_offers(house: House) -> None:
     house.run()
     worker, other = house.hand("w1"), house.hand("w2")
@@ -101,7 +98,6 @@ def test_a_draining_worker_keeps_what_it_holds_and_gives_back_its_offers(house: 
     assert worker.poll() != [] or other.slots
 
 
-@pytest.mark.requirement("WAPI-01")
 def test_a_worker_has_to_be_registered_in_a_pool(house: House) -> None:
     worker = house.hand()
     worker.name = "nobody"
@@ -125,7 +121,7 @@ def test_starting_twice_starts_once(house: House) -> None:
     assert work.run_id == run_id
 
 
-@pytest.mark.requirement("RUN-09", "DSP-08")
+@pytest.mark.requirement("RUN-09", "DSP-08", "FLR-07")
 def test_a_run_without_money_never_begins(tenant_id: str) -> None:
     house = House(tenant_id, budget="10")
     run_id = house.run(limits={"maxCostUsd": 50})
@@ -136,7 +132,7 @@ def test_a_run_without_money_never_begins(tenant_id: str) -> None:
     assert house.hand().poll() == []
 
 
-@pytest.mark.requirement("USG-07")
+@pytest.mark.requirement("USG-10")
 def test_money_that_waited_too_long_goes_back_and_fails_the_run(house: House) -> None:
     run_id = house.run()
     with reading(house.system):
@@ -151,7 +147,7 @@ def test_money_that_waited_too_long_goes_back_and_fails_the_run(house: House) ->
     assert house.step_states(run_id) == {"look": "Cancelled"}
 
 
-@pytest.mark.requirement("USG-08", "RUN-19")
+@pytest.mark.requirement("RUN-19")
 def test_past_its_limit_nothing_more_of_a_run_is_dispatched(house: House) -> None:
     run_id = house.run("diamond", limits={"maxCostUsd": 1, "maxMinutes": 30})
     worker = house.hand(slots=1)
@@ -169,7 +165,6 @@ def test_past_its_limit_nothing_more_of_a_run_is_dispatched(house: House) -> Non
     assert (settled.state, settled.spent) == ("Settled", 1.5)
 
 
-@pytest.mark.requirement("USG-08")
 def test_a_run_whose_last_step_passed_the_limit_is_done_all_the_same(house: House) -> None:
     run_id = house.run(limits={"maxCostUsd": 1, "maxMinutes": 30})
     worker = house.hand()

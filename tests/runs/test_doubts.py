@@ -28,7 +28,7 @@ def doubtful(house: House) -> House:
     return house
 
 
-@pytest.mark.requirement("ATT-06")
+@pytest.mark.requirement("ATT-06", "ARC-10")
 def test_an_operator_is_shown_the_receipt_the_authorization_the_proposal_and_the_holder(
     doubtful: House,
 ) -> None:

@@ -137,7 +137,7 @@ ENDERS: dict[str, Ender] = {
 }
 
 
-@pytest.mark.requirement("APR-28")
+@pytest.mark.requirement("APR-09")
 @pytest.mark.parametrize("ender", ENDERS)
 def test_whoever_ends_the_attempt_finds_it(house: House, ender: str) -> None:
     run_id, hand = house.run("gated"), house.hand()

@@ -22,7 +22,7 @@ def code_of(call) -> str:
     return refused.value.code
 
 
-@pytest.mark.requirement("WAPI-08", "GAP-06")
+@pytest.mark.requirement("WAPI-08")
 def test_the_same_question_is_the_same_request(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()
@@ -36,7 +36,7 @@ def test_the_same_question_is_the_same_request(house: House) -> None:
     assert [to for _, to, _ in journal(house.system, run_id)].count("WaitingForApproval") == 1
 
 
-@pytest.mark.requirement("WAPI-08", "GAP-06")
+@pytest.mark.requirement("WAPI-08")
 def test_parking_again_after_a_lost_answer_is_answered_the_same(house: House) -> None:
     house.run("gated")
     worker, thief = house.hand(), house.hand("thief")
@@ -59,7 +59,6 @@ def test_parking_again_after_a_lost_answer_is_answered_the_same(house: House) ->
     assert code_of(lambda: worker.ask(work, park=True)) == "stale-fencing-token"
 
 
-@pytest.mark.requirement("GAP-06")
 def test_once_decided_the_lease_stays_even_with_park(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()
@@ -74,7 +73,7 @@ def test_once_decided_the_lease_stays_even_with_park(house: House) -> None:
     assert house.state(run_id) == "Completed"
 
 
-@pytest.mark.requirement("APR-11")
+@pytest.mark.requirement("APR-06")
 def test_another_proposal_makes_the_older_request_stale(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()
@@ -93,7 +92,7 @@ def test_another_proposal_makes_the_older_request_stale(house: House) -> None:
     assert house.state(run_id) == "Running"
 
 
-@pytest.mark.requirement("RUN-13", "FLR-07")
+@pytest.mark.requirement("RUN-13", "FLR-07", "ARC-07")
 @pytest.mark.parametrize("how", ["reject", "expire"])
 def test_a_no_or_silence_fails_the_run(house: House, how: str) -> None:
     run_id = house.run("mixed")
@@ -122,7 +121,7 @@ def test_a_no_or_silence_fails_the_run(house: House, how: str) -> None:
     assert worker.poll() == []
 
 
-@pytest.mark.requirement("APR-10")
+@pytest.mark.requirement("APR-14")
 def test_changes_requested_come_back_to_the_same_attempt_with_the_words(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()
@@ -142,7 +141,6 @@ def test_changes_requested_come_back_to_the_same_attempt_with_the_words(house: H
     assert (house.state(run_id), len(house.attempts(run_id))) == ("Completed", 1)
 
 
-@pytest.mark.requirement("GAP-07")
 def test_after_ten_rounds_the_step_fails(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()
@@ -179,7 +177,7 @@ def test_a_run_waits_until_the_last_of_its_requests_is_decided(house: House) -> 
     assert house.state(run_id) == "Completed"
 
 
-@pytest.mark.requirement("STP-05", "WAPI-03")
+@pytest.mark.requirement("STP-05")
 def test_while_it_waits_leased_work_goes_on_and_nothing_new_is_dispatched(house: House) -> None:
     run_id = house.run("mixed")
     worker = house.hand(slots=8)
@@ -195,7 +193,7 @@ def test_while_it_waits_leased_work_goes_on_and_nothing_new_is_dispatched(house:
     assert [w.snapshot["stepKey"] for w in worker.poll()] == ["side"]
 
 
-@pytest.mark.requirement("APR-02", "GAP-04")
+@pytest.mark.requirement("APR-17")
 def test_refuses_what_does_not_fit_the_run(house: House) -> None:
     house.run("single")
     run_id = house.run("gated")
@@ -227,7 +225,6 @@ def test_refuses_what_does_not_fit_the_run(house: House) -> None:
     assert worker.ask(work, action_class="read").effect == "require-approval", "The node's class counts."
 
 
-@pytest.mark.requirement("GAP-05", "POL-04")
 def test_what_the_policy_denies_moves_nothing(house: House) -> None:
     document = {
         "rules": [{"actionClass": "shared-write", "effect": "deny"}],
@@ -245,7 +242,7 @@ def test_what_the_policy_denies_moves_nothing(house: House) -> None:
     assert house.row(run_id).failure_class == "policy-denied"
 
 
-@pytest.mark.requirement("POL-06", "RUN-06")
+@pytest.mark.requirement("RUN-06", "POL-02")
 def test_a_run_keeps_the_policy_that_it_was_accepted_under(house: House) -> None:
     house.run("gated")
     document = {
@@ -258,7 +255,7 @@ def test_a_run_keeps_the_policy_that_it_was_accepted_under(house: House) -> None
     assert worker.ask(worker.take()).effect == "require-approval"
 
 
-@pytest.mark.requirement("APR-27", "GAP-01")
+@pytest.mark.requirement("APR-09")
 @pytest.mark.parametrize("why", ["pending", "other hash", "suspended", "cancelling", "other step's"])
 def test_the_gate_at_execution_stays_shut(house: House, why: str) -> None:
     from projects.commands import suspend_project
@@ -292,7 +289,7 @@ def test_the_gate_at_execution_stays_shut(house: House, why: str) -> None:
         assert authorizations_of_attempt(work.attempt_id) == []
 
 
-@pytest.mark.requirement("APR-28")
+@pytest.mark.requirement("APR-09")
 def test_an_authorization_is_for_one_holder_and_renews_its_lease(house: House) -> None:
     house.run("gated")
     worker = house.hand()
@@ -308,7 +305,6 @@ def test_an_authorization_is_for_one_holder_and_renews_its_lease(house: House) -
     assert code_of(lambda: worker.authorize(work, asked.approval_id)) == "lease-expired"
 
 
-@pytest.mark.requirement("APR-13")
 def test_an_unused_approval_serves_the_next_attempt(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()
@@ -336,7 +332,7 @@ def test_a_success_that_needs_no_answer_withdraws_the_question(house: House) -> 
     assert [a.state for a in house.approvals(run_id)] == ["Cancelled"]
 
 
-@pytest.mark.requirement("RUN-26", "APR-17")
+@pytest.mark.requirement("RUN-26", "IDN-17")
 def test_the_requester_decides_on_no_path(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()

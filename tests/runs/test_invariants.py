@@ -330,7 +330,6 @@ TABLES = (
 
 
 @pytest.mark.parametrize("damage", sorted(CORRUPTIONS))
-@pytest.mark.requirement("JRN-11")
 def test_finds_the_corruption(damage: str, done: tuple[House, dict[str, Any]]) -> None:
     (house, at), code = done, damage.partition(" ")[0]
     with walls_down(*TABLES) as cursor:

@@ -34,7 +34,7 @@ def project(house: House) -> Project:
         return Project.objects.get(pk=house.world.project)
 
 
-@pytest.mark.requirement("PRJ-03", "RUN-25")
+@pytest.mark.requirement("RUN-25", "POL-08")
 def test_stops_the_project_and_every_open_run_of_it(house: House) -> None:
     worker = house.hand()
     done, held, waiting = house.run(), house.run(), house.run("gated")
@@ -114,7 +114,6 @@ def test_is_an_admins_and_reasoned(house: House) -> None:
     assert project(house).state == "Active"
 
 
-@pytest.mark.requirement("PRJ-03")
 def test_over_the_api_it_tells_what_it_would_do_and_how_far_it_is(house: House) -> None:
     house.run()
     house.run()
@@ -132,7 +131,6 @@ def test_over_the_api_it_tells_what_it_would_do_and_how_far_it_is(house: House) 
     assert body["inUse"] == {"openRuns": 0, "heldAttempts": 1}
 
 
-@pytest.mark.requirement("GAP-47", "GAP-88")
 def test_a_suspended_project_lets_decide_and_cancel_and_its_leases_finish(house: House) -> None:
     worker = house.hand()
     held, asks = house.run(), house.run("gated")

@@ -38,7 +38,6 @@ def causes(house: House, action: str) -> dict[str, int]:
     return dict(audits(house.system, action)[-1].detail["causes"])
 
 
-@pytest.mark.requirement("WFE-08")
 def test_the_largest_fan_out_is_taken_and_stopped(house: House) -> None:
     run_id = fanned_out(house)
     made = NODES * FANNED

@@ -24,7 +24,6 @@ def two_hundred() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("WFE-08")
 def test_two_hundred_nodes_with_a_hundredfold_fan_out_are_carried_to_their_end(house: House) -> None:
     made = MANIFEST | {"version": "2.0.0", "workflows": [*MANIFEST["workflows"], two_hundred()]}
     assert len(two_hundred()["nodes"]) == 200

@@ -41,7 +41,7 @@ def spent(house: House, run_id) -> int:
         return usage_of_run(run_id).records
 
 
-@pytest.mark.requirement("ATT-03", "ATT-16")
+@pytest.mark.requirement("ATT-16")
 def test_receipts_in_a_refused_outcome_are_kept(house: House) -> None:
     run_id, worker = house.run(), house.hand()
     work = worker.take()
@@ -64,7 +64,6 @@ def test_receipts_in_a_refused_outcome_are_kept(house: House) -> None:
     assert (house.row(run_id).output, spent(house, run_id)) == ("first", 3)
 
 
-@pytest.mark.requirement("ATT-06", "SEC-05")
 def test_a_late_effect_is_looked_at_and_closed_with_a_reason(house: House) -> None:
     run_id, worker = house.run("gated"), house.hand()
     work = worker.take()
@@ -133,7 +132,6 @@ def test_the_identical_authorization_answers_the_same_whatever_became_of_the_run
             worker.authorize(replace(work, fencing_token=1), asked.approval_id)
 
 
-@pytest.mark.requirement("RUN-24")
 def test_artifacts_are_kept_by_place_hash_and_size(house: House) -> None:
     run_id, worker = house.run(), house.hand()
     work = worker.take()

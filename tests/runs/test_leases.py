@@ -80,7 +80,6 @@ def test_the_right_token_in_the_wrong_hands_is_worth_nothing(house: House) -> No
     worker.report(work, output=1)
 
 
-@pytest.mark.requirement("WAPI-05", "IDN-10")
 def test_a_worker_of_another_pool_finds_no_attempt(house: House) -> None:
     house.run()
     work = house.hand().take()
@@ -90,7 +89,9 @@ def test_a_worker_of_another_pool_finds_no_attempt(house: House) -> None:
         stranger.acquire(work)
 
 
-@pytest.mark.requirement("ATT-10", "ATT-11", "LSE-05", "LSE-09", "LSE-04", "JOB-07")
+@pytest.mark.requirement(
+    "ATT-10", "ATT-11", "LSE-05", "LSE-09", "LSE-04", "JOB-07", "LSE-07", "FLR-01", "ARC-11"
+)
 def test_silence_times_out_and_is_retried_under_a_higher_token(house: House) -> None:
     run_id = house.run()
     worker = house.hand("w1")
@@ -117,7 +118,7 @@ def test_silence_times_out_and_is_retried_under_a_higher_token(house: House) -> 
     assert house.row(run_id).output == "in time"
 
 
-@pytest.mark.requirement("JOB-11")
+@pytest.mark.requirement("JOB-11", "REG-16")
 def test_silence_ends_a_step_that_may_be_tried_once(house: House) -> None:
     run_id = house.run("stubborn")
     work = house.hand().take()
@@ -140,7 +141,6 @@ def test_gives_up_after_the_last_try(house: House) -> None:
     assert [a.number for a in house.attempts(run_id)] == [1, 2, 3]
 
 
-@pytest.mark.requirement("LSE-07")
 def test_an_offer_that_nobody_acquires_uses_up_no_try(house: House) -> None:
     run_id = house.run("stubborn")
     worker = house.hand()
@@ -171,7 +171,6 @@ def test_silence_after_an_authorization_is_uncertain_and_never_retried(house: Ho
     assert (worker.poll(), len(house.attempts(run_id))) == ([], 1)
 
 
-@pytest.mark.requirement("LSE-12")
 @pytest.mark.parametrize("approved", [False, True])
 def test_silence_while_a_person_decides_parks_the_attempt(house: House, approved: bool) -> None:
     run_id = house.run("gated")
@@ -193,7 +192,6 @@ def test_silence_while_a_person_decides_parks_the_attempt(house: House, approved
     assert house.state(run_id) == "Completed"
 
 
-@pytest.mark.requirement("LSE-12")
 def test_a_re_lease_that_nobody_acquires_goes_back_to_parked(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()
@@ -211,6 +209,7 @@ def test_a_re_lease_that_nobody_acquires_goes_back_to_parked(house: House) -> No
     assert house.state(run_id) == "Completed"
 
 
+@pytest.mark.requirement("WAPI-12")
 def test_a_lapsed_holder_is_told_that_it_is_over(house: House) -> None:
     house.run()
     worker = house.hand()
@@ -236,7 +235,6 @@ def test_receipts_of_a_lapsed_lease_were_paid_all_the_same(house: House) -> None
     assert house.steps(run_id)["look"].attention == "late-effect"
 
 
-@pytest.mark.requirement("GAP-13")
 def test_a_step_s_own_time_out_stops_its_renewals(house: House) -> None:
     house.run("brief")
     worker = house.hand()
@@ -252,7 +250,6 @@ def test_a_step_s_own_time_out_stops_its_renewals(house: House) -> None:
     assert (late.cancel_requested, late.stop, late.expires_at) == (False, "timed-out", grant.expires_at)
 
 
-@pytest.mark.requirement("WAPI-12")
 def test_the_younger_process_has_the_name(house: House) -> None:
     house.run()
     old = house.hand("w1")

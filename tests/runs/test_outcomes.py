@@ -24,7 +24,7 @@ def test_the_same_report_again_gets_what_is_recorded(house: House) -> None:
     assert house.attempt(work.attempt_id).output == {"n": 1}
 
 
-@pytest.mark.requirement("ATT-09", "ATT-02")
+@pytest.mark.requirement("ATT-09")
 @pytest.mark.parametrize(
     ("outcome", "failure_class", "refusal"),
     [
@@ -69,7 +69,7 @@ def test_other_failures_are_never_retried(house: House, failure_class: str) -> N
     assert house.step_states(run_id) == {"look": "Failed"}
 
 
-@pytest.mark.requirement("ATT-13", "ATT-12")
+@pytest.mark.requirement("ATT-12", "FLR-05", "ATT-14", "ARC-22")
 def test_a_transient_failure_is_tried_again_after_a_back_off(house: House) -> None:
     run_id = house.run()
     worker = house.hand()
@@ -102,7 +102,6 @@ def _authorized(house: House):
     return run_id, worker, work, asked
 
 
-@pytest.mark.requirement("GAP-22")
 def test_a_transient_failure_after_an_authorization_is_doubted(house: House) -> None:
     run_id, worker, work, _ = _authorized(house)
     told = worker.fail(work)
@@ -111,7 +110,6 @@ def test_a_transient_failure_after_an_authorization_is_doubted(house: House) -> 
     assert worker.fail(work) == told, "The identical repeat gets what is recorded."
 
 
-@pytest.mark.requirement("GAP-22")
 def test_unless_a_receipt_shows_that_nothing_was_done(house: House) -> None:
     run_id, worker, work, asked = _authorized(house)
     told = worker.fail(work, receipts=[effect(asked.approval_id, tookPlace=False)])
@@ -126,7 +124,7 @@ def test_unless_a_receipt_shows_that_nothing_was_done(house: House) -> None:
     assert house.state(run_id) == "Completed"
 
 
-@pytest.mark.requirement("APR-30")
+@pytest.mark.requirement("APR-09")
 @pytest.mark.parametrize("kind", ["none", "unauthorized", "another proposal", "twice", "another run's"])
 def test_an_effect_that_nobody_authorized_fails_the_step(house: House, kind: str) -> None:
     run_id = house.run("gated")
@@ -151,7 +149,6 @@ def test_an_effect_that_nobody_authorized_fails_the_step(house: House, kind: str
     assert DIFF
 
 
-@pytest.mark.requirement("GAP-06")
 def test_a_failed_run_lets_holders_report_once_and_moves_no_more(house: House) -> None:
     run_id = house.run("diamond")
     worker = house.hand()

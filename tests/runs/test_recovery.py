@@ -238,6 +238,7 @@ def test_a_waiver_that_lags_by_more_than_a_step_knows_again_who_gave_it(house: H
     assert {found.code for found in violations(house.tenant)} == {"D10b"}, "the time of one was changed"
 
 
+@pytest.mark.requirement("JRN-04")
 def test_stages_are_refused_out_of_order() -> None:
     stages = Recovery(lambda line: None)
     with pytest.raises(StageOutOfOrder, match="The next stage is journal, not approvals"):

@@ -30,7 +30,6 @@ def resolve(house: House, run_id, step, resolution: str, ctx=None, **other) -> i
     return resolve_step(ctx or house.world.operator, run_id=run_id, step_id=step.id, **{**values, **other})
 
 
-@pytest.mark.requirement("ATT-05", "ATT-06")
 @pytest.mark.parametrize(
     ("resolution", "step_state", "run_state"),
     [
@@ -54,7 +53,6 @@ def test_each_answer_moves_the_step(house: House, doubtful, resolution, step_sta
         assert house.state(run_id) == "Completed"
 
 
-@pytest.mark.requirement("GAP-11")
 def test_of_a_cancelled_run_the_evidence_alone_is_kept(house: House, doubtful) -> None:
     run_id, step, _ = doubtful
     assert cancel_run(house.world.operator, run_id=run_id, reason="enough") == "Cancelled"
@@ -65,7 +63,6 @@ def test_of_a_cancelled_run_the_evidence_alone_is_kept(house: House, doubtful) -
     assert (step.state, step.attention) == ("Cancelled", "")
 
 
-@pytest.mark.requirement("ATT-06")
 def test_refuses_the_wrong_person_the_old_version_and_no_evidence(house: House, doubtful) -> None:
     run_id, step, _ = doubtful
     cases = [

@@ -1,9 +1,15 @@
 """Runs over HTTP, as a caller sees them."""
 
+from dataclasses import replace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
+from factory.kernel.tenancy import reading
+from projects.commands import onboard_project
+from projects.commands.inputs import NewEnvironment
+from projects.models import Environment
 from tests.support.api import Api, problem
 from tests.support.running import House
 from tests.support.world import ALL
@@ -13,7 +19,7 @@ pytestmark = pytest.mark.slow
 RUNS = "/factory/runs"
 
 
-@pytest.mark.requirement("API-02", "RUN-31", "API-06", "API-16")
+@pytest.mark.requirement("API-02", "RUN-31", "API-06", "API-16", "API-01", "API-03")
 def test_accepts_a_submission_and_answers_it_again(house: House) -> None:
     api, key = Api.as_(house.world.requester), str(uuid4())
     first = api.post(RUNS, house.payload(), Idempotency_Key=key)
@@ -57,7 +63,7 @@ def test_accepts_a_submission_and_answers_it_again(house: House) -> None:
         ({"previousRunId": str(uuid4())}, 422, "/previousRunId"),
     ],
 )
-@pytest.mark.requirement("RUN-35", "RUN-36", "RUN-37")
+@pytest.mark.requirement("RUN-35", "RUN-36", "USG-15")
 def test_says_where_a_submission_is_wrong(house: House, changes, status: int, pointer: str) -> None:
     response = Api.as_(house.world.requester).post(
         RUNS, house.payload() | changes, Idempotency_Key=str(uuid4())
@@ -66,7 +72,26 @@ def test_says_where_a_submission_is_wrong(house: House, changes, status: int, po
     assert pointer in [fault["pointer"] for fault in problem(response)["errors"]]
 
 
-@pytest.mark.requirement("API-03", "API-09")
+@pytest.mark.requirement("RUN-37", "PRJ-04")
+def test_an_environment_is_one_of_the_run_s_own_project(house: House) -> None:
+    own = str(house.world.environment)
+    beside = onboard_project(
+        house.system, slug="beside", name="Beside", environments=[NewEnvironment("live")], members=[]
+    )
+    with reading(replace(house.system, project_id=UUID(beside["projectId"]))):
+        foreign = str(Environment.objects.get(project_id=beside["projectId"]).id)
+    api = Api.as_(house.world.requester)
+
+    def send(**environment: str) -> Any:
+        return api.post(RUNS, house.payload() | environment, Idempotency_Key=str(uuid4()))
+
+    refused = send(environmentId=foreign)
+    assert (refused.status_code, problem(refused)["errors"][0]["pointer"]) == (422, "/environmentId")
+    kept = [house.row(UUID(send(**chosen).json()["runId"])) for chosen in ({"environmentId": own}, {})]
+    assert [run.environment_id for run in kept] == [UUID(own), None]
+
+
+@pytest.mark.requirement("API-09")
 def test_shows_a_run_with_all_that_belongs_to_it(house: House) -> None:
     run_id = house.run("gated")
     worker = house.hand()
@@ -93,7 +118,6 @@ def test_shows_a_run_with_all_that_belongs_to_it(house: House) -> None:
     assert [item["runId"] for item in listed["items"]] == [str(run_id)]
 
 
-@pytest.mark.requirement("SEC-12")
 def test_shows_payloads_to_those_alone_who_may_see_them(house: House) -> None:
     run_id = house.run("single")
     seen = Api.as_(house.world.requester).get(f"{RUNS}/{run_id}").json()
@@ -105,7 +129,7 @@ def test_shows_payloads_to_those_alone_who_may_see_them(house: House) -> None:
         assert "input" not in api.get(f"{RUNS}/{run_id}").json()
 
 
-@pytest.mark.requirement("RUN-10", "RUN-22", "RUN-25")
+@pytest.mark.requirement("RUN-10", "RUN-22", "RUN-25", "API-12", "API-11")
 def test_cancels_over_http(house: House) -> None:
     run_id = house.run("single")
     path = f"{RUNS}/{run_id}/cancel"

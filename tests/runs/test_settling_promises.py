@@ -153,7 +153,6 @@ def check(house: House, case: Case, number: int, *, spent: bool = False) -> None
         cancel_run(house.world.operator, run_id=run_id, reason="the next one")
 
 
-@pytest.mark.requirement("ATT-05")
 @pytest.mark.parametrize("money", ["enough", "ask", "fail"])
 def test_what_is_promised_at_work_is_what_happens(tenant_id: str, money: str) -> None:
     house = House(tenant_id)
@@ -164,7 +163,6 @@ def test_what_is_promised_at_work_is_what_happens(tenant_id: str, money: str) ->
     assert violations(house.tenant) == []
 
 
-@pytest.mark.requirement("ATT-05")
 def test_what_is_promised_of_a_run_that_does_not_go_on_is_what_happens(tenant_id: str) -> None:
     house = House(tenant_id)
     for number, case in enumerate(STOPPED):

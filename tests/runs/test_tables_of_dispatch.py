@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 
 import usage.states as usage
-from config.celery import app
+from config.celery import app, schedule_of
 from factory.kernel.reconciling import reconcilers
 from factory.kernel.tenancy import scanning
 from factory.messaging.relay.handlers import handlers
@@ -45,7 +45,7 @@ def test_the_columns_and_indexes_are_those_that_were_asked_for(own_database: str
         assert "lease_due" in " ".join(line for (line,) in cursor.fetchall())
 
 
-@pytest.mark.requirement("ATT-07", "ATT-08", "ATT-12", "DSP-12", "FLR-05")
+@pytest.mark.requirement("ATT-07", "ATT-08", "ATT-12", "DSP-12")
 def test_tries_are_numbered_timed_and_leased_anew_by_the_dispatcher(house: House) -> None:
     run_id, worker = house.run(), house.hand()
     worker.fail(worker.take())
@@ -66,13 +66,22 @@ def test_tries_are_numbered_timed_and_leased_anew_by_the_dispatcher(house: House
     assert audits(house.system, "DispatchStep") == []
 
 
-@pytest.mark.requirement("LSE-13")
-def test_leases_expire_by_exactly_one_schedule() -> None:
-    entries = [
-        each for each in app.conf.beat_schedule.values() if "LeaseExpiryReconciler" in str(each.get("kwargs"))
-    ]
-    assert len(entries) == 1
-    assert entries[0]["schedule"].minute == set(range(60))
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        pytest.param(
+            "LeaseExpiryReconciler", "*/1 * * * *", marks=pytest.mark.requirement("LSE-13", "JOB-07")
+        ),
+        pytest.param("ApprovalExpiryReconciler", "*/5 * * * *", marks=pytest.mark.requirement("JOB-08")),
+        pytest.param(
+            "DelegationExpiryReconciler", "*/10 * * * *", marks=pytest.mark.requirement("JOB-05", "PRJ-13")
+        ),
+        pytest.param("ReservationExpiryWorker", "*/15 * * * *", marks=pytest.mark.requirement("JOB-03")),
+    ],
+)
+def test_each_of_them_ticks_by_one_schedule_and_as_often_as_was_promised(name: str, line: str) -> None:
+    ticks = [each for each in app.conf.beat_schedule.values() if each.get("kwargs") == {"name": name}]
+    assert [each["schedule"] for each in ticks] == [schedule_of(line)]
 
 
 @pytest.mark.requirement("JOB-10")
@@ -81,11 +90,11 @@ def test_every_reconciler_is_on_the_schedule_in_utc() -> None:
     house = {name for name, each in reconcilers().items() if not type(each).__module__.startswith("tests")}
     assert house <= set(told)
     assert {told[name]["task"] for name in house} == {"factory.reconcile"}
-    assert all(told[name]["schedule"]._orig_minute == reconcilers()[name].every.split()[0] for name in house)
+    assert all(told[name]["schedule"] == schedule_of(reconcilers()[name].every) for name in house)
     assert (app.conf.timezone, app.conf.enable_utc) == ("UTC", True)
 
 
-@pytest.mark.requirement("DSP-04")
+@pytest.mark.requirement("DSP-04", "JOB-09")
 def test_money_and_outcomes_wake_the_dispatcher_and_nothing_else_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

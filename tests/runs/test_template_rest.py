@@ -20,7 +20,7 @@ NEW = {
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("LTR-03", "API-04")
+@pytest.mark.requirement("LTR-03")
 def test_a_template_its_waiver_and_a_run_from_both(tenant_id: str) -> None:
     house = House(tenant_id)
     w = house.world

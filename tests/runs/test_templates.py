@@ -47,7 +47,7 @@ def house(tenant_id: str) -> House:
     return House(tenant_id)
 
 
-@pytest.mark.requirement("LTR-03", "RUN-09")
+@pytest.mark.requirement("LTR-03")
 def test_a_run_takes_from_its_template_what_that_fixes(house: House) -> None:
     w = house.world
     kind = template(house, "single", inputSchema=GO)

@@ -29,7 +29,6 @@ def timed_out(house: House, workflow_id: str = "brief") -> tuple[Hand, OfferedAt
     return worker, work
 
 
-@pytest.mark.requirement("GAP-13")
 @pytest.mark.parametrize("word", ["Cancelled", "Failed"])
 def test_giving_up_in_time_is_tried_again_until_the_attempts_are_used_up(house: House, word: str) -> None:
     worker, work = timed_out(house)
@@ -125,7 +124,6 @@ def given_up(house: House, worker: Hand, work: OfferedAttempt, obeys: bool) -> N
 
 
 @pytest.mark.parametrize("obeys", [True, False])
-@pytest.mark.requirement("GAP-13")
 def test_a_question_that_a_person_looks_at_outlives_the_time_of_its_step(house: House, obeys: bool) -> None:
     run_id, worker = house.run("hasty"), house.hand()
     for _ in range(2):

@@ -27,7 +27,7 @@ def house(tenant_id: str) -> House:
     return House(tenant_id)
 
 
-@pytest.mark.requirement("LTR-03", "APR-10")
+@pytest.mark.requirement("LTR-03")
 def test_an_authorization_and_the_end_of_its_waiver(house: House) -> None:
     """Taken before the end, or refused after it; a new question is answered, or asked, to match."""
     w = house.world
@@ -55,7 +55,7 @@ def test_an_authorization_and_the_end_of_its_waiver(house: House) -> None:
     assert violations(house.tenant) == []
 
 
-@pytest.mark.requirement("LTR-03", "APR-10")
+@pytest.mark.requirement("LTR-03")
 def test_nothing_is_authorized_past_an_end_that_is_not_committed_yet(house: House) -> None:
     kind = template(house)
     given = waiver(house, kind)
@@ -71,7 +71,7 @@ def test_nothing_is_authorized_past_an_end_that_is_not_committed_yet(house: Hous
     assert violations(house.tenant) == []
 
 
-@pytest.mark.requirement("LTR-03", "APR-10")
+@pytest.mark.requirement("LTR-03")
 def test_a_decision_and_a_withdrawal(house: House) -> None:
     """Two at once about one waiver: one of them is told that it came too late, or the yes is taken back."""
     w, kind = house.world, template(house)

@@ -54,7 +54,7 @@ def test_the_same_is_asked_for_once_and_the_end_of_one_names_the_other(house: Ho
     assert (ended["state"], ended["othersInForce"]) == ("Revoked", [])
 
 
-@pytest.mark.requirement("LTR-03", "REG-12")
+@pytest.mark.requirement("LTR-03")
 def test_waivers_end_with_their_release(house: House) -> None:
     """Nothing could rest on them any more, so they are not listed as if something could."""
     w, kind = house.world, template(house)
@@ -79,7 +79,7 @@ def at_the_terminal(house: House, *words: str) -> str:
     return told.getvalue()
 
 
-@pytest.mark.requirement("LTR-03", "POL-04")
+@pytest.mark.requirement("LTR-03")
 def test_who_asks_what_would_happen_hears_of_waivers(house: House) -> None:
     w, kind = house.world, template(house)
     api = Api.as_(w.observer)

@@ -45,7 +45,7 @@ def execute(tenant: str, sql: str) -> int:
         return cursor.rowcount
 
 
-@pytest.mark.requirement("RUN-06", "RUN-03", "LSE-04")
+@pytest.mark.requirement("RUN-06", "RUN-03", "ARC-16")
 def test_pins_cannot_change(lived: House) -> None:
     for table, columns in PINNED.items():
         for column in columns:
@@ -53,7 +53,7 @@ def test_pins_cannot_change(lived: House) -> None:
                 execute(lived.tenant, f"UPDATE {table} SET {column} = {column}")
 
 
-@pytest.mark.requirement("RUN-34", "RUN-22", "ATT-16")
+@pytest.mark.requirement("RUN-34")
 @pytest.mark.parametrize(
     "table", ["runs_snapshot", "runs_receipt", "runs_cancellationintent", "runs_resolution"]
 )

@@ -3,9 +3,12 @@
 from uuid import UUID
 
 import pytest
+from django.db import connection
 
 from factory.kernel.hashing import digest
 from factory.kernel.tenancy import reading
+from runs.models import Step
+from tests.support.api import Api
 from tests.support.evidence import journal, outbox
 from tests.support.running import House, receipt
 from usage.selectors import reservation_of, usage_of_run
@@ -43,7 +46,7 @@ def test_carries_a_run_to_completed(house: House) -> None:
     )
 
 
-@pytest.mark.requirement("WFE-08", "STP-07")
+@pytest.mark.requirement("WFE-08")
 def test_walks_a_diamond_in_order(house: House) -> None:
     run_id = house.run("diamond")
     worker = house.hand()
@@ -63,7 +66,24 @@ def test_walks_a_diamond_in_order(house: House) -> None:
     assert isinstance(run_id, UUID)
 
 
-@pytest.mark.requirement("APR-21", "RUN-11", "RUN-12", "DSP-11")
+@pytest.mark.requirement("STP-07")
+def test_steps_are_numbered_begun_and_shown_in_the_order_of_the_definition(house: House) -> None:
+    run_id = house.run("diamond")
+    worker = house.hand(slots=1)
+    begun = []
+    for _ in range(4):
+        work = worker.take()
+        begun.append(work.snapshot["stepKey"])
+        worker.report(work, output=1)
+    assert begun == ["a", "b", "c", "d"]
+    shown = Api.as_(house.world.requester).get(f"/factory/runs/{run_id}").json()["steps"]
+    assert [(step["ordinal"], step["nodeKey"]) for step in shown] == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+    with connection.cursor() as cursor:
+        once = connection.introspection.get_constraints(cursor, Step._meta.db_table)["step_ordinal_once"]
+    assert (once["unique"], once["columns"]) == (True, ["tenant_id", "run_id", "ordinal"])
+
+
+@pytest.mark.requirement("RUN-11", "RUN-12", "DSP-11")
 def test_parks_for_a_person_and_goes_on_with_the_decision(house: House) -> None:
     run_id = house.run("gated")
     worker, other = house.hand("w1", slots=1), house.hand("w2")

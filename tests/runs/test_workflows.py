@@ -153,7 +153,6 @@ def test_two_human_steps_at_once_are_answered_one_by_one(house):
     assert house.state(run_id) == "Completed"
 
 
-@pytest.mark.requirement("APR-08")
 def test_a_rejected_human_step_fails_the_run_and_the_requester_cannot_answer(house):
     run_id = house.run("twice")
     worker = house.hand()

@@ -54,6 +54,7 @@ def submissions(base: str, house: House, number: int) -> tuple[list[UUID], float
     return runs, sorted(seconds)[-2]
 
 
+@pytest.mark.requirement("FLR-09", "USG-16", "DEP-06")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["down", "frozen"])
 def test_submissions_stay_fast_without_a_broker_and_runs_go_on(house: House, kind: str) -> None:

@@ -56,7 +56,6 @@ def send(place: Place, route: Route, method: str, body: Any, **headers: str) -> 
     return Api.as_(caller).call(method, url, body, **headers)
 
 
-@pytest.mark.requirement("API-12")
 @pytest.mark.parametrize(("route", "method"), WRITES)
 def test_refuses_what_no_honest_caller_sends(scene: Scene, route: Route, method: str) -> None:
     home = scene.home
@@ -69,7 +68,6 @@ def test_refuses_what_no_honest_caller_sends(scene: Scene, route: Route, method:
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("API-12")
 @pytest.mark.parametrize(("route", "method"), WRITES)
 def test_points_at_each_member_of_the_wrong_kind(scene: Scene, route: Route, method: str) -> None:
     home, operation = scene.home, route.operations[method]
@@ -167,7 +165,6 @@ FIELDS = (
 NO_VALUES = ("", "-1", "9" * 5000, "2026-13-45T99:99", "\u202e")
 
 
-@pytest.mark.requirement("API-12")
 @pytest.mark.parametrize("route", [*console_acts()])
 def test_what_a_form_of_the_console_never_sends_is_refused_in_words(scene: Scene, route: str) -> None:
     from tests.security.test_tenant_matrix import browser

@@ -32,7 +32,7 @@ def contents(place: Place) -> dict[str, str]:
     return found
 
 
-@pytest.mark.requirement("APR-21", "API-19")
+@pytest.mark.requirement("API-19")
 def test_following_a_link_changes_nothing(scene: Scene) -> None:
     home, view = scene.home, asked(scene)
     before = counts(home.system())

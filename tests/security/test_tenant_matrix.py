@@ -80,7 +80,7 @@ def call(place: Place, ctx: Context, route: Route, method: str, ids: dict[str, s
     return Api.as_(ctx).call(method, route.url(ids), body, **headers)
 
 
-@pytest.mark.requirement("IDN-10", "API-11", "API-17")
+@pytest.mark.requirement("IDN-10", "API-17")
 @pytest.mark.parametrize(("route", "method", "name"), NAMED)
 def test_another_tenants_id_is_no_id(scene: Scene, route: Route, method: str, name: str) -> None:
     home, foreign = scene.home, scene.foreign
@@ -89,7 +89,7 @@ def test_another_tenants_id_is_no_id(scene: Scene, route: Route, method: str, na
     _same_as_random(home, foreign, route, method, name)
 
 
-@pytest.mark.requirement("IDN-10", "API-11")
+@pytest.mark.requirement("IDN-10")
 @pytest.mark.parametrize(("route", "method", "name"), NAMED)
 def test_another_projects_id_is_no_id(scene: Scene, route: Route, method: str, name: str) -> None:
     if name in OF_THE_TENANT:
@@ -173,7 +173,6 @@ def test_a_filter_by_somebody_elses_id_finds_nothing(scene: Scene, whose: str) -
             assert answer.json()["items"] == nothing.json()["items"] == [], path
 
 
-@pytest.mark.requirement("API-11")
 def test_a_cursor_is_good_in_its_own_scope_only(scene: Scene) -> None:
     tried = 0
     for route, other in product(LISTS, (scene.foreign, scene.sister)):

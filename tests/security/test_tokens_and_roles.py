@@ -45,7 +45,7 @@ def tokens_that_nobody_takes(ctx: Context) -> dict[str, str]:
     }
 
 
-@pytest.mark.requirement("IDN-01", "IDN-02")
+@pytest.mark.requirement("IDN-03")
 @pytest.mark.parametrize(("route", "method"), CALLS)
 def test_nobody_unknown_gets_in(scene: Scene, route: Route, method: str) -> None:
     home = scene.home
@@ -55,7 +55,7 @@ def test_nobody_unknown_gets_in(scene: Scene, route: Route, method: str) -> None
         assert answer["WWW-Authenticate"].startswith("Bearer")
 
 
-@pytest.mark.requirement("IDN-03")
+@pytest.mark.requirement("SEC-13")
 @pytest.mark.parametrize(("route", "method"), CALLS)
 def test_a_worker_has_no_business_here(scene: Scene, route: Route, method: str) -> None:
     answer = send(scene.home, worker_token(pool=scene.home.house.pool), route, method)
@@ -63,7 +63,7 @@ def test_a_worker_has_no_business_here(scene: Scene, route: Route, method: str) 
     assert problem(answer)["type"].endswith("/forbidden")
 
 
-@pytest.mark.requirement("IDN-04")
+@pytest.mark.requirement("IDN-04", "IDN-05", "IDN-06", "IDN-07")
 @pytest.mark.parametrize(("route", "method"), CALLS)
 def test_a_token_reaches_as_far_as_its_scopes(scene: Scene, route: Route, method: str) -> None:
     home, needed = scene.home, table[route.operations[method]].scope
@@ -73,7 +73,6 @@ def test_a_token_reaches_as_far_as_its_scopes(scene: Scene, route: Route, method
     assert problem(answer)["type"].endswith("/insufficient-scope")
 
 
-@pytest.mark.requirement("IDN-05")
 @pytest.mark.parametrize(("route", "method"), CALLS)
 def test_a_scope_is_no_role(scene: Scene, route: Route, method: str) -> None:
     """Every role that the table does not name is refused, with a token narrowed to just that one."""
@@ -86,7 +85,7 @@ def test_a_scope_is_no_role(scene: Scene, route: Route, method: str) -> None:
         assert problem(answer)["type"].endswith("/insufficient-role"), role
 
 
-@pytest.mark.requirement("IDN-05")
+@pytest.mark.requirement("IDN-08")
 @pytest.mark.parametrize(
     ("operation", "who"),
     [
@@ -131,6 +130,7 @@ def test_a_token_opens_no_other_tenant_and_no_other_project(scene: Scene) -> Non
         assert told[0]["status"] == 403
 
 
+@pytest.mark.requirement("IDN-01", "IDN-02")
 def test_a_scope_named_anywhere_else_is_not_believed(scene: Scene) -> None:
     home, foreign = scene.home, scene.foreign
     headers = {"X_Tenant_ID": foreign.tenant, "X_Project_ID": str(foreign.project), "X_Subject": "root"}

@@ -17,7 +17,10 @@ from prometheus_client import CollectorRegistry
 
 from factory.kernel.errors import Conflict
 from factory.kernel.telemetry import hooks, meters, setup
+from factory.messaging.relay.delivery import drain
+from factory.messaging.relay.destinations import HOST, Streams
 from factory.messaging.relay.loop import Relay
+from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors.active import active_runs
 from tests.support.running import House
 from tests.support.web import free_port
@@ -78,18 +81,36 @@ def test_a_command_has_a_span_with_ids_and_no_content(tenant_id, monkeypatch):
     assert "hunter2" not in refused.to_json()
 
 
-def test_a_run_is_counted_when_it_commits_and_its_attempt_timed(tenant_id, monkeypatch):
-    told = []
-    monkeypatch.setattr(meters, "run_accepted", lambda *dimensions: told.append(dimensions))
-    monkeypatch.setattr(meters, "attempt_settled", lambda seconds, **rest: told.append((seconds >= 0, rest)))
+def counted(name: str, **labels: str) -> float | None:
+    return meters.counted.get_sample_value(f"connectsoft_factory_{name}", labels)
+
+
+@pytest.mark.requirement("OBS-01", "OBS-03", "OBS-04", "OBS-05", "OBS-06")
+def test_what_happens_is_counted_and_timed_when_it_commits(tenant_id):
     house = House(tenant_id)
-    house.run("single")
+    house.run("gated")
     worker = house.hand()
-    worker.report(worker.take(), output={"found": 3})
-    assert told == [
-        (tenant_id, str(house.world.project), "single"),
-        (True, {"tenant": tenant_id, "agent": "analyst", "outcome": "Succeeded"}),
-    ]
+    lost = worker.take()
+    house.let_lapse(lost.lease_id)
+    LeaseExpiryReconciler().run_once(tenant_id)
+    house.make_due(lost.run_id)
+    work = worker.take()
+    asked = worker.ask(work).approval_id
+    house.decide(asked)
+    worker.fail(work, "permanent")
+    assert (
+        counted("runs_accepted_total", tenant=tenant_id, project=str(house.world.project), workflow="gated")
+        == 1
+    )
+    assert counted("leases_expired_total", tenant=tenant_id) == 1
+    assert counted("approvals_pending_age_seconds_count", tenant=tenant_id, actionClass="shared-write") == 1
+    for outcome in ("TimedOut", "Failed"):
+        by = {"tenant": tenant_id, "agent": "analyst", "outcome": outcome}
+        assert counted("attempts_duration_seconds_count", **by) == 1
+    published = counted("outbox_lag_seconds_count", host=HOST) or 0
+    events = drain(Streams(), tenant_id)
+    assert events > 5
+    assert counted("outbox_lag_seconds_count", host=HOST) == published + events
 
 
 @pytest.mark.requirement("OBS-02")

@@ -297,7 +297,6 @@ def test_refuses_what_is_no_price_document(document: Any, pointer: str) -> None:
     assert [fault.pointer for fault in refusal.value.errors] == [pointer]
 
 
-@pytest.mark.requirement("USG-06")
 def test_onboarding_brings_the_prices_of_the_products_own_tools(tenant_id: str) -> None:
     w = world(tenant_id)
     assert "usage.establish_pricing" in {handler.name for handler in handlers(STATE_CHANGED)}

@@ -92,7 +92,6 @@ def test_a_suspended_project_pauses_expiry(m: Money) -> None:
     assert expire(m, reservation) is True
 
 
-@pytest.mark.requirement("GAP-88")
 def test_what_was_left_of_the_time_is_left_after_two_suspensions_to_the_instant(
     m: Money, monkeypatch: pytest.MonkeyPatch
 ) -> None:

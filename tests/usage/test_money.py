@@ -14,7 +14,6 @@ QUANTITIES = st.decimals(min_value=0, max_value=10**9, allow_nan=False, allow_in
 PRICES = st.decimals(min_value=0, max_value=1000, allow_nan=False, allow_infinity=False, places=9)
 
 
-@pytest.mark.requirement("USG-06")
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(QUANTITIES, PRICES), min_size=1, max_size=8))
 def test_python_and_sql_round_alike(parts: list[tuple[Decimal, Decimal]]) -> None:

@@ -39,7 +39,7 @@ def figures(house: House) -> list[tuple[Any, ...]]:
     return [(b.available, b.committed, b.spent, b.held) for b in rows]
 
 
-@pytest.mark.requirement("USG-01", "USG-02")
+@pytest.mark.requirement("USG-01", "USG-02", "ARC-17")
 def test_a_run_is_funded_before_it_starts_and_settled_when_it_ends(tenant_id: str) -> None:
     house = House(tenant_id, budget="10")
     run_id = house.accept()

@@ -101,7 +101,6 @@ def test_shows_reservations(m: Money, finance: Api) -> None:
     assert finance.get("/factory/reservations?state=Nowhere").status_code == 400
 
 
-@pytest.mark.requirement("USG-06")
 def test_groups_usage(m: Money, finance: Api) -> None:
     finance.post("/factory/budgets", new())
     first, second = m.dispatched("1"), m.dispatched("1")

@@ -116,7 +116,6 @@ def busy(seen: psutil.Process) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("WAPI-04")
 def test_watchers_and_pollers_cost_no_thread_each(process, tenant_id: str) -> None:
     base, seen = process
     house = House(tenant_id)

@@ -56,7 +56,7 @@ def outcome(work: Any, output: Any) -> dict[str, Any]:
     return {**work.fence, **told, "outcomeHash": digest(told)}
 
 
-@pytest.mark.requirement("WAPI-01", "WAPI-02")
+@pytest.mark.requirement("WAPI-01", "WAPI-02", "WAPI-03", "WAPI-10")
 def test_carries_a_run_through_parking_and_a_decision(base, house, worker):
     run_id = house.run("gated")
     [work] = worker.poll(wait=0)
@@ -221,7 +221,7 @@ def test_wants_a_sane_waiting_time_and_an_instance(base, house, worker):
     assert (unknown.status_code, unknown.json()["type"]) == (404, "/factory/problems/worker-not-registered")
 
 
-@pytest.mark.requirement("WAPI-04", "WAPI-10", "APR-31")
+@pytest.mark.requirement("WAPI-04", "APR-31")
 def test_a_worker_sees_the_decision_and_the_interrupt_on_the_watch(base, house, worker):
     run_id = house.run("gated")
     [work] = worker.poll(wait=0)
@@ -252,7 +252,6 @@ def test_no_call_of_a_holder_is_without_its_token(base, house, worker):
         assert "/fencingToken" in {error["pointer"] for error in answer.json()["errors"]}
 
 
-@pytest.mark.requirement("ATT-16")
 def test_each_receipt_and_artifact_is_answered_by_itself(base, house, worker):
     run_id = house.run()
     [work] = worker.poll(5)

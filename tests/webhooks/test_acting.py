@@ -55,7 +55,6 @@ def browser(ctx: Context) -> Client:
     return client
 
 
-@pytest.mark.requirement("EVT-48")
 def test_the_whole_life_of_a_webhook_over_the_api(w: World, receiver: Receiver) -> None:
     api = Api.as_(w.workspace_admin)
     made = api.post(HOOKS, {**NEW, "url": receiver.url, "topics": []}, Idempotency_Key="k1")
@@ -203,7 +202,7 @@ def set_aside(w: World, receiver: Receiver) -> UUID:
     return UUID(made["webhookId"])
 
 
-@pytest.mark.requirement("EVT-48", "JOB-14")
+@pytest.mark.requirement("JOB-14")
 def test_what_was_set_aside_is_seen_with_its_reason_and_offered_again(w: World, receiver: Receiver) -> None:
     webhook_id = set_aside(w, receiver)
     operator = Api.as_(w.operator)
@@ -259,7 +258,6 @@ def test_the_console_lists_consumers_and_offers_again(w: World, receiver: Receiv
         assert WebhookDelivery.objects.get().set_aside_at is None
 
 
-@pytest.mark.requirement("EVT-48")
 def test_what_was_set_aside_is_skipped_for_good_and_what_waits_behind_it_goes_on(
     w: World, receiver: Receiver
 ) -> None:

@@ -42,7 +42,7 @@ def make_due(ctx: Context) -> None:
         cursor.execute("UPDATE factory_webhooksubscription SET resume_at = NULL")
 
 
-@pytest.mark.requirement("EVT-01", "EVT-02", "EVT-48")
+@pytest.mark.requirement("EVT-01", "EVT-02")
 def test_an_event_arrives_whole_and_signed_as_standard_webhooks_say(
     ctx: Context, receiver: Receiver, subscribe: Subscribe
 ) -> None:
@@ -276,7 +276,6 @@ def test_a_claim_that_a_killed_relay_left_is_taken_over(
     assert deliver_all(ctx.tenant_id) == 1
 
 
-@pytest.mark.requirement("EVT-48")
 def test_one_tenant_whose_endpoints_never_answer_leaves_room_for_every_other(
     own_database: str, ctx: Context, receiver: Receiver, subscribe: Subscribe, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,7 +45,6 @@ def test_artifacts_travel_with_the_outcome_and_in_its_hash(surface: Surface, sta
     assert told["outcomeHash"] == digest({name: told[name] for name in names})
 
 
-@pytest.mark.requirement("ATT-16")
 def test_who_lost_its_lease_still_tells_what_it_spent(surface: Surface, started) -> None:
     surface.publish(
         {

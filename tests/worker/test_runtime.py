@@ -56,7 +56,6 @@ def test_an_offer_that_is_told_twice_is_worked_once(surface: Surface, started: S
     assert len(surface.got("/outcome")) == 1
 
 
-@pytest.mark.requirement("LSE-05")
 def test_renews_at_a_third_of_what_remains(surface: Surface, started: Start) -> None:
     # The Date header has whole seconds, so that the remaining time is seen up to a second too long.
     publish(surface, "import time\n\n\ndef run(context):\n    time.sleep(2.5)\n    return {}\n")
@@ -115,7 +114,6 @@ def test_ends_the_programs_of_a_cancelled_attempt(surface: Surface, started: Sta
     assert outcome(surface)["outcome"] == "Cancelled"
 
 
-@pytest.mark.requirement("LSE-05")
 def test_reports_nothing_once_its_lease_is_lost(surface: Surface, started: Start) -> None:
     publish(surface, WAITS)
     surface.ttl = 1.0
@@ -155,7 +153,7 @@ CORRECTED = """def run(context):
 """
 
 
-@pytest.mark.requirement("STP-11", "WFE-11", "FLR-06")
+@pytest.mark.requirement("STP-11", "WFE-11", "FLR-06", "ARC-05")
 @pytest.mark.parametrize(("limit", "ended"), [(0, "Failed"), (1, "Failed"), (2, "Succeeded")])
 def test_corrects_what_a_validator_refuses_up_to_the_limit(
     surface: Surface, started: Start, limit: int, ended: str
