@@ -21,7 +21,7 @@ check: venv-dev lint types imports ## lint, types, imports and the fast tests
 	@$(PY) -m pytest -q -n $(JOBS) -m "not slow and not browser"
 
 test: venv-dev browser lint types imports ## everything, the slow and the browser tests too
-	@$(PY) -m pytest -n $(JOBS)
+	@$(PY) -m pytest -n $(JOBS) --durations=30
 
 bench: venv-dev ## what the hot paths cost, as multiples of a bare insert and commit (ROUNDS=)
 	@$(PY) -m benchmarks $(ROUNDS)
