@@ -1,6 +1,15 @@
 """What the auditor checks about approvals: who decided, on what, and what was done with it."""
 
-from factory.evidence.auditor import invariant
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db.backends.utils import CursorWrapper
+
+from factory.evidence.auditor import check, invariant, judged
 from projects.selectors.people import BEHIND
 from projects.states import MACHINE
 
@@ -139,14 +148,16 @@ def quorums_reached() -> str:
                     THEN 'who decided has not voted' END)
         FROM approvals_approvalrequest a {_join_behind(*ASKERS)} LEFT JOIN LATERAL (
             SELECT count(*) AS cast_,
-                   count(DISTINCT coalesce(nullif(acting_for, ''), person)) AS people,
+                   count(DISTINCT least(whose, (SELECT min(name) FROM unnest(b.people) AS name))) AS people,
                    bool_or(voter = a.decided_by) AS decider,
                    count(*) FILTER (WHERE proposal_hash <> a.proposal_hash OR version >= a.version
                        AND a.state = 'Approved'
                        OR ARRAY[voter, person, nullif(acting_for, '')]::text[]
                           && {_people(*ASKERS)})
                    AS strange
-            FROM approvals_vote WHERE approval_id = a.id AND tenant_id = a.tenant_id) v ON true
+            FROM (SELECT *, coalesce(nullif(acting_for, ''), person)::text AS whose FROM approvals_vote
+                  WHERE approval_id = a.id AND tenant_id = a.tenant_id) c
+            LEFT JOIN behind b ON b.tenant_id = a.tenant_id AND b.name = c.whose) v ON true
         WHERE a.waiver_id IS NULL AND (a.quorum > 1 OR a.votes > 0 OR v.cast_ > 0) AND (
                a.votes <> coalesce(v.cast_, 0) OR v.strange > 0
                OR (a.state = 'Approved' AND NOT a.break_glass
@@ -240,11 +251,10 @@ def waived_as_allowed() -> str:
     """
 
 
-@invariant("D10b", "A waiver is what was put before those who decided it, and in force by their yes alone")
-def waivers_as_signed() -> str:
-    return """
-        SELECT tenant_id, subject, detail FROM (
-            SELECT w.tenant_id, 'waiver:' || w.id AS subject, concat_ws(', ',
+@check("D10b", "A waiver is what was put before those who decided it, and in force by their yes alone")
+def waivers_as_signed(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
+    cursor.execute("""
+            SELECT w.tenant_id, w.id, concat_ws(', ',
                 CASE WHEN g.id IS NULL OR (g.subject_type, g.subject_id, g.action_class)
                           <> ('waiver', w.id, 'publication') THEN 'no request is about it' END,
                 CASE WHEN (w.requested_by, w.requester_person, w.author_person)
@@ -258,31 +268,50 @@ def waivers_as_signed() -> str:
                           AND p.people @> w.deciders::text[])
                      THEN 'given by others than it says' END,
                 CASE WHEN w.expires_at > w.requested_at + interval '30 days'
-                     THEN 'it is good for more than 30 days' END,
-                CASE WHEN NOT (told ->> 'waiverId' = w.id::text AND told ->> 'actionClass' = w.action_class
-                          AND told #>> '{manifest,template,templateId}' = w.template_id::text
-                          AND told #>> '{manifest,template,workflowId}' = w.workflow_id
-                          AND told #>> '{manifest,release,releaseId}' = w.release_id::text
-                          AND (told ->> 'until')::timestamptz = w.expires_at
-                          AND p.places @> w.environment_ids AND w.environment_ids @> p.places)
-                     THEN 'it is not what was signed' END) AS detail
+                     THEN 'it is good for more than 30 days' END),
+                o.content, w.action_class, w.template_id, w.workflow_id, w.release_id, w.expires_at,
+                w.environment_ids
             FROM approvals_waiver w
             LEFT JOIN approvals_approvalrequest g ON g.id = w.approval_id AND g.tenant_id = w.tenant_id
+            LEFT JOIN approvals_proposal o ON o.id = g.proposal_id AND o.tenant_id = g.tenant_id
+                 AND o.hash = g.proposal_hash AND g.subject_type = 'waiver'
             LEFT JOIN LATERAL (
-                SELECT CASE WHEN o.hash = g.proposal_hash AND g.subject_type = 'waiver'
-                            THEN convert_from(o.content, 'UTF8')::jsonb END AS told
-                FROM approvals_proposal o WHERE o.id = g.proposal_id AND o.tenant_id = g.tenant_id) q ON true
-            LEFT JOIN LATERAL (
-                SELECT (SELECT array_agg(x.who::text) FROM (
-                            SELECT unnest(ARRAY[g.decided_by, g.decided_person, g.decided_for]) AS who
-                            UNION SELECT unnest(ARRAY[v.voter, v.person, v.acting_for]) FROM approvals_vote v
-                            WHERE v.approval_id = g.id AND v.tenant_id = g.tenant_id) x
-                        WHERE x.who <> '') AS people,
-                       (SELECT array_agg((e ->> 'environmentId')::uuid)
-                        FROM jsonb_array_elements(told #> '{manifest,environments}') e) AS places) p ON true
-            ) found
-        WHERE detail <> ''
-    """
+                SELECT array_agg(x.who::text) AS people FROM (
+                    SELECT unnest(ARRAY[g.decided_by, g.decided_person, g.decided_for]) AS who
+                    UNION SELECT unnest(ARRAY[v.voter, v.person, v.acting_for]) FROM approvals_vote v
+                    WHERE v.approval_id = g.id AND v.tenant_id = g.tenant_id) x
+                WHERE x.who <> '') p ON true
+    """)
+    for tenant_id, waiver_id, fault, content, *waiver in cursor.fetchall():
+        judge = partial(_signed_otherwise, fault, content, waiver_id, *waiver)
+        yield from judged(tenant_id, f"waiver:{waiver_id}", judge)
+
+
+def _signed_otherwise(
+    fault: str,
+    content: bytes | None,
+    waiver_id: UUID,
+    action_class: str,
+    template_id: UUID,
+    workflow_id: str,
+    release_id: UUID,
+    expires_at: datetime,
+    environment_ids: list[UUID],
+) -> str | None:
+    """Return what the tables say against a waiver, and whether it differs from what was signed."""
+    if content is None:
+        return fault or None
+    signed = json.loads(bytes(content))
+    manifest = signed.get("manifest", {})
+    template, release = manifest.get("template", {}), manifest.get("release", {})
+    same = (
+        (signed.get("waiverId"), signed.get("actionClass")) == (str(waiver_id), action_class)
+        and (template.get("templateId"), template.get("workflowId")) == (str(template_id), workflow_id)
+        and release.get("releaseId") == str(release_id)
+        and datetime.fromisoformat(signed["until"]) == expires_at
+        and {UUID(place["environmentId"]) for place in manifest["environments"]} == set(environment_ids)
+    )
+    return ", ".join(filter(None, (fault, "" if same else "it is not what was signed"))) or None
 
 
 @invariant("D11", "A use names the waiver that its approval rests on, and was taken while that was in force")

@@ -11,7 +11,7 @@ from factory.evidence.journal_replay import Recorded, repairs
 
 def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
     """Who answered, when and how stands in the entry that closed it; who voted, in the votes."""
-    closed, started = said.entered, said.last("ValidityStarted")
+    closed, started, resumed = said.entered, said.last("ValidityStarted"), said.last("ValidityResumed")
     data, decision = closed.data, closed.data.get("decision", "")
     by = (data.get("decidedBy") or closed.actor) if decision else ""
     at = (data.get("decidedAt") or closed.at) if decision else None
@@ -27,7 +27,9 @@ def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
         "decided_at": at,
         "closed_at": None if said.state == ApprovalState.PENDING else at or closed.at,
         "reason": data.get("reason") or row.reason,
-        "valid_until": row.valid_until or (started.at + row.valid_for if started else None),
+        "valid_until": resumed.data["validUntil"]
+        if resumed
+        else row.valid_until or (started.at + row.valid_for if started else None),
     }
 
 

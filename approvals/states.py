@@ -125,7 +125,7 @@ APPROVAL: Final = Lifecycle(
             causes=("RunCancelled", "RunEnded", "SubjectWithdrawn"),
             events=(DECIDED,),
         ),
-        Edge("Approved", "Approved", causes=("ValidityStarted", "Authorized")),
+        Edge("Approved", "Approved", causes=("ValidityStarted", "ValidityResumed", "Authorized")),
     ),
 )
 

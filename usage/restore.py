@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from factory.evidence.journal_replay import Recorded, repairs
+from factory.evidence.journal_replay import Recorded, repairs, why
+from factory.evidence.recovery import Leave, follows
+from factory.kernel.bulkhead import Bulkhead
+from factory.kernel.context import system
+from factory.kernel.tenancy import scanning
+from usage.commands import date_holds
 from usage.models import Budget, LedgerEntry, Reservation, UsageRecord
 from usage.pricing.money import ZERO
 from usage.pricing.periods import NOTICE, begins_at
@@ -61,10 +66,12 @@ def _next_month(row: Budget, said: Recorded) -> Mapping[str, Any]:
     """Whether it recurs, and when the month after it is seen to, unless that was done."""
     told = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", *_SEEN_TO)
     changed = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged")
+    updated = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", "BudgetAmountChanged")
     done = told is not None and told.cause in _SEEN_TO
     return {
         "recurs": bool(changed.data.get("recurs", False)) if changed else row.recurs,
         "next_due_at": None if done else begins_at(row.period_end) - NOTICE,
+        "updated_at": updated.at if updated else row.updated_at,
     }
 
 
@@ -94,3 +101,22 @@ repairs(
     f"WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended') OR EXISTS ({_FIGURES})",
 )
 repairs("journal", UsageRecord, _usage)
+
+
+def date_open_holds(leave: Leave) -> int:
+    """Date every open hold by the policy that came back: when one ends is no fact of the journal."""
+    with scanning() as cursor:
+        cursor.execute("SELECT DISTINCT tenant_id FROM usage_reservation")
+        tenants = [tenant for (tenant,) in cursor.fetchall()]
+    dated, alone = 0, Bulkhead("recover")
+    for tenant in tenants:
+
+        def tell(fault: Exception, told: str = f"holds of {tenant} have no date") -> None:
+            leave(f"{told}: {why(fault)}")
+
+        with alone.item(tenant, tenant, tell=tell):
+            dated += date_holds(system(tenant, "Recovery"))
+    return dated
+
+
+follows("releases", "open holds, dated by the policy in force", date_open_holds)

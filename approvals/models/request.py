@@ -339,6 +339,11 @@ class ApprovalRequest(Journaled):
         self.valid_until = at + self.valid_for
 
     @transition(field="state", source=ApprovalState.APPROVED, target=ApprovalState.APPROVED)
+    def resume_validity(self, *, until: datetime) -> None:
+        """Put its end off by the time for which nobody could use it."""
+        self.valid_until = until
+
+    @transition(field="state", source=ApprovalState.APPROVED, target=ApprovalState.APPROVED)
     def authorize(self, *, at: datetime) -> None:
         """Used: the authorization row itself says when and by whom."""
 

@@ -9,6 +9,7 @@ from approvals.operations.closing import cancel_pending, close, supersede
 from approvals.operations.deciding import decide
 from approvals.operations.draft import ApprovalDraft, Spend
 from approvals.operations.requesting import open_request, open_requests, renew
+from approvals.operations.resuming import resume
 from approvals.operations.using import consume, start_validity
 from approvals.operations.waiver_requests import Terms, request_waiver
 from approvals.operations.waiving import end_waivers_of
@@ -29,6 +30,7 @@ __all__ = [
     "open_requests",
     "renew",
     "request_waiver",
+    "resume",
     "start_validity",
     "supersede",
     "unused_approved",

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from approvals.errors import AlreadyVoted
 from approvals.models import ApprovalRequest, Vote
-from approvals.selectors import Right, counted_votes, votes_of
+from approvals.selectors import Electorate, Right, counted_votes, votes_of
 from factory.kernel.context import Context
 from factory.kernel.recording import audit, record, save
 
@@ -35,9 +35,12 @@ class Ballot:
         """
         if self.row.quorum == 1:
             return True
-        others = counted_votes(self.row, [vote for vote in self._votes if vote is not self._own])
-        if any(right.people & self.right.people for _, right in others):
-            raise AlreadyVoted("Who lends a role and who borrows it count once: one of them has approved.")
+        electorate = Electorate()
+        others = counted_votes(self.row, [vote for vote in self._votes if vote is not self._own], electorate)
+        if any(electorate.behind(right) & electorate.behind(self.right) for _, right in others):
+            raise AlreadyVoted(
+                "Who lends a role and who borrows it, and members of one address, count once. One approved."
+            )
         enough = len(others) + 1 >= self.row.quorum
         if self._own is not None and not enough:
             raise AlreadyVoted(

@@ -153,17 +153,18 @@ def _roles(row: ApprovalRequest) -> tuple[str, ...]:
 
 
 @operation
-def renew(ctx: Context, row: ApprovalRequest) -> ApprovalView:
-    """Open the same request once more, for as long as before; `row` has just expired for the first time.
+def renew(ctx: Context, row: ApprovalRequest, *, second: bool = True) -> ApprovalView:
+    """Open a request that has just expired once more, for as long as before; `ApprovalRequested`.
 
-    The same proposal with the same hash, under the same rule; `ApprovalRequested`.
+    The same proposal with the same hash, under the same rule. It is the second and last time that people are
+    asked, unless nobody could answer the first time (`second=False`).
     """
     at = clock.now()
     content = genuine(row.proposal, row.proposal_hash)
     proposal = Proposal(content=content, hash=row.proposal_hash, size=len(content), created_at=at)
     save(proposal)
     columns = {name: getattr(row, name) for name in RENEWED}
-    renewed = ApprovalRequest(**columns, proposal=proposal, renews=row.id)
+    renewed = ApprovalRequest(**columns, proposal=proposal, renews=row.id if second else None)
     renewed.open(at=at, expires_at=at + (row.expires_at - row.requested_at))
     return _opened(ctx, renewed, "AskedAgain")
 

@@ -2,6 +2,7 @@
 
 from approvals.policy.evaluation import PolicyVerdict
 from approvals.selectors.eligibility import (
+    Electorate,
     EligibilityResult,
     Judged,
     Right,
@@ -81,6 +82,7 @@ from approvals.selectors.waivers import (
 __all__ = [
     "ApprovalView",
     "AuthorizationView",
+    "Electorate",
     "EligibilityResult",
     "Explanation",
     "Judged",

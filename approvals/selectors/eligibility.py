@@ -174,6 +174,7 @@ class Electorate:
     def __init__(self) -> None:
         self._involved: dict[tuple[str, ...], frozenset[str]] = {}
         self._standings: dict[tuple[str, UUID | None], EffectiveGrants | None] = {}
+        self._behind: dict[Right, frozenset[str]] = {}
 
     def involved(self, row: ApprovalView | ApprovalRequest) -> frozenset[str]:
         """Everybody who answers for it."""
@@ -181,6 +182,12 @@ class Electorate:
         if key not in self._involved:
             self._involved[key] = involved_in(row)
         return self._involved[key]
+
+    def behind(self, right: Right) -> frozenset[str]:
+        """Everybody whose yes it is: two rights that share somebody count once."""
+        if right not in self._behind:
+            self._behind[right] = projects.people_behind(right.people)
+        return self._behind[right]
 
     def standing(self, subject: str, row: ApprovalView | ApprovalRequest) -> EffectiveGrants | None:
         """What a voter is at this moment where the request is."""
@@ -195,17 +202,17 @@ def counted_votes(
 ) -> list[tuple[Vote, Right]]:
     """The votes that count at this moment, oldest first: of people who may still decide, each person once.
 
-    All of it is judged again: a vote of somebody whose role, loan or membership has ended is kept, and
-    does not count.
+    All of it is judged again: a vote of somebody whose role, delegation or membership has ended is kept, and
+    does not count. Two members who are known by one address are one person.
     """
     electorate = electorate or Electorate()
     counted: list[tuple[Vote, Right]] = []
     people: set[str] = set()
     for vote in votes:
         right = _standing_vote(row, vote, electorate)
-        if right is not None and not right.people & people:
+        if right is not None and not electorate.behind(right) & people:
             counted.append((vote, right))
-            people |= right.people
+            people |= electorate.behind(right)
     return counted
 
 
@@ -238,11 +245,13 @@ def _judged(view: ApprovalView, votes: Sequence[Vote], electorate: Electorate) -
 
 def voted_already(right: Right, votes: Iterable[Judged]) -> str:
     """Why the reader's yes would count for nothing: it is there already, or that of who shares the role."""
-    for one in votes:
-        if one.counts and right.people & {one.vote.person, one.vote.acting_for} - {""}:
-            if one.vote.person == right.person:
-                return "You have approved."
-            return f"{one.vote.voter} has approved, and you share the role: the two of you count once."
+    counting = [one.vote for one in votes if one.counts]
+    behind = projects.people_behind(right.people) if counting else frozenset()
+    for vote in counting:
+        if vote.person == right.person:
+            return "You have approved."
+        if behind & {vote.person, vote.acting_for} - {""}:
+            return f"{vote.voter} has approved, and shares your role or address: the two of you count once."
     return ""
 
 

@@ -65,7 +65,8 @@ def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
     own = {actor.subject, actor.person, standing.person} | people_behind([actor.address])
     mine_before = _involves(names_of(standing.person))
     rows = rows.filter(by_role).exclude(_involves(own - {""})).exclude(mine_before)
-    return rows.exclude(votes_cast__person=standing.person)
+    own_names = Q(votes_cast__person=standing.person) | Q(votes_cast__person__in=names_of(standing.person))
+    return rows.exclude(own_names)
 
 
 def _involves(people: Collection[str] | RawSQL) -> Q:

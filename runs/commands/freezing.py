@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+import approvals.operations as approvals
 from factory.kernel.clock import now
 from factory.kernel.commanding import command
 from factory.kernel.context import Context
@@ -57,8 +58,12 @@ def _told(findings: Sequence[str]) -> list[str]:
 
 @command("LiftFreeze", strict=True)
 def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
-    """Let a frozen run go on, with the time that it had left. Guards: a PlatformAdmin, with a reason.
-    Errors: `RunNotFound`, `InvalidInput`, `NotFrozen`."""
+    """Let a frozen run go on, with the time that it, its approvals and its money had left.
+
+    What it asked, and nobody could answer in time, is asked once more. Guards: a PlatformAdmin, with a
+    reason. Emits ApprovalDecided and ApprovalRequested for those. Errors: `RunNotFound`, `InvalidInput`,
+    `NotFrozen`.
+    """
     reason = reasoned(reason, "Lifting a freeze needs a reason.", most=MOST_REASON)
     run = lock_run(ctx, run_id)
     if run.frozen_at is None:
@@ -68,6 +73,7 @@ def lift_freeze(ctx: Context, *, run_id: UUID, reason: str) -> None:
     save(freeze)
     run.frozen_at = None
     note_clock(ctx, run, freeze.lifted_at)
+    approvals.resume(ctx, run.id, since=freeze.frozen_at)
     end_if_spent(ctx, run)  # what was paid for it meanwhile may have passed its limit
     wake(WORK)
     audit(

@@ -14,7 +14,7 @@ from registry.operations import hold_loadable
 from runs.errors import AttemptNotFound, LeaseOver, ReleaseRevoked, RunNotWorking
 from runs.models import Attempt
 from runs.operations.holding import HeldAttempt, lock_held
-from runs.operations.timing import grace, renewed
+from runs.operations.timing import grace, is_timed_out, renewed, took_too_long
 
 
 @command("TakeAuthorization")
@@ -29,10 +29,10 @@ def take_authorization(
 ) -> AuthorizationView:
     """Consume the approval for exactly this proposal, under this lease; renews the lease.
 
-    Guards: the project is Active, the run Running or WaitingForApproval, the release still loadable,
-    the approval approved, within its validity, this step's, of this hash, and unused. The identical
-    repeat by the same holder gets the same answer, whatever became of the run meanwhile: it was taken, and
-    a lost answer does not change that; of a run that does not go on it renews nothing. Errors:
+    Guards: the project is Active, the run Running or WaitingForApproval, the step's own time not over, the
+    release still loadable, the approval approved, within its validity, this step's, of this hash, and unused.
+    The identical repeat by the same holder gets the same answer, whatever became of the run meanwhile: it
+    was taken, and a lost answer does not change that; of a run that does not go on it renews nothing. Errors:
     `StaleFencingToken`, `RunNotWorking`, `NotAuthorized`, `AuthorizationUsed` (409), `LeaseOver`,
     `ReleaseRevoked`, `ApprovalLapsed` (410), `ProjectNotActive` (422).
     """
@@ -86,5 +86,7 @@ def _require_not_lapsed(held: HeldAttempt) -> None:
 def _require_going_on(held: HeldAttempt, *, loadable: bool) -> None:
     if not held.run.is_working:
         raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
+    if is_timed_out(held.step, held.lease, now()):
+        raise LeaseOver(f"{took_too_long(held.step)} Nothing new is begun under this lease.")
     if not loadable:
         raise ReleaseRevoked("The release was taken back: nothing may be done with it any more.")

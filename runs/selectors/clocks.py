@@ -1,14 +1,14 @@
 """Whether the clock of a run runs, what stops it, and how much time it has left: one answer for everybody."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import Min
 
 from projects.selectors import suspensions
 from runs.engine import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock
-from runs.models import Run, Step
+from runs.models import Freeze, Run, Step
 from runs.selectors.views import ClockView
 from runs.states import Attention, RunState
 
@@ -114,3 +114,16 @@ def why_it_stands(clock: Clock | None, at: datetime) -> str:
     *first, last = (WORDS[reason] for reason in stop.because)
     told = f"{', '.join(first)} and {last}" if first else last
     return f"stands still since {stop.since:%d %b %H:%M:%S} UTC: {told}"
+
+
+def frozen_for(run_id: UUID, due: datetime, at: datetime) -> timedelta:
+    """Return by how much the freezes of a run had, at `at`, put off what was due at `due`.
+
+    What was over before a freeze began stays over: it is not put off.
+    """
+    put_off = timedelta()
+    for freeze in Freeze.objects.filter(run_id=run_id, frozen_at__lt=at).order_by("frozen_at"):
+        if freeze.frozen_at >= due + put_off:
+            break
+        put_off += min(freeze.lifted_at or at, at) - freeze.frozen_at
+    return put_off

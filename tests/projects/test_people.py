@@ -4,11 +4,12 @@ from dataclasses import replace
 from io import StringIO
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
-from approvals.errors import SeparationOfDuties
+from approvals.errors import AlreadyVoted, SeparationOfDuties
 from approvals.selectors import mine
 from factory.identity.config import identity_settings
 from factory.identity.principals import NO_STANDING, TWO_MEMBERS, context_of
@@ -42,6 +43,7 @@ from projects.errors import (
 )
 from projects.models import Membership
 from tests.approvals.test_decisions import decide
+from tests.kernel.damage import admin_url
 from tests.support.api import Api, problem
 from tests.support.approvals import asking, staged
 from tests.support.corruption import found_by, walls_down
@@ -748,3 +750,37 @@ def test_the_auditor_finds_a_vote_of_who_shares_an_address_with_who_asked(tenant
     decide(w.reviewer, ask)
     as_before(w, "auth0|bob", ("Requester",), w.reviewer.actor.subject)
     assert ("D6", f"approval:{ask.id}") in [(v.code, v.subject) for v in violations(w.tenant)]
+
+
+def test_two_members_of_one_address_are_one_vote_of_a_quorum(tenant_id, stage):
+    """A database from before may hold them: the second yes is refused, and one that was cast counts once."""
+    asker = asking(tenant_id)
+    w = asker.world
+    ask = asker.ask(policy=asker.ruled(quorum=2))
+    as_before(w, "auth0|twin", ("Reviewer",), w.reviewer.actor.subject.upper())
+    decide(w.reviewer, ask)
+    twin = standing_of("auth0|twin", w.tenant, w.project)
+    with reading(twin):
+        assert ask.id not in {row.id for row in mine(twin)}
+    with pytest.raises(AlreadyVoted):
+        decide(twin, ask)
+    assert decide(w.reviewer2, ask).state == "Approved"
+
+
+def test_votes_of_members_who_come_to_share_an_address_are_found_and_count_once(tenant_id, stage):
+    asker = asking(tenant_id)
+    w = asker.world
+    row = as_before(w, "auth0|twin", ("Reviewer",))
+    twin = standing_of("auth0|twin", w.tenant, w.project)
+    open_, closed = (asker.again().ask(policy=asker.ruled(quorum=quorum)) for quorum in (3, 2))
+    for ask in (open_, closed):
+        decide(w.reviewer, ask)
+        decide(twin, ask)
+    with psycopg.connect(admin_url()) as db:
+        db.execute("ALTER TABLE projects_membership DISABLE TRIGGER pinned_columns")
+        db.execute(
+            "UPDATE projects_membership SET email = %s WHERE id = %s", [w.reviewer.actor.subject, row.id]
+        )
+        db.execute("ALTER TABLE projects_membership ENABLE ALWAYS TRIGGER pinned_columns")
+    assert decide(w.reviewer2, open_).state == "Pending"
+    assert [v.subject for v in violations(w.tenant) if v.code == "D6"] == [f"approval:{closed.id}"]

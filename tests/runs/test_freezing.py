@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
+from approvals.reconcilers import ApprovalExpiryReconciler
 from factory.evidence.auditor import VerificationReport, Violation
 from factory.kernel.clock import now
 from factory.kernel.commanding import commands
@@ -26,9 +27,11 @@ from runs.reconcilers import KillSwitchReconciler, WithdrawalReconciler
 from runs.selectors import run_view
 from tests.kernel.damage import admin_url
 from tests.support.acts import revoke
+from tests.support.approvals import let_expire
 from tests.support.evidence import audits, violations
 from tests.support.running import Hand, House, costing
 from tests.support.world import subject_of
+from usage.reconcilers import ReservationExpiryWorker
 from usage.selectors import usage_of_run
 
 pytestmark = pytest.mark.slow
@@ -247,3 +250,69 @@ def test_what_was_paid_for_a_frozen_run_is_kept_and_moves_nothing(house: House) 
     assert before == {run_id: (house.state(run_id), house.step_states(run_id)) for run_id in works}
     assert house.attempt(works[held].attempt_id).state == "Open"
     assert violations(house.tenant) == []
+
+
+def stood_still(house: House, *run_ids: UUID) -> None:
+    """The runs are frozen, and were so for an hour."""
+    for run_id in run_ids:
+        assert freeze(house, run_id)
+    house._owner(
+        "UPDATE runs_freeze SET frozen_at = frozen_at - interval '1 hour' WHERE tenant_id = %s",
+        [house.tenant],
+        unpinned=True,
+    )
+
+
+def lift(house: House, *run_ids: UUID) -> None:
+    for run_id in run_ids:
+        lift_freeze(house.world.platform_admin, run_id=run_id, reason="looked at it")
+
+
+def test_what_nobody_could_answer_while_a_run_stood_still_is_asked_once_more(house: House) -> None:
+    gated, human = house.run("gated"), house.run("asked")
+    worker = house.hand()
+    old = {gated: worker.ask(worker.take(), park=True).approval_id, human: house.pending(human)[0].id}
+    stood_still(house, gated, human)
+    for approval_id in old.values():
+        let_expire(approval_id)
+    assert ApprovalExpiryReconciler().run_once(house.tenant).repaired == 0
+    lift(house, gated, human)
+    for run_id in (gated, human):
+        [fresh] = house.pending(run_id)
+        assert [view.state for view in house.approvals(run_id)] == ["Expired", "Pending"]
+        house.decide(fresh.id)
+    assert ApprovalExpiryReconciler().run_once(house.tenant).found == 0
+    assert {work.run_id for work in worker.poll()} == {gated, human}
+    assert violations(house.tenant) == []
+
+
+def test_an_approval_is_good_for_as_long_as_it_was_when_its_run_stopped(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    work = worker.take()
+    house.decide(worker.ask(work).approval_id)
+    [before] = house.approvals(run_id)
+    stood_still(house, run_id)
+    lift(house, run_id)
+    [after] = house.approvals(run_id)
+    assert timedelta(hours=1) < after.valid_until - before.valid_until < timedelta(hours=1, minutes=5)
+    worker.authorize(work, after.id)
+    assert violations(house.tenant) == []
+
+
+def test_the_money_of_a_run_that_stands_still_waits_with_it(house: House) -> None:
+    frozen, free = house.run(), house.run()
+    stood_still(house, frozen)
+    house._owner(
+        "UPDATE usage_reservation SET expires_at = statement_timestamp() - interval '30 minutes', "
+        "due_at = statement_timestamp() - interval '30 minutes' WHERE tenant_id = %s",
+        [house.tenant],
+        unpinned=True,
+    )
+    assert ReservationExpiryWorker().run_once(house.tenant).found == 2
+    lift(house, frozen)
+    ReservationExpiryWorker().run_once(house.tenant)
+    drain(Handlers(), house.tenant, seconds=5)
+    assert (house.state(frozen), house.state(free)) == ("Accepted", "Failed")
+    worker = house.hand()
+    worker.report(worker.take(), output=1)
+    assert house.state(frozen) == "Completed"

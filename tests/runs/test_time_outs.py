@@ -3,7 +3,7 @@
 import pytest
 
 from runs.commands import cancel_run
-from runs.errors import StaleFencingToken
+from runs.errors import LeaseOver, StaleFencingToken
 from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors.answers import OfferedAttempt
 from tests.support.evidence import journal, violations
@@ -176,3 +176,20 @@ def test_who_stops_in_its_time_by_itself_still_cancels_its_step(house: House) ->
     work = worker.take()
     worker.report(work, "Cancelled", "cancellation")
     assert (house.state(work.run_id), house.row(work.run_id).failure_class) == ("Failed", "cancellation")
+
+
+def test_nothing_is_authorized_once_the_time_of_the_step_is_over(house: House) -> None:
+    worker = house.hand()
+    for taken_in_time in (True, False):
+        house.run("hasty")
+        work = worker.take()
+        asked = worker.ask(work).approval_id
+        house.decide(asked)
+        taken = worker.authorize(work, asked) if taken_in_time else None
+        pass_time(house, work)
+        if taken is not None:
+            assert worker.authorize(work, asked) == taken, "a lost answer is told again"
+            continue
+        with pytest.raises(LeaseOver, match="longer than the 1 minute"):
+            worker.authorize(work, asked)
+    assert violations(house.tenant) == []

@@ -35,6 +35,9 @@ def used() -> tuple[House, dict[str, Any]]:
     return house, ids | {"requester": house.world.requester.actor.subject}
 
 
+PROPOSAL = "approvals_proposal"
+ASKED = "(SELECT proposal_id FROM approvals_approvalrequest WHERE subject_id = %(waiver)s)"
+UNTIL = "convert_to(replace(convert_from(content, 'UTF8'), '\"until\":\"20', '\"until\":\"MM'), 'UTF8')"
 CORRUPTIONS = [
     ("D10", REQUEST, "decided_by = 'somebody' WHERE id = %(approval)s"),
     ("D10", REQUEST, "waiver_id = NULL WHERE id = %(approval)s"),
@@ -63,6 +66,10 @@ CORRUPTIONS = [
     ("D10b", WAIVER, "decided_by = 'somebody' WHERE id = %(waiver)s"),
     ("D10b", REQUEST, "state = 'Rejected' WHERE subject_id = %(waiver)s"),
     ("D10b", REQUEST, "break_glass = true WHERE subject_id = %(waiver)s"),
+    ("D10b", PROPOSAL, f"content = 'no words' WHERE id = {ASKED}"),
+    ("D10b", PROPOSAL, f"content = {UNTIL} WHERE id = {ASKED}"),
+    ("D12", WAIVER, "decided_by = 'service:robot' WHERE id = %(waiver)s"),
+    ("D12", WAIVER, "deciders = deciders || 'service:robot'::varchar WHERE id = %(waiver)s"),
     ("D11", USE, "waiver_id = NULL WHERE id = %(use)s"),
     ("D11", WAIVER, "ended_at = decided_at WHERE id = %(waiver)s"),
     ("B13", RUN, 'limits = \'{"maxCostUsd": 900, "maxMinutes": 30}\' WHERE id = %(run)s'),
@@ -76,8 +83,8 @@ CORRUPTIONS = [
 ]
 
 
-CODES = ("D10", "D10b", "D11", "B13", "B14", "B15")
-TABLES = (REQUEST, USE, WAIVER, RUN, TEMPLATE, STEP, VOTE, "approvals_proposal", "runs_snapshot")
+CODES = ("D10", "D10b", "D11", "D12", "B13", "B14", "B15")
+TABLES = (REQUEST, USE, WAIVER, RUN, TEMPLATE, STEP, VOTE, PROPOSAL, "runs_snapshot")
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from tests.support.evidence import audits, journal, outbox, violations
 from tests.support.races import race, refusals, row_held
 from tests.support.world import second_world
 from tests.usage.money_world import Money, costing, receipt
+from usage import restore
 from usage.commands import date_holds, expire_hold, settle_hold
 from usage.errors import HoldOver, NotOverMoney, RunNotEnded, UsageOfSeveralModels
 from usage.models import Reservation, UsageRecord, UsageSum
@@ -260,6 +261,17 @@ def old(held: Held, *, days: int) -> None:
         )
         db.execute("ALTER TABLE usage_reservation ENABLE ALWAYS TRIGGER pinned_columns")
     date_holds(held.money.ctx)
+
+
+def test_a_hold_that_came_back_from_a_restore_is_dated_by_the_policy_in_force(held: Held, m: Money) -> None:
+    says(m, 30)
+    with psycopg.connect(admin_url()) as db:
+        db.execute("UPDATE usage_reservation SET hold_due_at = NULL WHERE id = %s", [held.row.id])
+    left: list[str] = []
+    assert restore.date_open_holds(left.append) >= 1
+    row = held.row
+    assert row.hold_due_at == row.closed_at + timedelta(days=30)
+    assert left == []
 
 
 def test_unknown_usage_that_comes_after_the_end_of_a_hold_is_held_anew_and_nothing_that_was_freed(

@@ -10,7 +10,7 @@ from projects.selectors import project
 from projects.states import ProjectState
 from usage.models import Reservation
 from usage.operations.closing import EXPIRED, close
-from usage.selectors import due_at
+from usage.selectors.expiry import has_time
 from usage.states import ReservationState
 
 
@@ -20,20 +20,16 @@ def expire_reservation(ctx: Context, *, reservation_id: UUID, expires_at: dateti
 
     Judged again under the reservation's lock, which dispatch takes as well: whoever comes first wins. What
     has dispatched, is over, or does not expire at exactly `expires_at` is left alone, and so is everything of
-    a project that is not Active; the time of a suspension is added to what was left. Emits ReservationSettled
+    a project that is not Active; the time of a suspension, and of a freeze of the run, is added to what was
+    left. Emits ReservationSettled
     with the state Expired, which fails the run.
     """
     reservation = lock(Reservation, reservation_id, missing=NotFound("There is no such reservation here."))
     due = reservation.state == ReservationState.RESERVED and reservation.due_at == expires_at
-    if not due or _paused(reservation.project_id) or _has_time(reservation):
+    if not due or _paused(reservation.project_id) or has_time(reservation, clock.now()):
         return False
     close(ctx, reservation, EXPIRED)
     return True
-
-
-def _has_time(reservation: Reservation) -> bool:
-    at = clock.now()
-    return at < due_at(reservation, at)
 
 
 def _paused(project_id: UUID) -> bool:

@@ -8,7 +8,8 @@ from factory.kernel.context import Context
 from factory.kernel.recording import save
 from usage.errors import ReservationNotLive
 from usage.operations.closing import locked_reservation
-from usage.selectors import ReservationView, due_at, reservation_view
+from usage.selectors import ReservationView, reservation_view
+from usage.selectors.expiry import has_time
 from usage.states import ReservationState
 
 
@@ -24,7 +25,7 @@ def confirm_live(ctx: Context, run_id: UUID) -> ReservationView:
         raise ReservationNotLive("The run has no money set aside, so nothing of it is dispatched.")
     if reservation.dispatched_at is None:
         at = clock.now()
-        if reservation.due_at is None or at >= due_at(reservation, at):
+        if not has_time(reservation, at):
             raise ReservationNotLive("The money set aside for the run was not used in time and has expired.")
         reservation.confirm(at=at)
         save(reservation)

@@ -26,7 +26,7 @@ from django.db.models.functions import Cast, Concat, TruncDate
 
 from factory.kernel import clock
 from factory.kernel.tenancy import active
-from projects.selectors import paused, projects_of
+from projects.selectors import projects_of
 from usage.models import Budget, LedgerEntry, PricingRevision, Reservation, ReservationHold, UsageRecord
 from usage.pricing.money import ZERO
 from usage.pricing.periods import label, month_of
@@ -132,13 +132,6 @@ def set_aside_for(run_id: UUID) -> Decimal | None:
     rows = Reservation.objects.filter(run_id=run_id, state__in=FUNDED)
     found: Decimal | None = rows.values_list(F("amount") + F("extended"), flat=True).first()
     return found
-
-
-def due_at(row: Reservation, at: datetime) -> datetime:
-    """When a reservation that waits expires, as of `at`: the clock stands still in a suspended project."""
-    if row.due_at is None:
-        raise ValueError("A reservation that has dispatched, or is over, never expires.")
-    return row.due_at + paused(row.project_id, row.created_at, row.due_at, at)
 
 
 def usage_of_run(run_id: UUID) -> UsageView:
