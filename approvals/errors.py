@@ -84,7 +84,7 @@ class ApprovalExpired(ApprovalOver):
 
 
 class ProposalMoved(VersionMismatch):
-    """What was on the screen is not what is stored now."""
+    """Refuse an answer to what is not stored any more as it was on the screen."""
 
     audited = True
 
@@ -196,7 +196,7 @@ class WaiverNeverServes(Unprocessable):
 
 
 class WaiverPending(Conflict):
-    """The same was asked for and is not decided yet; `extra` names it."""
+    """Refuse a second waiver while the same is not decided yet; `extra` names that one."""
 
     code = "waiver-pending"
     title = "The same waiver waits for its decision"

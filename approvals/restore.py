@@ -10,7 +10,7 @@ from factory.evidence.journal_replay import Recorded, repairs
 
 
 def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
-    """Who answered, when and how stands in the entry that closed it; who voted, in the votes."""
+    """Return who answered, when and how, from the entry that closed it, and who voted, from the votes."""
     closed, started, resumed = said.entered, said.last("ValidityStarted"), said.last("ValidityResumed")
     data, decision = closed.data, closed.data.get("decision", "")
     by = (data.get("decidedBy") or closed.actor) if decision else ""
@@ -43,7 +43,7 @@ repairs(
 
 
 def _waiver(row: Waiver, said: Recorded) -> Mapping[str, Any]:
-    """Who ended it stands in the last event, who gave it may stand further back; else a CHECK refuses."""
+    """Return who ended it, from the last event, and who gave it, which may stand further back."""
     data, ended = said.data, said.state in ("Refused", "Revoked", "Expired")
     approval_id = data.get("approvalId") or row.approval_id
     return {
@@ -56,13 +56,13 @@ def _waiver(row: Waiver, said: Recorded) -> Mapping[str, Any]:
 
 
 def _end_reason(row: Waiver, said: Recorded) -> str:
-    """The event of an end that has no reason of its own tells why the waiver was asked for."""
+    """Return the reason of its end: an event without one of its own tells why the waiver was asked for."""
     told = said.data.get("reason") or ""
     return told if said.state == WaiverState.REVOKED or told != row.reason else ""
 
 
 def _given(row: Waiver, said: Recorded, approval_id: Any) -> Mapping[str, Any]:
-    """Who gave it, where the journal says that it was given: as its request says, or as was told then."""
+    """Return who gave it, if the journal says that it was given: by its request, or by the event."""
     entry = said.last("ApprovalGranted")
     if entry is None:
         return {}

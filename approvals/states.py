@@ -27,7 +27,7 @@ TERMINAL: Final = frozenset(ApprovalState) - ACTIVE
 
 
 class Decision(TextChoices):
-    """What an approver may answer."""
+    """List what an approver may answer."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -35,7 +35,7 @@ class Decision(TextChoices):
 
 
 class SubjectType(TextChoices):
-    """What a request is about: a run's step, the money of a run, a release's publication, or a waiver."""
+    """List what a request is about: a run's step, a run's money, a release's publication, or a waiver."""
 
     RUN = "run"
     SPEND = "spend"
@@ -54,7 +54,7 @@ class WaiverState(TextChoices):
 
 
 class ActionClass(TextChoices):
-    """How far an action reaches, weakest first."""
+    """List how far an action reaches, weakest first."""
 
     READ = "read"
     SANDBOX = "sandbox"
@@ -66,7 +66,7 @@ class ActionClass(TextChoices):
 
     @property
     def rank(self) -> int:
-        """Its place in the order of reach."""
+        """Return its place in the order of reach."""
         return list(ActionClass).index(self)
 
     @property
@@ -81,7 +81,7 @@ WAIVABLE: Final = ActionClass.SHARED_WRITE.value
 
 
 class Effect(TextChoices):
-    """What the policy answers, weakest first."""
+    """List what the policy answers, weakest first."""
 
     ALLOW = "allow"
     REQUIRE_APPROVAL = "require-approval"
@@ -89,19 +89,19 @@ class Effect(TextChoices):
 
     @property
     def strictness(self) -> int:
-        """Its place in the order of strictness."""
+        """Return its place in the order of strictness."""
         return list(Effect).index(self)
 
 
 class OnExpiry(TextChoices):
-    """What follows when nobody answers in time, strictest first: an end, or the same question once more."""
+    """List what follows when nobody answers in time, strictest first: an end, or the same once more."""
 
     FAIL = "fail"
     RE_REQUEST = "re-request", "re-request"
 
 
 class UnknownUsage(TextChoices):
-    """What follows when a run has used something of unknown cost, strictest first."""
+    """List what follows when a run has used something of unknown cost, strictest first."""
 
     FAIL = "fail"
     ASK = "ask"

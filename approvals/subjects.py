@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShareBar:
-    """A share of a whole, in percent, with the words that say what both are."""
+    """Show a share of a whole, in percent, with the words that say what both are."""
 
     label: str
     percent: int
@@ -33,7 +33,7 @@ class ShareBar:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """Something that happened to a subject: to what of it, what became of that, and what is remarkable."""
+    """Tell something that happened to a subject: to what of it, what became of that, what is remarkable."""
 
     at: datetime
     what: str
@@ -46,7 +46,7 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What a reviewer should know about a subject: where it is, its figures, and what happened so far.
+    """Tell what a reviewer should know about a subject: where it is, its figures, and what happened so far.
 
     `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject;
     `opens` is what the link to its page is called; `helps` says what to do where no answer would be taken.

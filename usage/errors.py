@@ -40,7 +40,7 @@ class PriceInThePast(Unprocessable):
 
 
 class RunNotEnded(Conflict):
-    """What is set aside for a run that is at work is no hold yet."""
+    """Refuse to settle what is set aside for a run at work: that is no hold yet."""
 
     code = "run-not-ended"
     title = "The run has not ended"

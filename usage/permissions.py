@@ -79,7 +79,7 @@ def sees_money(ctx: Context) -> bool:
 
 
 def told_of(project_id: UUID, reader: UUID | None) -> bool:
-    """Whether who reads in a project, or (None) in the whole tenant, is told of a run of `project_id`.
+    """Return whether who reads in a project, or (None) in the whole tenant, sees a run of `project_id`.
 
     Budgets of the tenant are drawn on by all of its projects, and nobody learns there of others' runs.
     """

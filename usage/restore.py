@@ -20,7 +20,7 @@ _HOLD_ENDS = ("HoldReleased", "HoldExpired")
 
 
 def _reservation(row: Reservation, said: Recorded) -> Mapping[str, Any]:
-    """What it cost is journaled with its end, and by how much that moved since."""
+    """Return what it cost, as journaled with its end, and by how much that moved since."""
     ended, over = said.entered, said.state in TERMINAL
     adjusted = [one.data for one in said.story if one.cause in ("UsageAdjusted", *_HOLD_ENDS)]
     freed = said.last(*_HOLD_ENDS) if over else None
@@ -37,7 +37,7 @@ def _reservation(row: Reservation, said: Recorded) -> Mapping[str, Any]:
 
 
 def _usage(row: UsageRecord, said: Recorded) -> Mapping[str, Any]:
-    """What it cost, where a person said so later; why, and by which evidence, were that person's words."""
+    """Return what it cost, where a person said so later; why, and by what evidence, stays theirs to say."""
     settled = said.last("UsageSettled")
     if settled is None:
         return {}
@@ -49,7 +49,7 @@ def _usage(row: UsageRecord, said: Recorded) -> Mapping[str, Any]:
 
 
 def _budget(row: Budget, said: Recorded) -> Mapping[str, Any]:
-    """Its figures are the ledger's: what each account held after its last entry."""
+    """Return the ledger's figures: what each account held after its last entry."""
     entries = LedgerEntry.objects.filter(budget_id=row.id).order_by("sequence")
     held = {entry.account: entry.balance for entry in entries}
     figures = (Account.AVAILABLE, Account.COMMITTED, Account.SPENT, Account.HELD)
@@ -63,7 +63,7 @@ def _budget(row: Budget, said: Recorded) -> Mapping[str, Any]:
 
 
 def _next_month(row: Budget, said: Recorded) -> Mapping[str, Any]:
-    """Whether it recurs, and when the month after it is seen to, unless that was done."""
+    """Return whether it recurs, and when the month after it is seen to, unless that was done."""
     told = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", *_SEEN_TO)
     changed = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged")
     updated = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", "BudgetAmountChanged")

@@ -35,7 +35,7 @@ class UsageState(StrEnum):
 
 
 class Account(StrEnum):
-    """Where a budget's money can be. `granted` is its source: it stands at minus the budget's amount."""
+    """List where a budget's money can be. `granted` is its source: it stands at minus the budget's amount."""
 
     GRANTED = "granted"
     AVAILABLE = "available"
@@ -55,7 +55,7 @@ ACCOUNT_WORDS = {
 
 
 class Movement(StrEnum):
-    """Why money moved between the accounts of a budget."""
+    """List why money moved between the accounts of a budget."""
 
     GRANTED = "Granted"
     AMOUNT_CHANGED = "AmountChanged"

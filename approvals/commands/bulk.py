@@ -27,7 +27,7 @@ class BulkDecision:
 
 @dataclass(frozen=True, slots=True)
 class BulkDecisionResult:
-    """What came of one answer: the request, or the refusal."""
+    """Hold what came of one answer: the request, or the refusal."""
 
     approval_id: UUID
     view: ApprovalView | None = None

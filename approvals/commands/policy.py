@@ -53,7 +53,7 @@ def publish_policy_revision(ctx: Context, *, document: Mapping[str, Any], note: 
 
 
 def may_publish(ctx: Context) -> bool:
-    """Whether somebody may publish: for pages that offer it, and judged again by the command."""
+    """Return whether somebody may publish: for pages that offer it, and judged again by the command."""
     if not may(ctx, "PublishPolicyRevision"):
         return False
     return ctx.actor.kind == "system" or projects.holds_everywhere(ctx.actor.subject, Role.WORKSPACE_ADMIN)

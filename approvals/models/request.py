@@ -288,7 +288,7 @@ class ApprovalRequest(Journaled):
 
     @property
     def consumed_by_its_decision(self) -> bool:
-        """What no attempt has asked for is done by the decision itself: a human step, money, a release."""
+        """Return whether the decision itself is the use, because no attempt asked: a human step, money."""
         return self.attempt_id is None
 
     @transition(field="state", source="", target=ApprovalState.PENDING)
@@ -358,7 +358,7 @@ class ApprovalRequest(Journaled):
 
 @dataclass(frozen=True, slots=True)
 class DecisionAnswer:
-    """Who answers, in whose place, in which words."""
+    """Name who answers, in whose place, in which words."""
 
     by: str
     person: str

@@ -118,7 +118,7 @@ class Waiver(Journaled):
 
     @property
     def end(self) -> datetime:
-        """When it ends, or has ended."""
+        """Return when it ends, or has ended."""
         return min(self.expires_at, self.ended_at) if self.ended_at else self.expires_at
 
     @property

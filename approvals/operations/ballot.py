@@ -29,7 +29,7 @@ class Ballot:
         return next((vote for vote in self._votes if vote.person == self.right.person), None)
 
     def is_enough(self) -> bool:
-        """Whether the request has all that it needs with this yes; every earlier one is judged again.
+        """Return whether the request has all that it needs with this yes; every earlier one is judged again.
 
         Raises `AlreadyVoted`: this person, or the one whose role they use, counts already.
         """

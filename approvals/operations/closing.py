@@ -75,7 +75,7 @@ MOST_PASSED_OVER = 400
 
 
 def answer_of(row: ApprovalRequest) -> dict[str, Any]:
-    """Who answered what, as the journal keeps it beside the event; nothing where nobody did."""
+    """Return who answered what, as the journal keeps it beside the event; nothing where nobody did."""
     if not row.decision:
         return {}
     told: dict[str, Any] = {

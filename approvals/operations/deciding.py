@@ -119,7 +119,7 @@ def _close(
 
 
 def _passed_over(row: ApprovalRequest, right: Right) -> tuple[str, ...]:
-    """Who could have decided at this moment, and was not asked."""
+    """Return who could have decided at this moment, and was not asked."""
     able = (one for one in candidates(row, row.project_id) if one.may_decide)
     return tuple(one.subject for one in able if one.person != right.person)
 
@@ -180,7 +180,7 @@ def _locked(ctx: Context, approval_id: UUID) -> ApprovalRequest:
 
 
 def _require_open(row: ApprovalRequest) -> datetime:
-    """There still is something to decide; the time of that verdict, taken under the lock."""
+    """Refuse a request that is closed or past its end; return the time of that, taken under the lock."""
     if row.decision:
         raise AlreadyDecided(f"{row.decided_by} has decided: {row.decision}.", extra=_decision_of(row))
     if row.state != ApprovalState.PENDING:
@@ -195,7 +195,7 @@ def _require_open(row: ApprovalRequest) -> datetime:
 
 
 def _require_loan(ctx: Context, right: Right, at: datetime) -> None:
-    """A lent role has to be lent at the time of the decision itself; its end is already too late."""
+    """Refuse a delegated role that is not delegated at the time of the decision itself."""
     if right.loan is not None and not loan_holds(ctx, right.loan.delegation_id, at):
         raise NotEligible(f"The role was lent by {right.acting_for}, and is not lent any more.")
 
@@ -216,7 +216,7 @@ def _decision_of(row: ApprovalRequest) -> dict[str, object]:
 
 
 def _require_same(row: ApprovalRequest, version: int, proposal_hash: str) -> None:
-    """What was on the screen is what is stored: the version and the hash."""
+    """Refuse an answer unless what was on the screen is what is stored: the version and the hash."""
     if row.version != version or row.proposal_hash != proposal_hash:
         raise ProposalMoved(
             "The request is not the one that was on the screen. Nothing was decided; look at it again.",
@@ -225,14 +225,14 @@ def _require_same(row: ApprovalRequest, version: int, proposal_hash: str) -> Non
 
 
 def _about(refusal: DomainError, row: ApprovalRequest) -> DomainError:
-    """The refusal, with what it is about, for the audit log."""
+    """Return the refusal with what it is about, for the audit log."""
     refusal.extra.setdefault("subject", f"approval:{row.id}")
     refusal.extra.setdefault("stream", row.stream)
     return refusal
 
 
 def _require_answerable(row: ApprovalRequest, answer: Decision, break_glass: bool) -> None:
-    """Changes are for somebody who proposes again: a worker, a release's author, or who wants a waiver.
+    """Refuse to send back what nobody could propose again, such as a human step or money.
 
     Break-glass is for what cannot wait; an approval in advance can, and a broken glass does not stay broken.
     """

@@ -18,7 +18,7 @@ from factory.kernel.text import is_blank
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """How much a run may cost in all; `at_the_limit` of one that has used what it was given, and
+    """Say how much a run may cost in all; `at_the_limit` of one that has used what it was given, and
     `of_unknown_cost` of one that has used something whose cost nobody knows."""
 
     amount: Decimal

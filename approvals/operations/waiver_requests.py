@@ -31,7 +31,7 @@ MOST_ENVIRONMENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What would be approved in advance, in the words of the app that knows templates and releases.
+    """Say what would be approved in advance, in the words of the app that knows templates and releases.
 
     `template` and `release` are put before the reviewer as they are, `steps` too: the ones of the class.
     """
@@ -107,7 +107,7 @@ def request_waiver(
 
 
 def _places(project_id: UUID, wanted: Sequence[UUID]) -> list[EnvironmentView]:
-    """The named environments, which are the project's; another project's is no environment."""
+    """Return the named environments, which are the project's; refuse those of others."""
     if not 1 <= len(set(wanted)) <= MOST_ENVIRONMENTS:
         fault = FieldError("/environmentIds", f"From 1 to {MOST_ENVIRONMENTS} environments.")
         raise InvalidInput("A waiver names the environments in which it holds.", errors=[fault])
@@ -134,7 +134,7 @@ def _check(expires_at: datetime, at: datetime, reason: str) -> None:
 def _check_serves(
     policy: PolicyView, terms: Terms, places: Sequence[EnvironmentView], wanted: Sequence[UUID]
 ) -> None:
-    """Where nothing could ever be answered by it, people are not bothered with it."""
+    """Refuse a waiver that could never serve, so that people are not bothered with it."""
     signed = evaluate(policy, ActionClass.PUBLICATION, None)
     if signed.effect is Effect.DENY:
         return  # no waiver at all: that is refused where it is asked for
@@ -151,7 +151,7 @@ def _check_serves(
 
 
 def _check_not_asked(ctx: Context, terms: Terms, places: Sequence[EnvironmentView]) -> None:
-    """One question about the same is enough. One in force is no hindrance: it serves other people's runs."""
+    """Refuse a second request about the same. One in force is no hindrance: it serves other people's runs."""
     one_at_a_time("approvals.waiver", ctx.tenant_id, ctx.project_id, terms.template_id, terms.release_id)
     wanted = {place.id for place in places}
     same = Waiver.objects.filter(
@@ -175,7 +175,7 @@ def _check_not_asked(ctx: Context, terms: Terms, places: Sequence[EnvironmentVie
 
 
 def _why_never(signed: PolicyVerdict, there: PolicyVerdict, terms: Terms) -> str:
-    """Why no step could be served in a place by a yes under the publication's words; empty if one could."""
+    """Return why a yes under the publication's rule could serve no step there; empty if it could."""
     if there.effect is Effect.DENY:
         return in_words(f"the policy denies {WAIVABLE} ({there.rule}).")
     if there.effect is Effect.ALLOW:
@@ -188,7 +188,7 @@ def _why_never(signed: PolicyVerdict, there: PolicyVerdict, terms: Terms) -> str
 
 
 def _proposal(row: Waiver, terms: Terms, places: Sequence[EnvironmentView]) -> dict[str, Any]:
-    """What the reviewer signs: who may do what, where, until when, and with exactly which release."""
+    """Return what the reviewer signs: who may do what, where, until when, and with exactly which release."""
     told: dict[str, Any] = wire(
         {
             "kind": "manifest",

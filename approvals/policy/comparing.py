@@ -60,7 +60,7 @@ def _told(rules: list[Mapping[str, Any]]) -> str | None:
 
 
 def in_words(rule: Mapping[str, Any]) -> str:
-    """What a rule asks, without what it is about."""
+    """Return what a rule asks, without what it is about."""
     words = [SHORT[Effect(rule["effect"])]]
     if "quorum" in rule:
         words.append(f"{rule['quorum']} people")

@@ -72,7 +72,7 @@ def check(document: Any) -> None:
 
 
 def clamped(document: Mapping[str, Any]) -> list[str]:
-    """What is kept as written, yet not followed: an expiry longer than the platform's."""
+    """Return what is kept as written, yet not followed: an expiry longer than the platform's."""
     longest = int(floor.LONGEST_EXPIRY.total_seconds() // 3600)
     return [
         f"Rule {number} asks for an expiry of {rule['expiryHours']} h; requests expire after {longest} h."
@@ -88,7 +88,7 @@ def _shape_faults(document: Any) -> Iterator[FieldError]:
 
 
 def _places(fault: ValidationError) -> list[list[str | int]]:
-    """Where it is wrong: what is missing, or unknown, is named itself and not what it should stand in."""
+    """Return where it is wrong: what is missing or unknown is named, not what it should stand in."""
     at, named = list(fault.absolute_path), fault.validator_value
     if fault.validator == "required" and isinstance(named, list):
         return [[*at, name] for name in named if fault.message.startswith(repr(name))]

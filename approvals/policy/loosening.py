@@ -115,7 +115,7 @@ def _many(quorum: int) -> str:
 
 
 def _places(before: Mapping[str, Any], after: Mapping[str, Any], environments: Sequence[str]) -> list[_Place]:
-    """Where to look: in none, in each that there is, in any other that a pattern fits, in any other at all.
+    """Return where to look: in none, in each there is, in another that a pattern fits, in any other at all.
 
     That one of those there are fits a pattern says nothing about the next one: a rule may name the one.
     What stands for any other is filled with a character that is in no pattern, so that no narrower one fits.

@@ -12,7 +12,7 @@ def where(pattern: str) -> str:
 
 
 def matches(pattern: str, environment: str | None) -> bool:
-    """Whether a rule for this pattern holds. What happens in no environment is covered by `*` alone."""
+    """Return whether a rule for this pattern holds; no environment is covered by `*` alone."""
     if environment is None:
         return pattern == ANYWHERE
     return fnmatchcase(environment, pattern)
@@ -20,7 +20,7 @@ def matches(pattern: str, environment: str | None) -> bool:
 
 @cache
 def overlap(one: str, other: str) -> bool:
-    """Whether some slug matches both patterns."""
+    """Return whether some slug matches both patterns."""
     if not one or not other:
         return set(one + other) <= {"*"}
     if one[0] == "*":

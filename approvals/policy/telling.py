@@ -45,11 +45,11 @@ def in_words(told: str) -> str:
 
 
 def duration(told: timedelta) -> str:
-    """How long a request waits, or an approval holds: whole days from two on, else hours."""
+    """Return how long a request waits, or an approval holds: whole days from two on, else hours."""
     hours = told.total_seconds() / 3600
     return f"{hours / 24:g} days" if hours >= 48 and hours % 24 == 0 else f"{hours:g} h"
 
 
 def hours(count: float) -> str:
-    """The same of so many hours, as documents write them."""
+    """Return `duration` of so many hours, as documents write them."""
     return duration(timedelta(hours=count))

@@ -138,7 +138,7 @@ class ApprovalDetailBody(ApprovalBody):
 
 
 class ApprovalFilter(StrictSerializer):
-    """Which requests to list; `mine=true` are those that wait for the caller, `breakGlass=true` those that
+    """Choose requests; `mine=true` are those that wait for the caller, `breakGlass=true` those that
     were decided outside the rule."""
 
     state = WordField(choices=ApprovalState.choices, required=False)
@@ -179,7 +179,7 @@ class DecisionsBody(StrictSerializer):
 
 
 class OutcomeBody(StrictSerializer):
-    """What came of one answer: its status, and the request or the problem."""
+    """Tell what came of one answer: its status, and the request or the problem."""
 
     approvalId = Identifier(source="approval_id")
     status = Whole()
@@ -242,7 +242,7 @@ class WaivedBody(StrictSerializer):
 
 
 class ExplanationBody(StrictSerializer):
-    """What the policy would answer, by which rule, who could decide, and what was approved in advance.
+    """Tell what the policy would answer, by which rule, who could decide, and what was approved in advance.
 
     Of `spend` it also says above which amount people are asked (`thresholdUsd`), and what becomes of a run
     that has used all that it may cost (`atTheLimit`).

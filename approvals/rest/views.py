@@ -168,7 +168,7 @@ class PolicyEvaluation(BaseView):
 
     @extend_schema(summary="Explain the policy", request=QuestionBody, responses=ExplanationBody)
     def post(self, request: Request) -> Response:
-        """What would happen to this action here, and who could decide. Nothing is asked or changed."""
+        """Explain what would happen to this action here, and who could decide; nothing changes."""
         question = QuestionBody.parse(request.data)
         with self.reading():
             word = question["revision"]

@@ -63,7 +63,7 @@ class WaiverDetailBody(WaiverBody):
 
 
 class WaiverFilter(StrictSerializer):
-    """Which waivers to list. `state` is the recorded one: the end of a time is recorded within minutes."""
+    """Choose waivers. `state` is the recorded one: the end of a time is recorded within minutes."""
 
     state = WordField(choices=WaiverState.choices, required=False)
     templateId = Identifier(source="template_id", required=False)
@@ -71,7 +71,7 @@ class WaiverFilter(StrictSerializer):
 
 
 class RevokeBody(StrictSerializer):
-    """Why it ends."""
+    """Say why it ends."""
 
     reason = TextField(max_length=MAX_REASON)
 

@@ -21,7 +21,7 @@ BREAKS_GLASS = "PlatformAdmin"
 
 
 class ApproverRuleSource(Protocol):
-    """What of a request, or of one that there might be, says who may decide."""
+    """Read of a request, or of one that there might be, who may decide."""
 
     @property
     def approver_rule(self) -> str: ...
@@ -37,7 +37,7 @@ class ApproverRuleSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EligibilityResult:
-    """A member of the project before one request: whether they may decide, and if not, why not."""
+    """Show a member of the project before one request: whether they may decide, and if not, why not."""
 
     subject: str
     person: str
@@ -50,13 +50,13 @@ class EligibilityResult:
 
 
 def involved_in(gate: ApproverRuleSource) -> frozenset[str]:
-    """Everybody who answers for the request: as recorded when it was asked, and as things are now."""
+    """Return everybody who answers for the request: as recorded when it was asked, and as things are now."""
     return projects.people_behind((gate.requested_by, gate.requester_person, gate.author_person))
 
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Why somebody may decide: by a role of their own, by a lent one, or as break-glass."""
+    """Say why somebody may decide: by a role of their own, by a delegated one, or as break-glass."""
 
     subject: str
     person: str
@@ -71,7 +71,7 @@ class Right:
 
     @property
     def people(self) -> frozenset[str]:
-        """Everybody whose yes this is: two of them who share one count once."""
+        """Return the names whose yes this is."""
         return frozenset({self.person, self.acting_for} - {""})
 
 
@@ -85,7 +85,7 @@ def right_of(
     break_glass: bool = False,
     machine: bool = False,
 ) -> Right:
-    """The one rule of who may decide, for every path: first the role, then the separation of duties, and
+    """Apply the one rule of who may decide: first the role, then the separation of duties, and
     then that a machine never decides.
 
     People are compared, not accounts: who owns the service account that asked has asked. A lent role is
@@ -133,7 +133,7 @@ def _not_named(gate: ApproverRuleSource, held: frozenset[str], break_glass: bool
 def right_to_decide(
     ctx: Context, gate: ApprovalView | ApprovalRequest, *, break_glass: bool = False
 ) -> Right:
-    """What the caller may do in the request's project at this moment; a token's roles can only narrow it.
+    """Return the caller's right in the request's project at this moment; a token's roles can only narrow it.
 
     Raises `NotEligible`, `SeparationOfDuties` or `MachineNeverDecides`: then they may not decide.
     """
@@ -157,7 +157,7 @@ def right_to_decide(
 
 
 def refusal_for(ctx: Context, view: ApprovalView, *, break_glass: bool = False) -> Forbidden | None:
-    """Why the caller may not decide on a request, or None."""
+    """Return why the caller may not decide on a request, or None."""
     try:
         right_to_decide(ctx, view, break_glass=break_glass)
     except Forbidden as no:
@@ -166,7 +166,7 @@ def refusal_for(ctx: Context, view: ApprovalView, *, break_glass: bool = False) 
 
 
 class Electorate:
-    """Who answers for a request, and how who voted stands: asked once each, for one look at several requests.
+    """Remember who answers for requests, and the grants of who voted: asked once each, for one look at many.
 
     It is of one moment: a decision makes its own.
     """
@@ -177,20 +177,20 @@ class Electorate:
         self._behind: dict[Right, frozenset[str]] = {}
 
     def involved(self, row: ApprovalView | ApprovalRequest) -> frozenset[str]:
-        """Everybody who answers for it."""
+        """Return everybody who answers for it."""
         key = (row.requested_by, row.requester_person, row.author_person)
         if key not in self._involved:
             self._involved[key] = involved_in(row)
         return self._involved[key]
 
     def behind(self, right: Right) -> frozenset[str]:
-        """Everybody whose yes it is: two rights that share somebody count once."""
+        """Return everybody whose yes it is: two rights that share somebody count once."""
         if right not in self._behind:
             self._behind[right] = projects.people_behind(right.people)
         return self._behind[right]
 
     def standing(self, subject: str, row: ApprovalView | ApprovalRequest) -> EffectiveGrants | None:
-        """What a voter is at this moment where the request is."""
+        """Return what a voter is granted at this moment where the request is."""
         key = (subject, row.project_id)
         if key not in self._standings:
             self._standings[key] = directory().grants_of(subject, row.tenant_id, row.project_id)
@@ -200,7 +200,7 @@ class Electorate:
 def counted_votes(
     row: ApprovalView | ApprovalRequest, votes: Iterable[Vote], electorate: Electorate | None = None
 ) -> list[tuple[Vote, Right]]:
-    """The votes that count at this moment, oldest first: of people who may still decide, each person once.
+    """Return the votes that count at this moment, oldest first: of who may still decide, each person once.
 
     All of it is judged again: a vote of somebody whose role, delegation or membership has ended is kept, and
     does not count. Two members who are known by one address are one person.
@@ -218,19 +218,19 @@ def counted_votes(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A vote, and whether it counts at this moment."""
+    """Say of a vote whether it counts at this moment."""
 
     vote: Vote
     counts: bool
 
 
 def votes_judged(view: ApprovalView) -> list[Judged]:
-    """The votes on a request, for showing: once it is closed, those stand that were counted."""
+    """Return the votes on a request, for showing: once it is closed, those that were counted."""
     return votes_judged_of([view])[view.id]
 
 
 def votes_judged_of(views: Sequence[ApprovalView]) -> dict[UUID, list[Judged]]:
-    """The same of several requests: what it asks grows with the people who voted, not with the requests."""
+    """Return `votes_judged` of many requests, asking once for each person who voted."""
     electorate = Electorate()
     votes = votes_by_request([view.id for view in views if view.quorum > 1])
     return {view.id: _judged(view, votes.get(view.id, []), electorate) for view in views}
@@ -244,7 +244,7 @@ def _judged(view: ApprovalView, votes: Sequence[Vote], electorate: Electorate) -
 
 
 def voted_already(right: Right, votes: Iterable[Judged]) -> str:
-    """Why the reader's yes would count for nothing: it is there already, or that of who shares the role."""
+    """Return why the reader's yes would not count: it is there already, or that of who shares the role."""
     counting = [one.vote for one in votes if one.counts]
     behind = projects.people_behind(right.people) if counting else frozenset()
     for vote in counting:
@@ -267,13 +267,13 @@ def _standing_vote(row: ApprovalView | ApprovalRequest, vote: Vote, electorate: 
 
 
 def who_may_decide(approval_id: UUID) -> list[EligibilityResult]:
-    """The project's members before this request, those who may decide first."""
+    """Return the project's members before this request, those who may decide first."""
     view = approval(approval_id)
     return candidates(view, view.project_id)
 
 
 def candidates(gate: ApproverRuleSource, project_id: UUID | None) -> list[EligibilityResult]:
-    """The project's members before a gate, those who may open it first."""
+    """Return the project's members before an approver rule, those who may decide first."""
     involved = involved_in(gate)
     by_subject: dict[str, list[MemberView]] = {}
     for member in projects.members(project_id):
@@ -318,7 +318,7 @@ def _candidate(
 def eligible_people(
     project_id: UUID | None, roles: Collection[str], never: Collection[str]
 ) -> frozenset[str]:
-    """The distinct people who could open a gate: members with such a role who are none of `never`.
+    """Return the distinct people who could decide: members with such a role who are none of `never`.
 
     Loans add nobody: who lends and who borrows count once.
     """

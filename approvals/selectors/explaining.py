@@ -87,7 +87,7 @@ def explain(
     requested_by: str = "",
     amount: Decimal | None = None,
 ) -> Explanation:
-    """What this revision would answer, if `requested_by` asked for it in that project and environment.
+    """Return what this revision would answer, if `requested_by` asked for it in that project and environment.
 
     `amount` is what a run may cost in all, of class `spend` alone. Raises `InvalidInput` for a class or an
     environment that does not exist, and for an amount of another class.

@@ -65,7 +65,7 @@ def slugs_of_tenant() -> list[str]:
 def evaluate(
     policy: PolicyView, action_class: str, environment_slug: str | None, *, amount: Decimal | None = None
 ) -> PolicyVerdict:
-    """What this revision answers about an action in an environment (None: in none).
+    """Return what this revision answers about an action in an environment (None: in none).
 
     Of `spend`, `amount` is all that a run may cost; without one the answer is about more than the
     threshold. Raises `InvalidInput` for a class that does not exist: an unknown word never means allow.
@@ -122,6 +122,6 @@ def known_class(word: str) -> ActionClass:
 
 
 def longest_expiry() -> timedelta:
-    """How long a request may wait at most: the house's setting, which can only shorten the floor's."""
+    """Return how long a request may wait at most: the setting can only shorten the floor's."""
     hours = reloading.value("FACTORY_APPROVALS_DEFAULT_EXPIRY_HOURS")
     return min(floor.LONGEST_EXPIRY, timedelta(hours=hours))

@@ -21,7 +21,7 @@ from projects.selectors import Paused
 
 @dataclass(frozen=True, slots=True)
 class ProposalView:
-    """What is decided about, exactly as it was asked."""
+    """Hold what is decided about, exactly as it was asked."""
 
     hash: str
     size: int
@@ -39,7 +39,7 @@ def requests() -> QuerySet[ApprovalRequest]:
 
 
 def approval(approval_id: UUID) -> ApprovalView:
-    """One request. Raises `ApprovalNotFound`."""
+    """Return a request. Raises `ApprovalNotFound`."""
     row = requests().filter(pk=approval_id).first()
     if row is None:
         raise ApprovalNotFound(f"There is no approval {approval_id} here.")
@@ -53,7 +53,7 @@ def runs_of_approvals(ids: Iterable[UUID]) -> dict[UUID, UUID]:
 
 
 def pending_of_run(run_id: UUID) -> list[ApprovalView]:
-    """What a run waits for, oldest first."""
+    """Return the requests that a run waits for, oldest first."""
     rows = requests().filter(run_id=run_id, state=ApprovalState.PENDING)
     return [approval_view(row) for row in rows.order_by("requested_at", "id")]
 
@@ -75,7 +75,7 @@ def approvals_of_subject(subject_id: UUID) -> list[ApprovalView]:
 
 
 def cancelled_by(view: ApprovalView) -> str:
-    """Who brought about that it was cancelled, as the journal has it; empty of any other."""
+    """Return who brought about that it was cancelled, as the journal has it; empty of any other."""
     if view.state != ApprovalState.CANCELLED:
         return ""
     rows = JournalEntry.objects.filter(entity_id=view.id, to_state=view.state).order_by("-sequence")
@@ -90,7 +90,7 @@ def previous_of(view: ApprovalView) -> ApprovalView | None:
 
 
 def proposal(approval_id: UUID) -> ProposalView:
-    """What a request is about, with its hash recomputed.
+    """Return what a request is about, with its hash recomputed.
 
     Raises `ProposalCorrupted` when the stored bytes are not what was asked about.
     """
@@ -117,7 +117,7 @@ def votes_of(approval_id: UUID) -> list[Vote]:
 
 
 def votes_by_request(approval_ids: Sequence[UUID]) -> dict[UUID, list[Vote]]:
-    """The same of several requests, in one query; a request without any is left out."""
+    """Return `votes_of` many requests, in one query; a request without any is left out."""
     found: dict[UUID, list[Vote]] = {}
     rows = Vote.objects.filter(approval_id__in=approval_ids) if approval_ids else Vote.objects.none()
     for vote in rows.order_by("voted_at", "id"):
@@ -134,17 +134,17 @@ def unused_approved(step_id: UUID, proposal_hash: str) -> ApprovalView | None:
 
 
 def authorizations_of_attempts(attempt_ids: Iterable[UUID]) -> list[AuthorizationView]:
-    """The same for several attempts, oldest first."""
+    """Return the authorizations of many attempts, oldest first."""
     rows = Authorization.objects.filter(attempt_id__in=list(attempt_ids)).order_by("authorized_at")
     return [authorization_view(row) for row in rows]
 
 
 def approvals_by_id(approval_ids: Iterable[UUID]) -> dict[UUID, ApprovalView]:
-    """Several requests by their ids."""
+    """Return requests by their ids."""
     return {row.id: approval_view(row) for row in requests().filter(pk__in=list(approval_ids))}
 
 
 def authorizations_of_attempt(attempt_id: UUID) -> list[AuthorizationView]:
-    """What an attempt was authorized to do; empty means that no gated effect may have happened."""
+    """Return what an attempt was authorized to do; empty means that no gated effect may have happened."""
     rows = Authorization.objects.filter(attempt_id=attempt_id).order_by("authorized_at")
     return [authorization_view(row) for row in rows]

@@ -139,7 +139,7 @@ class ApprovalView:
 
     @property
     def may_be_renewed(self) -> bool:
-        """Whether the same is asked once more when nobody answers in time, if it still stands then."""
+        """Return whether the same is asked once more when nobody answers in time, if it still stands then."""
         return self.on_expiry == OnExpiry.RE_REQUEST and self.renews is None
 
     @property
@@ -149,12 +149,12 @@ class ApprovalView:
 
     @property
     def consumed_by_its_decision(self) -> bool:
-        """What no attempt has asked for is done by the decision itself: a human step, money, a release."""
+        """Return whether the decision itself is the use, because no attempt asked: a human step, money."""
         return self.attempt_id is None
 
     @property
     def subject(self) -> str | None:
-        """What it is about, where that is no run."""
+        """Return what it is about, where that is no run."""
         return None if self.subject_type == SubjectType.RUN else f"{self.subject_type}:{self.subject_id}"
 
     def use(self, at: datetime) -> Use:
@@ -167,7 +167,7 @@ class ApprovalView:
 
 
 def valid_until(row: ApprovalRequest, at: datetime) -> datetime | None:
-    """The end of an approval's validity as of `at`: it stands still while the project is suspended.
+    """Return the end of an approval's validity as of `at`: it stands still while the project is suspended.
 
     An approval in advance ends with its waiver at the latest, which waits for nobody.
     """
@@ -182,7 +182,7 @@ def _with_waiver(row: ApprovalRequest, own: datetime) -> datetime:
 
 
 def _shown_end(row: ApprovalRequest) -> datetime | None:
-    """The same, from the query that read the row where that has asked (`requests`)."""
+    """Return `valid_until` now, from the query that read the row where that has asked (`requests`)."""
     told: timedelta | None = getattr(row, "paused", None)
     if row.valid_until is None:
         return row.waiver.end if row.waiver else None

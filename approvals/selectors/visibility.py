@@ -46,7 +46,7 @@ def visible(ctx: Context) -> QuerySet[ApprovalRequest]:
 
 
 def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
-    """What waits for the caller: pending, within their scope, theirs to decide, not voted on by them, and
+    """Return what waits for the caller: pending, in their scope, theirs to decide, without their vote, and
     such that an answer would be taken.
 
     The roles and the people are compared by the database, so that a page of them is a page.
@@ -74,7 +74,7 @@ def _involves(people: Collection[str] | RawSQL) -> Q:
 
 
 def may_see_proposal(ctx: Context, view: ApprovalView) -> bool:
-    """Payloads are for those with the scope and the grant, and always for who may decide.
+    """Return whether the caller reads a proposal: with the scope and the grant, and always who may decide.
 
     That is also who may break the glass, for as long as there is something to decide, and who broke it: what
     somebody signs they have to see.
@@ -86,6 +86,6 @@ def may_see_proposal(ctx: Context, view: ApprovalView) -> bool:
 
 
 def reads_payloads(ctx: Context) -> bool:
-    """Whether the caller reads inputs, outputs and proposals: it needs the scope and the grant."""
+    """Return whether the caller reads inputs, outputs and proposals: it needs the scope and the grant."""
     actor = ctx.actor
     return actor.kind == "system" or (PAYLOADS in actor.scopes and "payloads" in actor.grants)

@@ -88,7 +88,7 @@ def waiver_view(ctx: Context, waiver_id: UUID) -> WaiverView:
 
 
 def with_uses(rows: QuerySet[Waiver]) -> QuerySet[Waiver]:
-    """The same rows, each with how many requests were approved under it, counted for a page alone."""
+    """Return the rows, each with how many requests were approved under it, counted for a page alone."""
     under = ApprovalRequest.objects.filter(waiver_id=OuterRef("pk")).order_by().values("waiver_id")
     counted = Subquery(under.annotate(number=Count("pk")).values("number"), output_field=IntegerField())
     return rows.annotate(uses=Coalesce(counted, 0))
@@ -107,7 +107,7 @@ def view_of_waiver(row: Waiver) -> WaiverView:
 
 
 def viewing_waivers() -> Callable[[Waiver], WaiverView]:
-    """What makes the views of many rows that carry `uses`; time and places are read once."""
+    """Return what makes the views of many rows that carry `uses`; time and environments are read once."""
     at = clock.now()
 
     @cache
@@ -142,7 +142,7 @@ def waivers_in_force(project_id: UUID, environment_id: UUID) -> list[Waiver]:
 
 
 def why_not_serving(waiver: Waiver, verdict: PolicyVerdict, asking: Collection[str], at: datetime) -> str:
-    """Why a waiver answers no question that falls under a verdict and is asked by these people; else empty.
+    """Return why a waiver serves no request under a verdict that these people make; else empty.
 
     What the question is about (template, release, environment) is compared by the caller.
     Raises `ProposalCorrupted`.
@@ -166,7 +166,7 @@ def why_not_serving(waiver: Waiver, verdict: PolicyVerdict, asking: Collection[s
 
 
 def is_enough(roles: Collection[str], quorum: int, verdict: PolicyVerdict) -> bool:
-    """Whether a yes under these words is one under the verdict's: no role beside its, no fewer people."""
+    """Return whether a yes under this rule is one under the verdict's: no other role, no fewer people."""
     return bool(roles) and set(roles) <= set(verdict.roles) and quorum >= verdict.quorum
 
 

@@ -44,7 +44,7 @@ class PricingRevision(Journaled):
 
     @property
     def label(self) -> str:
-        """What people call it: `p3`."""
+        """Return what people call it: `p3`."""
         return f"p{self.number}"
 
     @property

@@ -123,12 +123,12 @@ class Reservation(Journaled):
 
     @property
     def total(self) -> Decimal:
-        """All that is, or was, set aside: at first, and with whatever was added since."""
+        """Return all that is, or was, set aside: at first, and with whatever was added since."""
         whole: Decimal = (self.amount or ZERO) + self.extended
         return whole
 
     def confirm(self, *, at: datetime) -> None:
-        """The run dispatches on this money: from here on it is settled, and never expires."""
+        """Note that the run dispatches on this money: from here on it is settled, and never expires."""
         self.dispatched_at = at
         self.due_at = None
 
@@ -163,7 +163,7 @@ class Reservation(Journaled):
 
     @transition(field=state, source=_CLOSED, target=None)
     def end_hold(self, *, at: datetime, by: str, reason: str = "", evidence: str = "") -> None:
-        """What was held is free again; the usage that it was held for stays of unknown cost."""
+        """Free what was held; the usage that it was held for stays of unknown cost."""
         self.held, self.hold_due_at = ZERO, None
         self.hold_ended_at, self.hold_ended_by = at, by
         self.hold_ended_reason, self.hold_ended_evidence = reason, evidence

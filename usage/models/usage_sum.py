@@ -16,7 +16,7 @@ def _sum_field() -> "models.DecimalField[Any, Any]":
 
 
 class UsageSum(TenantModel):
-    """What one run used of one model or tool on one day (UTC, of `priced_at`): the sum of its usage records.
+    """Sum what one run used of one model or tool on one day (UTC, of `priced_at`) by its usage records.
 
     Written with them, in the same transaction: it is never behind. It is kept by run, because all receipts
     of a run are taken under the lock of its reservation: no two runs ever wait for each other's sums. `cost`

@@ -65,7 +65,7 @@ def release(ctx: Context, run_id: UUID, cause: str) -> ReservationView | None:
 
 
 def locked_reservation(run_id: UUID) -> Reservation | None:
-    """The run's reservation under its lock."""
+    """Return the run's reservation under its lock."""
     found: Reservation | None = (
         Reservation.objects.select_for_update(no_key=True).filter(run_id=run_id).first()
     )
@@ -87,7 +87,7 @@ def hold_for(reservation: Reservation, used: UsageView) -> Decimal:
 
 
 def hold_due(reservation: Reservation) -> datetime | None:
-    """When what a closed reservation holds is free again by its age; None where no policy says so.
+    """Return when what a closed reservation holds is free again by its age; None where no policy says so.
 
     It is as old as the reservation's end; one that follows a hold that was ended is as its newest call.
     """
@@ -165,5 +165,5 @@ def end_hold(
 
 
 def lock_held(reservation: Reservation) -> list[Budget]:
-    """The budgets that the reservation draws on, locked: those of its own month, whatever month it is now."""
+    """Return the budgets that it draws on, locked: those of its own month, whatever month it is now."""
     return lock_many(Budget, reservation.holds.values_list("budget_id", flat=True))

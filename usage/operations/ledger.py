@@ -17,7 +17,7 @@ Deltas = Mapping[Account, Decimal]
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """Why and when money moves, and for which reservation; one transaction over all its budgets."""
+    """Say why and when money moves, and for which reservation; one transaction over all its budgets."""
 
     transaction_id: UUID
     movement: Movement
@@ -51,7 +51,7 @@ def post(budgets: Sequence[Budget], deltas: Deltas, posting: Posting, *, covered
 
 
 def balance(budget: Budget, account: Account) -> Decimal:
-    """What an account of the budget holds; the grant stands against its amount."""
+    """Return what an account of the budget holds; the grant stands against its amount."""
     value: Decimal = -budget.amount if account == Account.GRANTED else getattr(budget, account.value)
     return value
 

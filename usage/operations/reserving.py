@@ -48,7 +48,7 @@ def reserve(ctx: Context, *, run_id: UUID, project_id: UUID, amount: Decimal | N
 
 
 def lock_in_scope(project_id: UUID) -> tuple[list[Budget], datetime]:
-    """The locked budgets of the month that it is once they are locked: a wait may cross its end."""
+    """Return the locked budgets of the month that it is once they are locked: a wait may cross its end."""
     one_at_a_time("budgets", ["of the tenant"], shared=True)  # none is created between the look and the lock
     at = clock.now()
     while True:
@@ -60,7 +60,7 @@ def lock_in_scope(project_id: UUID) -> tuple[list[Budget], datetime]:
 
 
 def why_not(budgets: Sequence[Budget], amount: Decimal | None, at: datetime) -> str:
-    """Why the amount cannot be set aside, and what to do about it; empty when it can."""
+    """Return why the amount cannot be set aside, and what to do about it; empty when it can."""
     if amount is None:
         return (
             "Neither the submission nor the policy says what the run may cost. "
@@ -77,7 +77,7 @@ def why_not(budgets: Sequence[Budget], amount: Decimal | None, at: datetime) -> 
 
 
 def not_enough(budgets: Sequence[Budget], amount: Decimal) -> str:
-    """Which budget does not cover the amount, in a sentence; empty when all do."""
+    """Return which budget does not cover the amount, in a sentence; empty when all do."""
     for budget in budgets:
         if budget.available < amount:
             month = label(budget.period_start)

@@ -27,7 +27,7 @@ ANY_NAME = "*"
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a call costs. `cost` is None when the usage or a price is unknown, and `reason` says which."""
+    """Say what a call costs. `cost` is None when the usage or a price is unknown, and `reason` says which."""
 
     state: UsageState
     cost: Decimal | None
@@ -48,7 +48,7 @@ class PriceList:
         return None if units is None else {unit: Decimal(price) for unit, price in units.items()}
 
     def confirms(self, provider: str) -> bool:
-        """Whether a known cost of this provider is final without a statement."""
+        """Return whether a known cost of this provider is final without a statement."""
         return bool(self._providers.get(provider, {}).get("confirming", False))
 
 

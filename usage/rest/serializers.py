@@ -106,14 +106,14 @@ class NewBudgetBody(StrictSerializer):
 
 
 class BudgetAmountBody(StrictSerializer):
-    """What the budget shall be, and the version on which that was decided."""
+    """Say what the budget shall be, and the version on which that was decided."""
 
     amount = MoneyField()
     version = Whole()
 
 
 class RecurrenceBody(StrictSerializer):
-    """Whether the budget opens the next month by itself, and the version on which that was decided."""
+    """Say whether the budget opens the next month by itself, and the version on which that was decided."""
 
     recurs = serializers.BooleanField()
     version = Whole()
@@ -134,7 +134,7 @@ class LedgerEntryBody(StrictSerializer):
 
 
 class ReservationBody(StrictSerializer):
-    """What is set aside for a run, or why nothing is."""
+    """Show what is set aside for a run, or why nothing is."""
 
     reservationId = Identifier(source="id")
     runId = Identifier(source="run_id")
@@ -155,7 +155,7 @@ class ReservationBody(StrictSerializer):
 
 
 class HoldBody(StrictSerializer):
-    """Why a hold ends, by which evidence, and what the usage cost in all, if anybody knows.
+    """Say why a hold ends, by which evidence, and what the usage cost in all, if anybody knows.
 
     Without `cost` the money is free again and the usage stays Uncertain. `provider` and `name` say of which
     model or tool the cost is, where there are several.
@@ -169,7 +169,7 @@ class HoldBody(StrictSerializer):
 
 
 class ReservationFilter(StrictSerializer):
-    """Which reservations to list."""
+    """Choose the reservations to list."""
 
     state = WordField(choices=list(ReservationState), required=False)
     runId = Identifier(source="run_id", required=False)

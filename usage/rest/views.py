@@ -146,7 +146,7 @@ class ReservationList(MoneyView):
         summary="List reservations", parameters=[ReservationFilter], responses=ReservationBody(many=True)
     )
     def get(self, request: Request) -> Response:
-        """What is or was set aside for runs, newest first."""
+        """List what is or was set aside for runs, newest first."""
         wanted = ReservationFilter.parse_query(request)
         with self.reading():
             rows = selectors.reservations(self.ctx.project_id).filter(**wanted)
@@ -191,7 +191,7 @@ class UsageReport(MoneyView):
 
     @extend_schema(summary="Read usage", parameters=[UsageFilter], responses=UsageGroupBody(many=True))
     def get(self, request: Request) -> Response:
-        """What calls in `[from, to)` cost, by project, run, agent, model or day of the call in UTC."""
+        """Sum what calls in `[from, to)` cost, by project, run, agent, model or day of the call in UTC."""
         wanted, limit = UsageFilter.parse_query(request), limit_of(request)
         with self.reading():
             as_of = clock.now()

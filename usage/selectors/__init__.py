@@ -76,7 +76,7 @@ class ReservationView:
 
 @dataclass(frozen=True, slots=True)
 class UsageView:
-    """What a run has used so far: known cost, how many of its records are Uncertain, how many there are."""
+    """Sum what a run has used so far: known cost, how many records are Uncertain, how many there are."""
 
     cost: Decimal
     uncertain: int
@@ -135,7 +135,7 @@ def set_aside_for(run_id: UUID) -> Decimal | None:
 
 
 def usage_of_run(run_id: UUID) -> UsageView:
-    """What a run has used so far."""
+    """Return what a run has used so far."""
     found = UsageRecord.objects.filter(run_id=run_id).aggregate(
         cost=Sum("cost"), records=Count("id"), uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN))
     )
@@ -143,12 +143,12 @@ def usage_of_run(run_id: UUID) -> UsageView:
 
 
 def usage_of_runs(run_ids: Iterable[UUID]) -> dict[UUID, UsageView]:
-    """The same for the runs of a page, in one query; a run without usage is not in it."""
+    """Return `usage_of_run` for the runs of a page, in one query; a run without usage is not in it."""
     return _used(UsageRecord.objects.filter(run_id__in=list(run_ids)), "run_id")
 
 
 def usage_of_attempts(run_id: UUID) -> dict[UUID, UsageView]:
-    """What each attempt of a run has used, in one query; one without usage is not in it."""
+    """Return what each attempt of a run has used, in one query; one without usage is not in it."""
     return _used(UsageRecord.objects.filter(run_id=run_id), "attempt_id")
 
 
@@ -295,7 +295,7 @@ def budgets(project_id: UUID, month: date | None = None) -> list[BudgetView]:
 
 
 def visible_budgets(project_id: UUID | None) -> QuerySet[Budget]:
-    """What a reader in this scope sees: a project's and the tenant's, or all for the whole tenant."""
+    """Return the budgets that a reader in this scope sees: a project's and the tenant's, or all."""
     rows: QuerySet[Budget] = Budget.objects.all()
     return rows if project_id is None else rows.filter(Q(project_id=project_id) | Q(project_id=None))
 
@@ -323,7 +323,7 @@ FROM generate_series(%(first)s::timestamp, %(last)s::timestamp, interval '1 day'
 
 
 def spent_so_far(budget_id: UUID, first: date, last: date) -> list[tuple[date, Decimal]]:
-    """What was spent of a budget by the end of each day, in UTC: one look at an index a day, however many
+    """Return what was spent of a budget by the end of each day, in UTC: one look a day, however many
     movements there were, because each entry keeps the balance after it."""
     params: dict[str, Any] = {
         "tenant": active().tenant_id,

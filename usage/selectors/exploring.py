@@ -87,7 +87,7 @@ class Explored:
 
 
 def explore(by: str, project_id: UUID | None, start: date, end: date) -> Explored:
-    """What calls on the days (UTC) in `[start, end)` used: by one of `KEYS`, by the day, and in all."""
+    """Sum what calls on the days (UTC) in `[start, end)` used: by one of `KEYS`, by the day, and in all."""
     scope = {"tenant": active().tenant_id, "project": project_id, "end": end}
     crowded = False
     with connection.cursor() as cursor:

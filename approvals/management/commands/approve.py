@@ -62,7 +62,7 @@ class Command(BaseCommand):
         self._tell(view, as_json=options["json"])
 
     def _show(self, ctx: Context, options: dict[str, Any]) -> None:
-        """What would be decided, and how to say it: nothing is, before it has been read.
+        """Show what would be decided, and how to say it: nothing is, before it has been read.
 
         Who may not decide on what waits reads it all the same, and the command fails with the reason.
         """
