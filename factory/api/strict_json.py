@@ -15,6 +15,10 @@ MOST_UNREAD = 16 * MAX_BODY
 UNREAD_SECONDS = 2.0
 """And how long is waited for them: a silent sender keeps no process from its work."""
 MAX_DEPTH = 64
+MOST_DIGITS = 40
+"""Of a whole number: far beyond any that is taken, and far below what is slow to read."""
+MAX_DEPTH_APART = 500
+"""What is judged one by one may be deeper, and is refused one by one; no stack meets its end within this."""
 
 
 class Malformed(InvalidInput):
@@ -32,8 +36,8 @@ def loads(body: bytes, *, apart: Collection[str] = ()) -> Any:
     """The JSON value of a body.
 
     Refuses duplicate members, NaN and infinities, NUL and lone surrogates in strings, and nesting
-    beyond any honest need: they would be stored or hashed differently from what was sent. The texts of the
-    members `apart` are left to whoever takes their items one by one.
+    beyond any honest need: they would be stored or hashed differently from what was sent. The texts and the
+    numbers of the members `apart` are left to whoever takes their items one by one.
     """
     try:
         value = json.loads(
@@ -52,7 +56,9 @@ def loads(body: bytes, *, apart: Collection[str] = ()) -> Any:
     checked = value
     if apart and isinstance(value, dict):
         checked = {name: item for name, item in value.items() if name not in apart}
-    _check_strings(checked, "", 0)
+        if _is_deeper(value, MAX_DEPTH_APART):
+            raise Malformed("The body is nested too deeply.")
+    _check(checked, "", 0)
     return value
 
 
@@ -93,30 +99,40 @@ def _constant(word: str) -> NoReturn:
 
 
 def _float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise Malformed(f"The number {text[:40]} is out of range.")
-    return value
+    return float(text)  # infinite where no double holds it, which `_check` and `refuse_unkept` refuse
 
 
-def _int(text: str) -> int:
-    if len(text) > 40:
-        raise Malformed("A number is out of range.")
-    return int(text)
+def _int(text: str) -> int | float:
+    if len(text) <= MOST_DIGITS:
+        return int(text)
+    return -math.inf if text.startswith("-") else math.inf
 
 
-def _check_strings(value: Any, pointer: str, depth: int) -> None:
+def _is_deeper(value: Any, most: int) -> bool:
+    """Tell whether a value is nested deeper than so many levels, without a stack of as many."""
+    level = [value]
+    for _ in range(most):
+        parts = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [item for part in parts for item in part if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _check(value: Any, pointer: str, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise Malformed("The body is nested too deeply.")
     if isinstance(value, str):
         _check_text(value, pointer)
+    elif isinstance(value, float) and math.isinf(value):
+        raise Malformed("A number is out of range.", errors=[FieldError(pointer, "No double holds it.")])
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _check_strings(item, f"{pointer}/{index}", depth + 1)
+            _check(item, f"{pointer}/{index}", depth + 1)
     elif isinstance(value, dict):
         for name, item in value.items():
             _check_text(name, pointer)
-            _check_strings(item, f"{pointer}/{token(name)}", depth + 1)
+            _check(item, f"{pointer}/{token(name)}", depth + 1)
 
 
 def _check_text(text: str, pointer: str) -> None:

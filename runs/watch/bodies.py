@@ -51,13 +51,20 @@ class UnderLease(StrictSerializer):
 MOST_RECEIPTS, MOST_ARTIFACTS = 1000, 100
 REPORTED_CLASSES = sorted({word for words in CLASSES.values() for word in words if word is not None})
 ITEM_BY_ITEM = frozenset({"receipts"})
-"""The members of a body whose items are judged one by one, down to the texts in them."""
+"""The members of a body whose items are judged one by one, down to the texts and numbers in them."""
+
+
+class AsItCame(serializers.Field[Any, Any, Any, Any]):
+    """Any JSON value, untouched."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data
 
 
 class Items(serializers.ListField):
     """A list whose items are judged one by one where they are taken: a faulty one costs itself alone."""
 
-    child = serializers.JSONField(allow_null=True)
+    child = AsItCame(allow_null=True)
 
 
 class Receipts(UnderLease):

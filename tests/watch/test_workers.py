@@ -198,6 +198,11 @@ def test_a_stale_token_and_an_older_process_are_refused(base, house, worker):
         ("lease", b'{"leaseId": 1, "fencingToken": "1", "more": 1}', "application/json", 400),
         ("lease", b'{"a": 1, "a": 2}', "application/json", 400),
         ("lease", b"{}", "text/plain", 415),
+        ("lease", b'{"leaseId": 1e400}', "application/json", 400),
+        *(
+            ("outcome", b'{"receipts": ' + b"[" * deep + b"]" * deep + b"}", "application/json", 400)
+            for deep in (501, 960, 970, 980, 990, 5000)
+        ),
         ("outcome", b'"' + b"x" * 2 * 1024 * 1024 + b'"', "application/json", 413),
         ("nothing", b"{}", "application/json", 404),
     ],
@@ -281,6 +286,21 @@ def test_each_receipt_and_artifact_is_answered_by_itself(base, house, worker):
     assert (no["pointer"], no["code"], no["provider"]) == ("/receipts/0", "invalid-receipt", "factory-tools")
     assert [each["pointer"] for each in first.json()["refusedArtifacts"]] == ["/artifacts/1"]
     assert call(base, "POST", f"{path}/outcome", body, worker._token()).json() == first.json()
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 5000, "-" + "9" * 41, "[" * 490 + "]" * 490])
+def test_an_outcome_counts_whatever_number_one_of_its_receipts_holds(base, house, worker, number):
+    run_id = house.run()
+    [work] = worker.poll(5)
+    worker.acquire(work)
+    body = {**outcome(work, 1), "receipts": [receipt(details={"n": "here"}), receipt()]}
+    sent = json.dumps(body).replace('"here"', number)
+    headers = {"Authorization": f"Bearer {worker._token()}", "Content-Type": "application/json"}
+    path = f"{base}/attempts/{work.attempt_id}/outcome"
+    answer = httpx.post(path, content=sent, headers=headers, timeout=30)
+    assert (answer.status_code, house.state(run_id)) == (200, "Completed"), answer.text
+    assert [each["pointer"] for each in answer.json()["refusedReceipts"]] == ["/receipts/0"]
+    assert httpx.post(path, content=sent, headers=headers, timeout=30).json() == answer.json()
 
 
 def test_a_refused_outcome_says_that_its_receipts_were_kept(base, house, worker):
