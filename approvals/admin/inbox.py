@@ -12,7 +12,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from approvals.admin.filters import (
+from approvals.admin.actions.bulk import Several, number_of
+from approvals.admin.detail.decision import SOON, decision_page, moved_on, standing
+from approvals.admin.tables.inbox_filters import (
     ALL,
     MINE,
     OVER,
@@ -24,8 +26,6 @@ from approvals.admin.filters import (
     chosen_view,
     views_of,
 )
-from approvals.admin.page import SOON, decision_page, moved_on, standing
-from approvals.admin.several import Several, number_of
 from approvals.commands import decide_approval
 from approvals.models import ApprovalRequest
 from approvals.policy.floor import EVERY_APPROVER

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.admin.answers import terms
+from approvals.admin.detail.answers import terms
 from approvals.errors import PolicyInvalid
 from approvals.policy import document as documents
 from approvals.policy import floor

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from approvals.admin.answers import changed_answers
+from approvals.admin.detail.answers import changed_answers
 from approvals.commands import publish_policy_revision
 from approvals.errors import PolicyInvalid
 from approvals.models import PolicyRevision

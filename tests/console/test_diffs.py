@@ -2,8 +2,8 @@
 
 import time
 
-from approvals.admin.proposals import shown
-from approvals.admin.since import compare
+from approvals.admin.detail.changes import compare
+from approvals.admin.detail.proposal import shown
 from approvals.selectors import ProposalView
 from factory.console import diffs
 from factory.console.colours import LEXERS, Palette

@@ -21,7 +21,7 @@ from factory.console.lists import files
 from factory.console.site import site
 from factory.kernel.models import AuditEntry
 from factory.kernel.tenancy import reading
-from runs.admin.run import RunAdmin
+from runs.admin.tables.runs import RunAdmin
 from runs.commands import cancel_run
 from runs.models import Run
 from tests.console.test_pages import IDS, PAGES, signed_in, url

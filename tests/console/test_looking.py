@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from approvals.admin.filters import WORDS
+from approvals.admin.tables.inbox_filters import WORDS
 from approvals.commands import decide_approval
 from approvals.models import ApprovalRequest
 from factory.console.base import BaseAdmin

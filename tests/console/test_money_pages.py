@@ -24,7 +24,7 @@ from tests.support.proposals import HOSTILE
 from tests.support.queries import within_budget
 from tests.support.running import House, costing, price_models, receipt, thinking
 from tests.support.world import context_of, second_world, subject_of
-from usage.admin import movements
+from usage.admin.detail import movements
 from usage.commands import change_budget_amount, create_budget
 from usage.models import Budget, LedgerEntry, PricingRevision, UsageSum
 from usage.pricing.periods import month_of, next_month

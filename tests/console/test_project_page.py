@@ -11,7 +11,8 @@ from django.urls import reverse
 from factory.kernel import clock
 from factory.kernel.context import Context, system
 from factory.kernel.tenancy import reading
-from projects.admin import delegations, standing
+from projects.admin.detail import effective_grants
+from projects.admin.tables import delegations
 from projects.commands import (
     add_member,
     kill_project,
@@ -143,13 +144,13 @@ def test_a_role_whose_lender_left_gives_nothing_and_many_are_bounded(
 ) -> None:
     small = House(tenant_id)
     lend(small.world.reviewer, small.world.requester)
-    monkeypatch.setattr(standing, "MOST", 3)
-    monkeypatch.setattr(standing, "NAMED", 1)
+    monkeypatch.setattr(effective_grants, "MOST", 3)
+    monkeypatch.setattr(effective_grants, "NAMED", 1)
     told = words(page_of(small, small.world.workspace_admin))
     assert "The first 3 stand here" in told
     with reading(small.system):
         project = Delegation.objects.get().project
-        past = standing.loans(project, {}, clock.now() + timedelta(days=9))
+        past = effective_grants.loans(project, {}, clock.now() + timedelta(days=9))
     assert past == []
     remove_member(small.world.tenant_admin, membership_id=small.world.memberships["reviewer"])
     suspend_project(small.world.workspace_admin, project_id=small.world.project, reason=ODD)

@@ -17,15 +17,16 @@ from factory.console.impact import touched
 from factory.kernel.context import Context
 from factory.kernel.errors import FieldError
 from factory.kernel.tenancy import reading
-from registry.admin import difference, naming, pointing, tree
-from registry.admin.page import sentence
-from registry.admin.tree import drawn, material_of
+from registry.admin.actions import alias
+from registry.admin.detail import alias_history, comparison, tree
+from registry.admin.detail.release import sentence
+from registry.admin.detail.tree import drawn, material_of
 from registry.commands import deprecate_release, move_alias, record_resolution_failure, submit_release
 from registry.errors import AliasInUse
 from registry.models import Asset, Release
 from registry.selectors import find_release, release, resting_on
 from registry.selectors.timeline import story_of_release
-from runs.admin import touched as touched_runs
+from runs.admin.actions import impact as touched_runs
 from runs.models import Run
 from tests.console.test_pages import signed_in
 from tests.support.acts import needed, newer, revoke
@@ -196,9 +197,9 @@ def test_what_was_approved_in_advance_for_a_release_says_that_it_was_taken_back(
 
 def test_two_releases_that_say_the_same_name_only_what_differs() -> None:
     one, other = Release(semver="1.0.0", commit="a"), Release(semver="1.1.0", commit="a")
-    assert difference.same_but_for(one, other) == "They say and hold the same, but for their version."
+    assert comparison.same_but_for(one, other) == "They say and hold the same, but for their version."
     other.commit = "b"
-    assert difference.same_but_for(one, other).endswith("but for their version and commit.")
+    assert comparison.same_but_for(one, other).endswith("but for their version and commit.")
 
 
 def test_a_decision_and_what_it_did_have_one_time(house: House) -> None:
@@ -320,7 +321,7 @@ def test_what_is_beyond_the_bounds_of_a_page_is_not_told_to_be_otherwise(
     needed(house)
     newest = newer(house, dependencies=["base@1.0.0"])
     move_alias(w.operator, asset="sample", alias="stable", release_id=newest)
-    for module, bound in ((pointing, 1), (naming, 0), (tree, 0)):
+    for module, bound in ((alias, 1), (alias_history, 0), (tree, 0)):
         monkeypatch.setattr(module, "MOST_IN_ALL" if module is tree else "MOST", bound)
     text = read(w.observer, page_of(newest))
     assert "latest and stable name it" in text

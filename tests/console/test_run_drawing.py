@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runs.admin.drawing import HEIGHT, WIDTH, NodeLabel, draw_graph
-from runs.admin.lanes import Span, draw_timeline
+from runs.admin.detail.charts.graph import HEIGHT, WIDTH, NodeLabel, draw_graph
+from runs.admin.detail.charts.timeline import Span, draw_timeline
 from tests.console.test_pages import signed_in
 from tests.console.test_run_page import page_of
 from tests.support.api import Api

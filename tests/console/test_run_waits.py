@@ -12,9 +12,9 @@ from approvals.selectors import ApprovalView, Right, right_to_decide
 from factory.console.site import site
 from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
-from runs.admin import waits
-from runs.admin.facts import read
-from runs.admin.lists import with_short_ids
+from runs.admin.detail import waits
+from runs.admin.detail.facts import read
+from runs.admin.tables.attention import with_short_ids
 from runs.commands import cancel_run
 from runs.models import Lease, Run
 from tests.console.test_pages import signed_in

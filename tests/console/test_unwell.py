@@ -10,7 +10,7 @@ from django.urls import reverse
 from factory.console import scope
 from factory.messaging.webhooks.commands import change_webhook, create_webhook
 from factory.messaging.webhooks.signing import new_secret
-from runs.admin import cancelling
+from runs.admin.actions import bulk
 from runs.commands import cancel_run
 from tests.console.test_pages import signed_in
 from tests.support.running import House
@@ -52,7 +52,7 @@ def test_what_was_done_before_the_database_went_away_is_told(
             raise OperationalError("server closed the connection unexpectedly")
         return cancel_run(ctx, run_id=run_id, reason=reason)
 
-    monkeypatch.setattr(cancelling, "cancel_run", cancel)
+    monkeypatch.setattr(bulk, "cancel_run", cancel)
     client = signed_in(house.world.operator)
     sent = {"run": [str(each) for each in runs], "reason": "wrong"}
     page = text(client.post(reverse("admin:runs_cancel_many"), sent, follow=True))
@@ -71,7 +71,7 @@ def test_an_act_whose_page_fails_is_not_said_to_be_undone(
     def away(*args: object, **named: object) -> None:
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(cancelling, "keep_fates", away)
+    monkeypatch.setattr(bulk, "keep_fates", away)
     sent = {"run": [str(house.run())], "reason": "wrong"}
     answer = signed_in(house.world.operator).post(reverse("admin:runs_cancel_many"), sent)
     assert answer.status_code == 503

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runs.admin.wanted import MOST, wanted
+from runs.admin.detail.inputs import MOST, wanted
 
 
 @pytest.mark.parametrize(

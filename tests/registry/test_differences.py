@@ -10,7 +10,7 @@ from typing import Any
 import registry
 from factory.console.diffs import Diff, for_page
 from factory.console.textdiff import ComparisonBudget, between
-from registry.admin.changes import changes, same
+from registry.admin.detail.changes import changes, same
 from tests.registry.support import manifest
 from tests.support.proposals import ALL_OF_IT, HOSTILE
 

@@ -13,7 +13,7 @@ from approvals.selectors import current_policy
 from factory.kernel.clock import now
 from factory.kernel.tenancy import reading
 from projects.commands import resume_project, suspend_project
-from runs.admin.settling import LABELS, cards
+from runs.admin.actions.settle import LABELS, cards
 from runs.commands import cancel_run, freeze_run, resolve_step
 from runs.engine import Outcome, outcome_of_settling
 from runs.errors import RunFrozen

@@ -24,7 +24,7 @@ from factory.kernel.lifecycle import lifecycles
 from factory.kernel.models import Finding, JournalEntry, Verification
 from factory.kernel.tenancy import reading
 from notifications.models import Notice
-from projects.admin.words import grant_lets, role_lets
+from projects.admin.detail.labels import grant_lets, role_lets
 from runs.commands import start_run
 from runs.rest.submissions import submit
 from tests.console.test_lists import sheet, text, way

@@ -20,7 +20,7 @@ from factory.console.show import seen
 from factory.kernel import clock
 from factory.kernel.amounts import number, usd
 from factory.kernel.context import Context
-from usage.admin.bars import share_of
+from usage.admin.detail.charts import share_of
 from usage.selectors.exploring import LONGEST, MOST_GROUPS, NOTHING, Explored, Used, explore
 
 PERIODS = (

@@ -1,0 +1,1 @@
+"""Pages that ask before a command, and what comes of it."""

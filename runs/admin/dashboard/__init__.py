@@ -1,0 +1,1 @@
+"""What stands on a person's first page."""

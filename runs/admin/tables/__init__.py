@@ -1,0 +1,1 @@
+"""Lists, and the kinds of things that each shows."""
