@@ -13,7 +13,7 @@ from factory.console.site import site
 
 APPS = ("projects", "approvals", "registry", "usage", "notifications", "runs")
 
-autodiscover_modules("admin", "admin.cards", register_to=site)
+autodiscover_modules("admin", register_to=site)
 
 
 def _has_rest(app: str) -> bool:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from factory.identity.directory import directory
 from factory.kernel.context import Context
-from factory.kernel.permissions import permit
+from factory.kernel.permissions import may, permit
 from usage.errors import NotOverMoney
 
 _FINANCE = "finance"
@@ -76,6 +76,11 @@ def sees_money(ctx: Context) -> bool:
     if ctx.project_id is None:
         return _FINANCE in actor.grants or bool(actor.roles & _ADMINS)
     return bool(actor.roles or actor.grants)
+
+
+def reads_budgets(ctx: Context) -> bool:
+    """Tell whether somebody sees the money of the place at all."""
+    return may(ctx, "ListBudgets") and sees_money(ctx)
 
 
 def told_of(project_id: UUID, reader: UUID | None) -> bool:

@@ -3,4 +3,4 @@
 
 from registry.admin import search
 from registry.admin.detail import project
-from registry.admin.tables import aliases, assets, releases
+from registry.admin.tables import aliases, assets, evaluations, releases

@@ -57,6 +57,16 @@ def test_rows_are_locked_without_their_keys() -> None:
     assert found(places) == []
 
 
+IN_AN_ADMIN = {"__init__", "tables", "detail", "actions", "dashboard", "search", "project_of"}
+PAGES_OF_THEIR_OWN = {"approvals": {"inbox"}, "notifications": {"preferences"}, "usage": {"explorer"}}
+
+
+def test_every_admin_package_has_the_same_files() -> None:
+    for app in APPS:
+        names = {path.stem for path in (ROOT / app / "admin").iterdir() if path.stem != "__pycache__"}
+        assert names <= IN_AN_ADMIN | PAGES_OF_THEIR_OWN.get(app, set()), f"{app}/admin"
+
+
 IN_NO_JOB = (
     "factory/management",
     "factory/evidence/recovery.py",

@@ -1,7 +1,5 @@
 """What is added to one project: members, environments and service accounts, each by a form of its own."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib.admin import AdminSite
@@ -15,6 +13,7 @@ from factory.kernel.context import Context
 from factory.kernel.permissions import may
 from factory.kernel.tenancy import reading
 from projects.admin.actions.membership import add_view, grants_field, roles_field
+from projects.admin.detail.project import Added
 from projects.commands import add_environment, register_service_account
 from projects.commands.inputs import SERVICE_PREFIX
 from projects.commands.reach import roles_in_reach
@@ -129,16 +128,6 @@ def _registering(ctx: Context, project: Project, back: str) -> Confirmation:
         reason="",
         danger=False,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A form on which something is added to a project, to whom it is offered, and in words `who` that is."""
-
-    label: str
-    who: str
-    offered: Callable[[Context, UUID | None], bool]
-    view: Callable[[AdminSite, HttpRequest, Project, str], HttpResponse]
 
 
 OWN_ROLE = "An administrator of the project decides who is a member of it, by a role of their own."

@@ -17,6 +17,7 @@ from factory.console.show import seen
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError, InvalidInput
 from factory.kernel.tenancy import reading
+from projects.admin.actions.add import ADDED
 from projects.admin.actions.membership import member_of
 from projects.admin.detail.labels import grant_options, role_options
 from projects.admin.detail.project import project_page
@@ -142,7 +143,7 @@ def _told(ctx: Context, draft: OnboardingDraft, project_id: UUID) -> str:
     """What there is now, and what comes next."""
     there = replace(ctx, project_id=project_id)
     with reading(there):
-        missing = len(project_page(there, Project.objects.get(pk=project_id))["missing"])
+        missing = len(project_page(there, Project.objects.get(pk=project_id), ADDED)["missing"])
     environments, members = len(draft.environments), len(draft.members)
     what = f"{environments} environment{'' if environments == 1 else 's'}"
     who = f"{members} member{'' if members == 1 else 's'} of its own"

@@ -1,8 +1,12 @@
 """What the page of a project says: how it stands, who can do what in it, and what works there."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from factory.console.page_extensions import Missing, parts_of
@@ -10,7 +14,6 @@ from factory.console.show import seen
 from factory.kernel import clock
 from factory.kernel.context import Context
 from factory.kernel.permissions import may
-from projects.admin.actions.add import ADDED
 from projects.admin.detail.effective_grants import Able, loans, memberships, who_can
 from projects.models import Project
 from projects.selectors import EnvironmentView, environments, may_end, service_accounts
@@ -19,11 +22,21 @@ from projects.states import LENDABLE, ProjectState
 ACCOUNTS = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A form on which something is added to a project, to whom it is offered, and in words `who` that is."""
+
+    label: str
+    who: str
+    offered: Callable[[Context, UUID | None], bool]
+    view: Callable[[AdminSite, HttpRequest, Project, str], HttpResponse]
+
+
 def _could_lend(ctx: Context) -> bool:
     return may(ctx, "LendRole") and not ctx.actor.roles.isdisjoint(LENDABLE)
 
 
-def project_page(ctx: Context, row: Project) -> dict[str, Any]:
+def project_page(ctx: Context, row: Project, forms: Mapping[str, Added]) -> dict[str, Any]:
     """The values of the page for this reader, in the open transaction."""
     at = clock.now()
     figures, cards, missing = parts_of("project", ctx, row.pk, at)
@@ -33,7 +46,7 @@ def project_page(ctx: Context, row: Project) -> dict[str, Any]:
     lent = loans(row, named, at) if may(ctx, "ListDelegations") else []
     can = who_can(members, lent) if sees_members else []
     places = environments(row.pk)
-    offered = {name: form.offered(ctx, row.pk) for name, form in ADDED.items()}
+    offered = {name: form.label for name, form in forms.items() if form.offered(ctx, row.pk)}
     accounts = list(service_accounts(row.pk)[: ACCOUNTS + 1]) if may(ctx, "ListServiceAccounts") else []
     return {
         "project": row,
@@ -57,7 +70,7 @@ def project_page(ctx: Context, row: Project) -> dict[str, Any]:
 
 
 def _missing(
-    row: Project, can: Iterable[Able], places: Sequence[EnvironmentView], offered: Mapping[str, bool]
+    row: Project, can: Iterable[Able], places: Sequence[EnvironmentView], offered: Mapping[str, str]
 ) -> Iterator[Missing]:
     """What the project itself lacks before runs get anywhere in it."""
     told = _too_few([each for each in can if each.ability.needed])
@@ -68,9 +81,9 @@ def _missing(
         yield Missing(told, *_way("projects_add_environment", row, offered))
 
 
-def _way(name: str, row: Project, offered: Mapping[str, bool]) -> Sequence[str]:
+def _way(name: str, row: Project, offered: Mapping[str, str]) -> Sequence[str]:
     """The form that helps, for who may use it."""
-    return (ADDED[name].label, reverse(f"admin:{name}", args=[row.pk])) if offered[name] else ()
+    return (offered[name], reverse(f"admin:{name}", args=[row.pk])) if name in offered else ()
 
 
 def _too_few(needed: Sequence[Able]) -> str:

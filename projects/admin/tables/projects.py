@@ -98,7 +98,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
         return [*own, *new, *super().get_urls()]
 
     def told_of(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        return {"title": seen(row.name), **project_page(context_of(request), row)}
+        return {"title": seen(row.name), **project_page(context_of(request), row, ADDED)}
 
     def acts(self, request: HttpRequest, row: Any) -> list[Act]:
         ctx = context_of(request)

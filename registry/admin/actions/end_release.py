@@ -14,8 +14,7 @@ from factory.console.show import seen
 from factory.kernel.commanding import Command
 from factory.kernel.context import Context
 from factory.kernel.permissions import may
-from registry.admin.detail.release import url_of
-from registry.admin.tables.assets import url_of_asset
+from registry.admin.detail.release import url_of, url_of_asset
 from registry.commands import deprecate_release, revoke_release
 from registry.models import Release
 from registry.selectors import aliases_of, releases, resting_on

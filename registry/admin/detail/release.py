@@ -6,8 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
+from django.utils.safestring import SafeString
 
 from approvals.selectors import ApprovalView, approval_view, visible
+from factory.console.show import link
 from factory.kernel.context import Context
 from registry.admin.detail.alias_history import history_of_release
 from registry.admin.detail.comparison import ReleaseDifference, choices, difference
@@ -199,3 +201,12 @@ def _story(row: Release) -> dict[str, Any]:
 
 def url_of(release_id: UUID) -> str:
     return reverse("admin:registry_release_change", args=[release_id])
+
+
+def url_of_asset(asset_id: UUID) -> str:
+    return reverse("admin:registry_asset_change", args=[asset_id])
+
+
+def linked(row: Release) -> SafeString:
+    """Return a release by its name, with the way to its page."""
+    return link(url_of(row.pk), row)

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from factory.console.base import OwnPageAdmin
@@ -14,6 +13,7 @@ from factory.console.lists.pages import BaseList
 from factory.console.show import badge, link, when
 from factory.console.site import site
 from registry.admin.detail.alias_history import history_of_asset
+from registry.admin.detail.release import url_of_asset
 from registry.models import Alias, Asset, AssetWorkflow
 from registry.selectors import releases
 
@@ -79,7 +79,3 @@ def names_now(asset_id: UUID) -> dict[UUID, list[str]]:
     for release_id, name in rows.values_list("release_id", "name")[: 2 * MOST]:
         found.setdefault(release_id, []).append(name)
     return found
-
-
-def url_of_asset(asset_id: UUID) -> str:
-    return reverse("admin:registry_asset_change", args=[asset_id])

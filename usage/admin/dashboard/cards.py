@@ -24,18 +24,12 @@ from factory.console.show import seen
 from factory.kernel import clock
 from factory.kernel.amounts import number, usd
 from factory.kernel.context import Context
-from factory.kernel.permissions import may
 from usage.admin.detail.charts import tone_of
 from usage.models import Budget
-from usage.permissions import sees_money
+from usage.permissions import reads_budgets
 from usage.pricing.money import ZERO
 from usage.selectors import budgets_now, reservations, spent_so_far
 from usage.states import ReservationState
-
-
-def reads_budgets(ctx: Context) -> bool:
-    """Whether somebody sees the money of the place at all."""
-    return may(ctx, "ListBudgets") and sees_money(ctx)
 
 
 def _covering(ctx: Context) -> list[Any]:

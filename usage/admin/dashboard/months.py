@@ -7,7 +7,7 @@ from django.urls import reverse
 from factory.console.dashboard import MOST, DashboardQuery, Need, Needs, needs
 from factory.console.show import seen
 from usage.admin.actions.budget import may_set
-from usage.admin.dashboard.cards import reads_budgets
+from usage.permissions import reads_budgets
 from usage.pricing.periods import NOTICE, begins_at, month_of, next_month
 from usage.selectors import projects_without_budget
 

@@ -12,9 +12,9 @@ from factory.console.page_extensions import Missing, Part, able, part_of
 from factory.kernel.amounts import usd
 from factory.kernel.context import Context
 from usage.admin.actions.budget import may_set
-from usage.admin.dashboard.cards import reads_budgets
 from usage.admin.detail.charts import in_words, shares, time_in_words, tone_of
 from usage.models import Budget
+from usage.permissions import reads_budgets
 from usage.pricing.periods import month_of
 from usage.selectors import budgets_now, uncovered
 

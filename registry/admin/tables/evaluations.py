@@ -1,0 +1,71 @@
+"""The list of what was measured of releases."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from factory.console.base import BaseAdmin
+from factory.console.lists.columns import Column, column
+from factory.console.lists.pages import BaseList
+from factory.console.show import short, when
+from factory.console.site import site
+from registry.admin.detail.release import linked
+from registry.models import EvaluationRecord
+from registry.selectors import releases
+from registry.states import EvaluationVerdict
+
+
+class MeasuredList(BaseList):
+    """A page of evaluations, each with the release that was measured: the newest with that closure."""
+
+    @staticmethod
+    def carry(request: HttpRequest, rows: list[Any]) -> None:
+        every = releases().filter(closure_id__in={row.closure_id for row in rows})
+        newest = every.order_by("closure_id", "-created_at", "-id").distinct("closure_id")
+        named = (
+            newest.select_related(None).select_related("asset").only("closure_id", "semver", "asset__name")
+        )
+        known = {one.closure_id: one for one in named}
+        for row in rows:
+            row.measured = known.get(row.closure_id)
+
+
+@admin.register(EvaluationRecord, site=site)
+class EvaluationAdmin(BaseAdmin[EvaluationRecord]):
+    """What a suite measured of a release. A record counts only for the hash that it was made for."""
+
+    view_operation = "ListReleases"
+    list_display = ("what", "suite_version", "said", "scored", "release", "of", "producer", "at")
+    file_columns = ("suite", "suite_version", "said", "scored", "of", "producer", "at", "release")
+    heading = "Evaluations"
+    nothing_yet = "Before a release is reviewed, its suite is run and what it measured is recorded here."
+    list_filter = ("verdict", "suite")
+    search_fields = ("suite", "producer", "release_hash")
+    search_help_text = "Words of a suite or a producer, or a release's hash"
+    ordering = ("-recorded_at", "-id")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
+        return MeasuredList
+
+    def headline(self, row: EvaluationRecord) -> str:
+        return f"Evaluation: {self.what(row)}"
+
+    what = Column("evaluation", lambda row: f"{row.suite} on {row.measured}" if row.measured else row.suite)
+
+    @column("verdict", "verdict")
+    def said(self, row: EvaluationRecord) -> SafeString:
+        tone, mark = ("good", "✓") if row.verdict == EvaluationVerdict.PASS else ("bad", "✕")
+        return format_html(
+            '<span class="fc-badge {}"><span aria-hidden="true">{}</span>{}</span>', tone, mark, row.verdict
+        )
+
+    release = Column("release", "measured", linked)
+    scored = Column(
+        "scores", lambda row: ", ".join(f"{name} {score}" for name, score in sorted(row.scores.items()))
+    )
+
+    of = Column("release hash", "release_hash", short)
+    at = Column("recorded", "recorded_at", when)
