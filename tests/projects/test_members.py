@@ -419,7 +419,7 @@ def test_a_session_finds_its_places_across_tenants(w):
     both = f"both@{w.tenant}.test"
     add(w, member=NewMember(both, ("Reviewer",)))
     add(other, other.tenant_admin, NewMember(both, ("Observer",)), project=None)
-    places = scopes.places_of_user(both)
+    places = scopes.scopes_of_user(both)
     assert [(p.tenant_id, p.project_id, p.project_slug, p.roles) for p in places] == [
         (w.tenant, w.project, "main", ("Reviewer",)),
         (other.tenant, None, "", ("Observer",)),
@@ -427,7 +427,7 @@ def test_a_session_finds_its_places_across_tenants(w):
     ]
     assert selectors.memberships_of_user("nobody@example.org") == []
     remove(w, _membership(w, both))
-    assert {p.tenant_id for p in scopes.places_of_user(both)} == {other.tenant}
+    assert {p.tenant_id for p in scopes.scopes_of_user(both)} == {other.tenant}
 
 
 def _membership(w, subject):
