@@ -17,6 +17,8 @@ from registry.selectors import aliases_of
 from registry.selectors.obstacles import DEPRECATED_FROM, REVOKED_FROM, other_of, stops_ending, stops_leading
 from registry.states import InFlight, ReleaseState
 
+ReleaseEnded = AssetReleaseDeprecated | AssetReleaseRevoked
+
 
 @command("DeprecateRelease")
 def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: str) -> str:
@@ -34,15 +36,7 @@ def deprecate_release(ctx: Context, *, release_id: UUID, in_flight: str, reason:
     if named:
         raise AliasInUse(stops_leading(named, other_of(release)), extra={"aliases": named})
     release.deprecate(at=now(), in_flight=in_flight, reason=reason)
-    told = AssetReleaseDeprecated(
-        release_id=release.id,
-        tenant_id=ctx.tenant_id,
-        asset=release.asset.name,
-        version=release.semver,
-        in_flight=in_flight,
-        reason=reason,
-    )
-    record(ctx, release, "Deprecated", told)
+    record(ctx, release, "Deprecated", _event(AssetReleaseDeprecated, release))
     if in_flight != InFlight.DRAIN:
         end_waivers_of(ctx, "release_id", release.id, reason=f"The release was deprecated: {reason}")
     audit(ctx, "DeprecateRelease", subject=f"release:{release.id}", reason=reason, stream=release.id)
@@ -65,15 +59,7 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
     release = _locked_in(ctx, release_id, "revoke", REVOKED_FROM)
     reviewed = release.state == ReleaseState.IN_REVIEW
     release.revoke(at=now(), in_flight=in_flight, reason=reason)
-    told = AssetReleaseRevoked(
-        release_id=release.id,
-        tenant_id=ctx.tenant_id,
-        asset=release.asset.name,
-        version=release.semver,
-        in_flight=in_flight,
-        reason=reason,
-    )
-    record(ctx, release, "Revoked", told)
+    record(ctx, release, "Revoked", _event(AssetReleaseRevoked, release))
     end_waivers_of(ctx, "release_id", release.id, reason=f"The release was revoked: {reason}")
     if reviewed:
         cancel_pending(ctx, subject=release.id, cause="SubjectWithdrawn")
@@ -81,8 +67,19 @@ def revoke_release(ctx: Context, *, release_id: UUID, in_flight: str, reason: st
     return str(release.state)
 
 
+def _event(kind: type[ReleaseEnded], release: Release) -> ReleaseEnded:
+    return kind(
+        release_id=release.id,
+        tenant_id=release.tenant_id,
+        asset=release.asset.name,
+        version=release.semver,
+        in_flight=str(release.in_flight),
+        reason=release.ending_reason,
+    )
+
+
 def _check(in_flight: str, reason: str) -> str:
-    """The reason as it is kept."""
+    """Return the reason as it is kept."""
     kept = reasoned(reason, "Taking a release out of use needs a reason.")
     if in_flight not in InFlight.values:
         problem = f"What becomes of runs in flight is one of {', '.join(InFlight.values)}."

@@ -1,6 +1,7 @@
 """A workflow's definition: its nodes, their conditions and the graph that they make. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from factory.kernel.errors import FieldError
@@ -17,7 +18,7 @@ OF_AN_AGENT = ("skillId", "forEach", "maxAttempts", "timeoutMinutes", "correctio
 
 
 def rank(side_effect_class: str) -> int:
-    """How strong a class is: 0 for read."""
+    """Return how strong a class is: 0 for read."""
     return CLASSES.index(side_effect_class)
 
 
@@ -42,8 +43,8 @@ def _kind_faults(node: Mapping[str, Any], base: str) -> list[FieldError]:
     """An agent works, a person answers a question: neither has what belongs to the other."""
     human = node["kind"] == HUMAN
     needed, foreign = ("question", ("agentId", *OF_AN_AGENT)) if human else ("agentId", ("question",))
-    told = [f"{base}/{key}" for key in foreign if key in node]
-    faults = [FieldError(place, f"A node of kind {node['kind']} cannot have this.") for place in told]
+    pointers = [f"{base}/{key}" for key in foreign if key in node]
+    faults = [FieldError(place, f"A node of kind {node['kind']} cannot have this.") for place in pointers]
     if needed not in node:
         faults.append(FieldError(f"{base}/{needed}", f"A node of kind {node['kind']} needs this."))
     if "gate" in node and node["sideEffectClass"] not in GATED:
@@ -108,38 +109,33 @@ def _edge_faults(nodes: Sequence[Mapping[str, Any]], base: str) -> Iterator[Fiel
 
 def _graph_faults(nodes: Sequence[Mapping[str, Any]], output: str, base: str) -> list[FieldError]:
     needs = {node["key"]: tuple(node.get("dependsOn", ())) for node in nodes}
-    places = {node["key"]: index for index, node in enumerate(nodes)}
+    numbers = {node["key"]: index for index, node in enumerate(nodes)}
     circle = find_circle(needs)
     if circle:
-        way = " → ".join((*circle, circle[0]))
-        return [FieldError(f"{base}/nodes/{places[circle[0]]}/dependsOn", f"The nodes form a circle: {way}.")]
+        pointer, path = f"{base}/nodes/{numbers[circle[0]]}/dependsOn", " → ".join(circle)
+        return [FieldError(pointer, f"The nodes form a circle: {path}.")]
     used = _needed_for(output, needs)
     return [
         FieldError(f"{base}/nodes/{index}", f"The node {key} leads to no output.")
-        for key, index in places.items()
+        for key, index in numbers.items()
         if key not in used
     ]
 
 
 def find_circle(needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """The keys of one circle, or nothing. Takes away what depends on nothing until only circles are left."""
-    left = {key: set(others) for key, others in needs.items()}
-    while free := [key for key, others in left.items() if not others & left.keys()]:
-        for key in free:
-            del left[key]
-    if not left:
-        return ()
-    way = [min(left)]
-    while (following := min(left[way[-1]] & left.keys())) not in way:
-        way.append(following)
-    return tuple(way[way.index(following) :])
+    """Return the keys of one circle, each of which needs the next, the first again at its end; or nothing."""
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as fault:
+        return tuple(reversed(fault.args[1]))
+    return ()
 
 
 def _needed_for(output: str, needs: Mapping[str, Iterable[str]]) -> set[str]:
-    found, ahead = set(), [output]
+    needed, ahead = set(), [output]
     while ahead:
         key = ahead.pop()
-        if key not in found:
-            found.add(key)
+        if key not in needed:
+            needed.add(key)
             ahead.extend(needs[key])
-    return found
+    return needed
