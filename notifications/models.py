@@ -20,7 +20,7 @@ def kinds_known(name: str) -> models.CheckConstraint:
 
 
 class Preference(TenantModel):
-    """What somebody wants by e-mail in this tenant. Who has no row is told everything that concerns them."""
+    """Keep what somebody wants by e-mail in this tenant. Without a row they get all that concerns them."""
 
     id = uuid_key()
     subject = models.CharField(max_length=255)

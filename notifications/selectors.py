@@ -18,24 +18,28 @@ from projects.states import Role, SubjectKind
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """How one person is told: by e-mail, or by a channel of theirs."""
+    """Name a way to one person: by e-mail, or by a channel of theirs."""
 
     subject: str
     medium: Medium
     channel_id: UUID | None = None
 
 
-def people_to_tell(kind: Kind, view: ApprovalView, passed_over: Collection[str] = ()) -> list[str]:
-    """Whom something concerns at this moment. Who may decide is judged by the approvals' own rule."""
+def recipients_of(kind: Kind, view: ApprovalView, passed_over: Collection[str] = ()) -> list[str]:
+    """Return whom something concerns now. Who may decide is judged by the approvals' own rule."""
     if kind in (Kind.REQUESTED, Kind.EXPIRING):
         if not view.is_pending:
             return []
         voted = {vote.voter for vote in votes_of(view.id)} if view.votes else set()
-        able = (one for one in who_may_decide(view.id) if one.may_decide and one.person == one.subject)
-        return [one.subject for one in able if one.subject not in voted]
+        able = (
+            person
+            for person in who_may_decide(view.id)
+            if person.may_decide and person.person == person.subject
+        )
+        return [person.subject for person in able if person.subject not in voted]
     if kind == Kind.TOO_FEW:
         operators = members(view.project_id, [Role.OPERATOR]) if view.is_pending else []
-        return sorted({one.subject for one in operators if one.kind == SubjectKind.PERSON})
+        return sorted({person.subject for person in operators if person.kind == SubjectKind.PERSON})
     if kind == Kind.BREAK_GLASS:
         return sorted(set(passed_over) - {view.decided_by})
     if not view.decision and view.state != ApprovalState.EXPIRED:
@@ -46,70 +50,72 @@ def people_to_tell(kind: Kind, view: ApprovalView, passed_over: Collection[str] 
 def people_over_money(project_id: UUID | None) -> list[str]:
     """Return who decides over the money of a project, or of the whole tenant, at this moment."""
     admins = {Role.WORKSPACE_ADMIN, Role.PLATFORM_ADMIN}
-    people = (one for one in members(project_id) if one.kind == SubjectKind.PERSON)
-    return sorted({one.subject for one in people if OVER_MONEY in one.grants or admins & set(one.roles)})
+    people = (member for member in members(project_id) if member.kind == SubjectKind.PERSON)
+    return sorted(
+        {member.subject for member in people if OVER_MONEY in member.grants or admins & set(member.roles)}
+    )
 
 
 def emails_of(subjects: Iterable[str], project_id: UUID | None) -> dict[str, str]:
-    """The address of each who is a member there at this moment, in one query; empty for who has none.
+    """Return the address of each who is a member there now, in one query; empty for who has none.
 
     Who is no member, or no person, is not among them.
     """
-    found: dict[str, str] = {}
-    for one in memberships_among(subjects, project_id):
-        if one.kind == SubjectKind.PERSON:
-            found[one.subject] = found.get(one.subject) or one.email
-    return found
+    addresses: dict[str, str] = {}
+    for member in memberships_among(subjects, project_id):
+        if member.kind == SubjectKind.PERSON:
+            addresses[member.subject] = addresses.get(member.subject) or member.email
+    return addresses
 
 
 def email_of(subject: str, project_id: UUID | None) -> str | None:
-    """The address of somebody who is a member there at this moment; None for who is none any more."""
+    """Return the address of somebody who is a member there now; None for who is none any more."""
     return emails_of([subject], project_id).get(subject)
 
 
-def ways_of(kind: Kind, subjects: Iterable[str], project_id: UUID | None) -> list[ChannelView]:
-    """The ways by which these people want to be told of such a thing."""
+def chosen_channels(kind: Kind, subjects: Iterable[str], project_id: UUID | None) -> list[ChannelView]:
+    """Return the channels by which these people want a message of this kind."""
     present = emails_of(subjects, project_id)
     if not present:
         return []
-    ways: list[ChannelView] = []
+    views: list[ChannelView] = []
     if settings.FACTORY_EMAIL_ON:
         rows = Preference.objects.filter(subject__in=present)
         chosen = dict(rows.values_list("subject", "kinds"))
-        ways += [
+        views += [
             ChannelView(w, Medium.EMAIL)
             for w, at in present.items()
             if at and kind in chosen.get(w, CHOOSABLE)
         ]
     channels = Channel.objects.filter(subject__in=present, removed_at__isnull=True, kinds__contains=[kind])
-    ways += [ChannelView(row.subject, Medium.SERVICE, row.id) for row in channels.order_by("subject", "id")]
-    return ways
+    views += [ChannelView(row.subject, Medium.SERVICE, row.id) for row in channels.order_by("subject", "id")]
+    return views
 
 
 def kinds_by_email(subject: str) -> tuple[list[str], int]:
-    """What somebody wants by e-mail, and the version of that choice: 0 where they never chose."""
+    """Return what somebody wants by e-mail, and the version of that choice: 0 where they never chose."""
     row = Preference.objects.filter(subject=subject).first()
     return ([str(kind) for kind in CHOOSABLE], 0) if row is None else (list(row.kinds), row.version)
 
 
 def channels_of(subject: str) -> "QuerySet[Channel]":
-    """Somebody's channels that are in use; no command and no page reaches another's."""
+    """Return somebody's channels that are in use; no command and no page reaches another's."""
     rows: QuerySet[Channel] = Channel.objects.filter(subject=subject, removed_at__isnull=True)
     return rows
 
 
 def notices_about(approval_id: UUID) -> "QuerySet[Notice]":
-    """What there was to tell about one request."""
+    """Return the notices about one request."""
     return Notice.objects.filter(approval_id=approval_id)
 
 
 def notifications_of(ctx: Context) -> "QuerySet[Notification]":
-    """What was to be told in a scope: of the project, or of the whole tenant."""
+    """Return the notifications of a scope: of the project, or of the whole tenant."""
     rows: QuerySet[Notification] = Notification.objects.select_related("notice", "channel")
     return rows if ctx.project_id is None else rows.filter(project_id=ctx.project_id)
 
 
-FATES = {
+STATE_FILTERS = {
     NotificationState.WAITING: {
         "sent_at__isnull": True,
         "set_aside_at__isnull": True,
@@ -122,12 +128,12 @@ FATES = {
 
 
 def set_aside(ctx: Context, limit: int) -> Sequence[Notification]:
-    rows = notifications_of(ctx).filter(**FATES[NotificationState.SET_ASIDE])
+    rows = notifications_of(ctx).filter(**STATE_FILTERS[NotificationState.SET_ASIDE])
     return list(rows.order_by("-set_aside_at")[:limit])
 
 
 def last_of_channels(channels: Iterable[Channel]) -> dict[UUID, Notification]:
-    """The newest notification by each channel: how it has been doing."""
-    rows = Notification.objects.filter(channel__in=[one.id for one in channels])
+    """Return the newest notification by each channel: how it has been doing."""
+    rows = Notification.objects.filter(channel__in=[channel.id for channel in channels])
     newest = rows.order_by("channel_id", "-created_at", "-id").distinct("channel_id")
     return {row.channel_id: row for row in newest if row.channel_id}

@@ -13,7 +13,7 @@ SEND: Final = "notifications.send"
 
 
 class Kind(TextChoices):
-    """What somebody is told. All but the last three are about one request for an approval."""
+    """Name the kinds of message. All but the last three are about one request for an approval."""
 
     REQUESTED = "requested"
     EXPIRING = "expiring"
@@ -59,7 +59,7 @@ class Medium(TextChoices):
 
 
 class NotificationState(TextChoices):
-    """Where a notification stands."""
+    """Name the states of a notification."""
 
     WAITING = "Waiting"
     SENT = "Sent"

@@ -139,7 +139,7 @@ class DelegationNotDue(Conflict):
 
 
 class RoleNotHeld(Forbidden):
-    """What is lent is one's own: a role by delegation is nobody's to lend."""
+    """Refuse to lend a role that is not one's own: a delegated role cannot be delegated again."""
 
     code = "role-not-held"
     title = "The caller does not hold this role themselves"

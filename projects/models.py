@@ -51,7 +51,7 @@ class Tenant(TenantModel):
 
 
 class Project(Journaled):
-    """Where runs are requested and decided on. Suspending it stops new work, and nothing else."""
+    """Bound where runs are requested and decided on. Suspending it stops new work, and nothing else."""
 
     lifecycle: ClassVar[Lifecycle] = PROJECT
 
@@ -124,7 +124,7 @@ class Project(Journaled):
 
     @transition(field=state, source=ProjectState.SUSPENDED, target=ProjectState.SUSPENDED)
     def finish_kill(self, *, at: datetime) -> None:
-        """Who threw it and why stay on the row until the project is resumed."""
+        """End the kill switch's work; who threw it and why stays on the row until the project is resumed."""
         self.killing_since, self.updated_at = None, at
 
 
@@ -177,7 +177,7 @@ class Environment(TenantModel):
 
 
 class Membership(Journaled):
-    """What one subject is in one project, or in the whole tenant where it names no project.
+    """Say what one subject is in one project, or in the whole tenant where it names no project.
 
     `person` answers for the subject: for a person that is the subject itself, for a service
     account its owner. Roles and grants change by a recorded command; the row only ever ends.

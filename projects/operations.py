@@ -31,7 +31,7 @@ def lock_project(ctx: Context) -> ProjectView:
 
 @operation
 def finish_kill(ctx: Context, project_id: UUID) -> None:
-    """The kill switch has reached every open run; the caller holds nothing below, and checks that it is so.
+    """Record that the kill switch has reached every open run; the caller has checked that it is so.
 
     Takes the project's lock alone. Does nothing where no kill switch is at work. Raises `NotFound`.
     """
@@ -47,20 +47,20 @@ def lock_active_project(ctx: Context) -> ProjectView:
 
     Raises `NotFound`, or `ProjectNotActive` when it is suspended.
     """
-    found = lock_project(ctx)
-    if found.state != ProjectState.ACTIVE:
+    project = lock_project(ctx)
+    if project.state != ProjectState.ACTIVE:
         raise ProjectNotActive(
-            f"The project {found.slug} is {found.state}: it takes no new work until it is resumed.",
-            extra={"projectState": found.state},
+            f"The project {project.slug} is {project.state}: it takes no new work until it is resumed.",
+            extra={"projectState": project.state},
         )
-    return found
+    return project
 
 
 @operation
-def loan_holds(ctx: Context, delegation_id: UUID, at: datetime) -> bool:
-    """Whether a delegation is in force at `at`; it cannot end otherwise before the caller's commit.
+def hold_delegation(ctx: Context, delegation_id: UUID, at: datetime) -> bool:
+    """Return whether a delegation is in force at `at`, and keep it so until the caller commits.
 
-    The shared lock makes a revocation wait, so that what rests on the loan is before its end.
+    The shared lock makes a revocation wait, so that what rests on the delegation is before its end.
     """
     missing = NotFound("There is no such delegation here.")
     row = lock(Delegation, delegation_id, missing=missing, shared=True)
@@ -80,7 +80,7 @@ def revoke_all_of(ctx: Context, rows: Iterable[Delegation], cause: str) -> int:
 
 @operation
 def revoke_groundless(ctx: Context, subject: str, cause: str) -> None:
-    """After a membership changed: end what somebody lends and does not hold, or was lent as no member."""
+    """End the delegations of roles that somebody does not hold any more, and those to who is no member."""
     gone = [row for row in delegations_of(subject) if not _has_ground(row)]
     revoke_all_of(ctx, gone, cause)
 
@@ -90,13 +90,13 @@ def _has_ground(row: Delegation) -> bool:
 
 
 def end_delegation(ctx: Context, row: Delegation, cause: str, at: datetime) -> None:
-    """Active → Revoked of a locked delegation; `DelegationChanged`."""
+    """Revoke a locked Active delegation; `DelegationChanged`."""
     row.revoke(at=at, by=ctx.actor.subject)
     record(ctx, row, cause, delegation_changed(row))
 
 
 def delegation_changed(row: Delegation) -> DelegationChanged:
-    """The event of a delegation as it is now."""
+    """Return the event of a delegation as it is now."""
     return DelegationChanged(
         delegation_id=row.id,
         tenant_id=row.tenant_id,

@@ -7,44 +7,44 @@ from factory.evidence.journal_replay import Recorded, audited_reason, repairs
 from projects.models import Delegation, Identity, Membership, Project, ServiceAccount
 
 
-def _project(row: Project, said: Recorded) -> Mapping[str, Any]:
-    """Why it was suspended or killed stands in the audit log."""
-    if said.state == "Active":
-        standing = {"suspended_at": None, "suspension_reason": "", "killing_since": None}
-        return {**standing, "killed_by": "", "kill_reason": "", "updated_at": said.at}
-    since = said.entered
-    thrown = said.last("KillSwitchThrown")
+def _project(row: Project, journal: Recorded) -> Mapping[str, Any]:
+    """Put a project back. The reason why it was suspended or killed stands in the audit log."""
+    if journal.state == "Active":
+        active = {"suspended_at": None, "suspension_reason": "", "killing_since": None}
+        return {**active, "killed_by": "", "kill_reason": "", "updated_at": journal.at}
+    since = journal.entered
+    thrown = journal.last("KillSwitchThrown")
     killed = thrown is not None and thrown.at >= since.at
     why = audited_reason(row, "KillProject") if killed else ""
     suspended = "KillProject" if since.cause == "KillSwitchThrown" else "SuspendProject"
     return {
         "suspended_at": since.at,
         "suspension_reason": audited_reason(row, suspended),
-        "killing_since": said.at if said.cause == "KillSwitchThrown" else None,
+        "killing_since": journal.at if journal.cause == "KillSwitchThrown" else None,
         "killed_by": thrown.actor if killed and thrown else "",
         "kill_reason": why,
-        "updated_at": said.at,
+        "updated_at": journal.at,
     }
 
 
-def _membership(row: Membership, said: Recorded) -> Mapping[str, Any]:
-    given = said.last("MemberChanged", "MemberAdded")
+def _membership(row: Membership, journal: Recorded) -> Mapping[str, Any]:
+    given = journal.last("MemberChanged", "MemberAdded")
     held = {name: given.data[name] for name in ("roles", "grants")} if given else {}
-    return {**held, "removed_at": said.reached("Removed"), "updated_at": said.at}
+    return {**held, "removed_at": journal.reached("Removed"), "updated_at": journal.at}
 
 
-def _account(row: ServiceAccount, said: Recorded) -> Mapping[str, Any]:
-    return {"revoked_at": said.reached("Revoked"), "updated_at": said.at}
+def _account(row: ServiceAccount, journal: Recorded) -> Mapping[str, Any]:
+    return {"revoked_at": journal.reached("Revoked"), "updated_at": journal.at}
 
 
-def _identity(row: Identity, said: Recorded) -> Mapping[str, Any]:
-    over = said.state != "Active"
-    return {"ended_at": said.at if over else None, "ended_by": said.actor if over else ""}
+def _identity(row: Identity, journal: Recorded) -> Mapping[str, Any]:
+    over = journal.state != "Active"
+    return {"ended_at": journal.at if over else None, "ended_by": journal.actor if over else ""}
 
 
-def _delegation(row: Delegation, said: Recorded) -> Mapping[str, Any]:
-    over = said.state != "Active"
-    return {"ended_at": said.at if over else None, "ended_by": said.actor if over else ""}
+def _delegation(row: Delegation, journal: Recorded) -> Mapping[str, Any]:
+    over = journal.state != "Active"
+    return {"ended_at": journal.at if over else None, "ended_by": journal.actor if over else ""}
 
 
 repairs("journal", Project, _project)

@@ -48,7 +48,7 @@ class IdentityState(TextChoices):
 
 
 class Role(TextChoices):
-    """What a person or a service account is in a project, or in the whole tenant."""
+    """Name what a person or a service account is in a project, or in the whole tenant."""
 
     REQUESTER = "Requester"
     REVIEWER = "Reviewer"
@@ -59,7 +59,7 @@ class Role(TextChoices):
 
 
 class Grant(TextChoices):
-    """What a membership opens beside its roles."""
+    """Name what a membership opens beside its roles."""
 
     FINANCE = "finance", "finance"
     AUDIT = "audit", "audit"

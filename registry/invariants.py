@@ -27,17 +27,17 @@ def hashes_recompute(cursor: CursorWrapper) -> Found:
         LEFT JOIN registry_closureentry e ON e.closure_id = c.id
         ORDER BY r.tenant_id, r.id
     """)
-    for (tenant, release_id, asset, version, commit, told), rows in groupby(
+    for (tenant, release_id, asset, version, commit, stored), rows in groupby(
         cursor.fetchall(), key=itemgetter(0, 1, 2, 3, 4, 5)
     ):
         entries = [ClosureFile(*row[6:]) for row in rows if row[6] is not None]
-        judge = partial(_unlike, told, asset, version, commit, entries)
+        judge = partial(_unlike, stored, asset, version, commit, entries)
         yield from judged(tenant, f"release:{release_id}", judge)
 
 
-def _unlike(told: str, asset: str, version: str, commit: str, entries: list[ClosureFile]) -> str | None:
-    found = release_hash(asset, version, commit, entries)
-    return None if found == told else f"the entries give {found}, the release says {told}"
+def _unlike(stored: str, asset: str, version: str, commit: str, entries: list[ClosureFile]) -> str | None:
+    computed = release_hash(asset, version, commit, entries)
+    return None if computed == stored else f"the entries give {computed}, the release says {stored}"
 
 
 @check("R2", "Every file of a release is kept, and has the hash that the release names")

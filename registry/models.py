@@ -168,7 +168,7 @@ class Release(Journaled):
 
 
 class Closure(TenantModel):
-    """What a candidate's commit says, resolved once and never again. Append-only."""
+    """Keep what a candidate's commit says, resolved once and never again. Append-only."""
 
     id = uuid_key()
     hash = models.CharField(max_length=71)
@@ -240,7 +240,7 @@ class ReleaseBlob(TenantModel):
 
 
 class EvaluationRecord(TenantModel):
-    """What a suite said about exactly one release hash. Append-only."""
+    """Keep what a suite said about exactly one release hash. Append-only."""
 
     id = uuid_key()
     closure = TenantForeignKey("registry.Closure", related_name="evaluations")
@@ -270,7 +270,7 @@ class EvaluationRecord(TenantModel):
 
 
 class AssetWorkflow(TenantModel):
-    """Which asset a workflow belongs to: an alias and a workflow together name one release. Append-only."""
+    """Bind a workflow to its asset: an alias and a workflow together name one release. Append-only."""
 
     id = uuid_key()
     workflow_id = models.CharField(max_length=63)
@@ -312,7 +312,7 @@ class Alias(Journaled):
 
 
 class AliasMove(TenantModel):
-    """What an alias named from a moment on. Append-only."""
+    """Keep what an alias named from a moment on. Append-only."""
 
     id = uuid_key()
     alias = TenantForeignKey("registry.Alias", related_name="moves")

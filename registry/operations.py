@@ -30,7 +30,7 @@ def lock_asset(ctx: Context, asset: str) -> None:
 
 @operation
 def lock_release(ctx: Context, release_id: UUID) -> Release:
-    """The asset, then the release, in the order of the house. Raises ReleaseNotFound."""
+    """Lock the asset, then the release. Raises ReleaseNotFound."""
     missing = ReleaseNotFound("There is no such release here.")
     name = Release.objects.filter(pk=release_id).values_list("asset__name", flat=True).first()
     if name is None:
@@ -65,16 +65,16 @@ def hold_published(ctx: Context, release_id: UUID) -> None:
 
 @operation
 def hold_loadable(ctx: Context, release_id: UUID) -> bool:
-    """Whether a release may be worked with, which nobody changes until the caller commits.
+    """Return whether a release may be worked with; nobody changes that until the caller commits.
 
     It and all that it needs are share-locked, in the order of their keys: a revocation comes wholly before
     or wholly after. Comes before the project's lock.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LOADABLE, [release_id, release_id])
-        found = {row[0]: row[1] for row in cursor.fetchall()}
-    needed = [state for key, state in found.items() if key != release_id]
-    return found.get(release_id) in LOADABLE and ReleaseState.REVOKED not in needed
+        states = {row[0]: row[1] for row in cursor.fetchall()}
+    needed = [state for key, state in states.items() if key != release_id]
+    return states.get(release_id) in LOADABLE and ReleaseState.REVOKED not in needed
 
 
 _LOADABLE = """
@@ -101,7 +101,7 @@ def point_alias(ctx: Context, release: Release, name: str) -> Alias:
     else:
         alias.move(release=release)
         cause = "AliasMoved"
-    told = AliasMoved(
+    event = AliasMoved(
         tenant_id=ctx.tenant_id,
         asset=release.asset.name,
         alias=name,
@@ -110,7 +110,7 @@ def point_alias(ctx: Context, release: Release, name: str) -> Alias:
         moved_by=ctx.actor.subject,
         previous_release_id=before,
     )
-    record(ctx, alias, cause, told)
+    record(ctx, alias, cause, event)
     save(
         AliasMove(
             alias_id=alias.id,

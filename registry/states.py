@@ -34,7 +34,7 @@ class AliasState(TextChoices):
 
 
 class InFlight(TextChoices):
-    """What happens to runs that already pinned a release which is taken out of use."""
+    """Say what happens to runs that already pinned a release which is taken out of use."""
 
     DRAIN = "drain"
     BLOCK = "block"

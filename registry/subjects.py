@@ -20,8 +20,8 @@ from registry.errors import DependencyNotPublished, VersionTaken, WorkflowTaken
 from registry.events import AssetReleasePublished
 from registry.models import AssetWorkflow, ClosureDependency, EvaluationRecord, Release
 from registry.operations import LATEST, lock_release, point_alias
-from registry.selectors import entries, find_release, needs_in_words, revoked_needs
-from registry.selectors.timeline import story_of_release
+from registry.selectors import entries, find_release, format_needs, revoked_needs
+from registry.selectors.timeline import timeline_of_release
 from registry.states import HOLDS_VERSION, LOADABLE, ReleaseState
 
 SENT_BACK = {
@@ -39,7 +39,7 @@ class ReviewOver(Gone):
 
 
 def proposal_of(release: Release, evaluation: EvaluationRecord) -> dict[str, Any]:
-    """What the reviewer signs: the manifest, every file by its hash, and what the evaluation found."""
+    """Return what the reviewer signs: the manifest, every file by its hash, and what the evaluation found."""
     pieces = [piece.to_json() for piece in entries(release.resolved.id)]
     return {
         "kind": "manifest",
@@ -103,7 +103,7 @@ def _workflow_taken(release: Release) -> DomainError:
 
 
 def _dependency_gone(release: Release) -> DomainError:
-    return DependencyNotPublished(needs_in_words(revoked_needs([release.resolved.id])[release.resolved.id]))
+    return DependencyNotPublished(format_needs(revoked_needs([release.resolved.id])[release.resolved.id]))
 
 
 def _workflow_ids(release: Release) -> list[str]:
@@ -141,7 +141,7 @@ class Publication(Subject):
             record(ctx, release, SENT_BACK[ApprovalState(view.state)], detail={"approvalId": str(view.id)})
 
     def timeline(self, ctx: Context, view: ApprovalView) -> Timeline:
-        return story_of_release(find_release(view.subject_id), view)
+        return timeline_of_release(find_release(view.subject_id), view)
 
     def renewed(self, ctx: Context, old: ApprovalView, new: ApprovalView) -> None:
         """Go on with the review, under the fresh request."""
@@ -162,7 +162,7 @@ def _not_publishable(refusal: Callable[[Release], DomainError], view: ApprovalVi
 def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:
     check_publishable(release)
     release.publish(at=now())
-    told = AssetReleasePublished(
+    event = AssetReleasePublished(
         release_id=release.id,
         tenant_id=ctx.tenant_id,
         asset=release.asset.name,
@@ -170,7 +170,7 @@ def _publish(ctx: Context, release: Release, approval_id: UUID) -> None:
         release_hash=release.resolved.hash,
         approval_id=approval_id,
     )
-    record(ctx, release, "ApprovalGranted", told)
+    record(ctx, release, "ApprovalGranted", event)
     known = set(AssetWorkflow.objects.filter(asset_id=release.asset_id).values_list("workflow_id", flat=True))
     for workflow_id in _workflow_ids(release):
         if workflow_id not in known:

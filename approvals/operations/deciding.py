@@ -40,7 +40,7 @@ from factory.kernel.locking import lock
 from factory.kernel.reasons import remark
 from factory.kernel.recording import audit, named
 from factory.kernel.text import is_blank
-from projects.operations import loan_holds
+from projects.operations import hold_delegation
 
 PROPOSED_AGAIN = frozenset({SubjectType.PUBLICATION, SubjectType.WAIVER})
 CAUSES = {
@@ -196,7 +196,7 @@ def _require_open(row: ApprovalRequest) -> datetime:
 
 def _require_loan(ctx: Context, right: Right, at: datetime) -> None:
     """Refuse a delegated role that is not delegated at the time of the decision itself."""
-    if right.loan is not None and not loan_holds(ctx, right.loan.delegation_id, at):
+    if right.loan is not None and not hold_delegation(ctx, right.loan.delegation_id, at):
         raise NotEligible(f"The role was lent by {right.acting_for}, and is not lent any more.")
 
 

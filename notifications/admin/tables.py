@@ -24,7 +24,7 @@ from factory.kernel.tenancy import reading
 from notifications.admin.preferences import Mine
 from notifications.commands import retry_notification
 from notifications.models import Notification
-from notifications.selectors import FATES, notices_about, notifications_of
+from notifications.selectors import STATE_FILTERS, notices_about, notifications_of
 from notifications.states import Kind, NotificationState
 
 
@@ -48,7 +48,7 @@ class NotificationStateFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Notification]) -> QuerySet[Notification]:
         chosen = self.value() or ""
         return (
-            queryset.filter(**FATES[NotificationState(chosen)])
+            queryset.filter(**STATE_FILTERS[NotificationState(chosen)])
             if chosen in NotificationState.values
             else queryset
         )

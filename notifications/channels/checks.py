@@ -7,9 +7,9 @@ from django.core.checks import CheckMessage, Warning, register
 
 
 @register(deploy=True)
-def somebody_is_told(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def mail_is_configured(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Without a mail server nobody is told by e-mail, which is fine to try things out."""
     if settings.FACTORY_EMAIL_ON:
         return []
-    told = "No mail server is set, so nobody is told by e-mail that a decision waits for them."
-    return [Warning(told, hint="Set FACTORY_EMAIL_HOST.", id="notifications.W001")]
+    problem = "No mail server is set, so nobody is told by e-mail that a decision waits for them."
+    return [Warning(problem, hint="Set FACTORY_EMAIL_HOST.", id="notifications.W001")]

@@ -34,18 +34,18 @@ def name(text: object) -> str:
     return " ".join(_STRANGE.sub(" ", str(text or "")).split())[:LONGEST_NAME]
 
 
-def moment(at: datetime | None) -> str:
+def format_time(at: datetime | None) -> str:
     return at.astimezone(UTC).strftime("%d %b %Y %H:%M UTC") if at else "–"
 
 
 def message(kind: str, view: ApprovalView | None) -> Message:
-    """What is told of a request as it is now."""
+    """Return the message about a request as it is now."""
     if view is None:
         return Message(
             "Factory: a test",
             "You asked for this message. It says nothing but that it arrived.\n\n" + _foot(mine_link()),
         )
-    title, lead = _TOLD[Kind(kind)](view)
+    title, lead = _WRITERS[Kind(kind)](view)
     facts = "\n".join(f"{label}: {value}" for label, value in _facts(view))
     do = ", and decide there" if kind in (Kind.REQUESTED, Kind.EXPIRING) else ""
     look = f"See exactly what it is about{do}:\n{request_link(view)}"
@@ -79,8 +79,8 @@ def ending_budget(month: date, project: str) -> Message:
 
 def request_link(view: ApprovalView) -> str:
     """The page that leads on to the request, in whatever place the reader stands."""
-    place = urlencode({"in": f"{view.tenant_id}/{view.project_id or ''}"})
-    return f"{settings.FACTORY_PUBLIC_URL}{reverse('admin:notifications_open', args=[view.id])}?{place}"
+    query = urlencode({"in": f"{view.tenant_id}/{view.project_id or ''}"})
+    return f"{settings.FACTORY_PUBLIC_URL}{reverse('admin:notifications_open', args=[view.id])}?{query}"
 
 
 def mine_link() -> str:
@@ -107,16 +107,16 @@ def _what(view: ApprovalView) -> str:
 
 
 def _facts(view: ApprovalView) -> list[tuple[str, str]]:
-    found = [
+    facts = [
         ("Request", str(view.id)),
         ("Class", view.action_class),
         ("Asked by", name(view.requested_by)),
-        ("Asked", moment(view.requested_at)),
+        ("Asked", format_time(view.requested_at)),
     ]
-    found += [("Run", str(view.run_id))] if view.run_id else []
+    facts += [("Run", str(view.run_id))] if view.run_id else []
     if view.is_pending:
-        return [*found, ("Decided by", _deciders(view)), ("Ends", moment(view.expires_at))]
-    return [*found, ("State", view.state), ("Closed", moment(view.closed_at))]
+        return [*facts, ("Decided by", _deciders(view)), ("Ends", format_time(view.expires_at))]
+    return [*facts, ("State", view.state), ("Closed", format_time(view.closed_at))]
 
 
 def _deciders(view: ApprovalView) -> str:
@@ -130,14 +130,14 @@ def _requested(view: ApprovalView) -> tuple[str, str]:
     again = "once more" if view.renews else "waiting for a decision"
     votes = f" It needs {view.quorum} people." if view.quorum > 1 else ""
     return (
-        f"{again}: {_what(view)}, until {moment(view.expires_at)}",
+        f"{again}: {_what(view)}, until {format_time(view.expires_at)}",
         f"A request waits that you may decide: {_what(view)}.{votes} {_at_its_end(view)}",
     )
 
 
 def _expiring(view: ApprovalView) -> tuple[str, str]:
     return (
-        f"ends {moment(view.expires_at)}: {_what(view)}",
+        f"ends {format_time(view.expires_at)}: {_what(view)}",
         f"A quarter of its time is left: {_what(view)}. You may still decide. {_at_its_end(view)}",
     )
 
@@ -145,7 +145,7 @@ def _expiring(view: ApprovalView) -> tuple[str, str]:
 def _at_its_end(view: ApprovalView) -> str:
     again = view.on_expiry == OnExpiry.RE_REQUEST and view.renews is None
     after = "is asked once more" if again else "ends without a yes"
-    return f"If nobody answers until {moment(view.expires_at)}, it {after}."
+    return f"If nobody answers until {format_time(view.expires_at)}, it {after}."
 
 
 def _decided(view: ApprovalView) -> tuple[str, str]:
@@ -182,7 +182,7 @@ def _too_few(view: ApprovalView) -> tuple[str, str]:
     )
 
 
-_TOLD: dict[Kind, Callable[[ApprovalView], tuple[str, str]]] = {
+_WRITERS: dict[Kind, Callable[[ApprovalView], tuple[str, str]]] = {
     Kind.REQUESTED: _requested,
     Kind.EXPIRING: _expiring,
     Kind.DECIDED: _decided,

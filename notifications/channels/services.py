@@ -123,8 +123,8 @@ def _require_known_host(service: Service, target: Any, trusted: Collection[str])
         if host.endswith(MICROSOFTS) and target.port in (None, 443):
             return
         raise AddressRefused(f"The host has to end with {' or '.join(MICROSOFTS)}.")
-    place = f"{host}:{target.port or (443 if target.secure else 80)}"
-    if place not in trusted:
+    address = f"{host}:{target.port or (443 if target.secure else 80)}"
+    if address not in trusted:
         raise AddressRefused(
             "The installation does not trust this host. An operator names host:port in "
             "FACTORY_NOTIFICATIONS_TRUSTED_HOSTS."
@@ -157,5 +157,5 @@ class _Heard(logging.Handler):
         self.logger.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        found = _STATUS.search(record.getMessage())
-        self.status = found[1] if found else self.status
+        match = _STATUS.search(record.getMessage())
+        self.status = match[1] if match else self.status

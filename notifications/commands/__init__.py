@@ -7,13 +7,13 @@ from notifications.commands.choosing import (
     remove_channel,
     send_test,
 )
-from notifications.commands.sending import ClaimedMessage, claim, retry_notification, settle
-from notifications.commands.telling import (
+from notifications.commands.notify import (
+    notify_of_approval,
+    notify_of_ending_budget,
+    notify_of_sign_in,
     remind_of_expiry,
-    tell_of_approval,
-    tell_of_ending_budget,
-    tell_of_sign_in,
 )
+from notifications.commands.sending import ClaimedMessage, claim, retry_notification, settle
 
 __all__ = [
     "ClaimedMessage",
@@ -21,12 +21,12 @@ __all__ = [
     "change_channel",
     "change_preference",
     "claim",
+    "notify_of_approval",
+    "notify_of_ending_budget",
+    "notify_of_sign_in",
     "remind_of_expiry",
     "remove_channel",
     "retry_notification",
     "send_test",
     "settle",
-    "tell_of_approval",
-    "tell_of_ending_budget",
-    "tell_of_sign_in",
 ]

@@ -13,7 +13,7 @@ from factory.kernel.locking import lock
 from factory.kernel.recording import audit, save
 from factory.messaging.webhooks.signing import sealed
 from notifications.channels.services import checked
-from notifications.commands.telling import address as make_notifications
+from notifications.commands.notify import notify as make_notifications
 from notifications.errors import AddressRefused, ChannelNameTaken, TooManyChannels
 from notifications.models import Channel, Notice, Preference
 from notifications.selectors import ChannelView, channels_of
@@ -25,14 +25,16 @@ LONGEST_NAME = 80
 
 @command("ChangeOwnNotifications")
 def change_preference(ctx: Context, *, kinds: Collection[str], version: int) -> int:
-    """What the caller wants by e-mail in this tenant; answers the new version.
+    """Choose what the caller wants by e-mail in this tenant; answers the new version.
 
     Guards: the caller is a person; the version that was looked at, 0 for the first choice. Emits: nothing.
     Errors: `InvalidInput`, `VersionMismatch`.
     """
     chosen, row = _known(kinds), _person(ctx)
     if version != row.version:
-        raise VersionMismatch("The choice was changed meanwhile. Read it again.")
+        raise VersionMismatch(
+            "The kinds of e-mail were changed by another request. Read them again, then change them."
+        )
     row.kinds, row.version, row.updated_at = chosen, row.version + 1, clock.now()
     save(row)
     return int(row.version)
@@ -40,7 +42,7 @@ def change_preference(ctx: Context, *, kinds: Collection[str], version: int) -> 
 
 @command("AddChannel")
 def add_channel(ctx: Context, *, name: str, address: str, kinds: Collection[str]) -> str:
-    """One more way for the caller. The address is sealed, and never shown to anybody again.
+    """Add a channel for the caller. The address is sealed, and never shown to anybody again.
 
     Guards: the caller is a person; a service of the list, with a host that is the service's own or that the
     operator trusts. Emits: nothing. Errors: `AddressRefused`, `InvalidInput`, `TooManyChannels`,
@@ -55,7 +57,7 @@ def add_channel(ctx: Context, *, name: str, address: str, kinds: Collection[str]
     _person(ctx)
     own = list(channels_of(ctx.actor.subject))
     if len(own) >= MOST:
-        raise TooManyChannels(f"There are {MOST} already. Remove one first.")
+        raise TooManyChannels(f"You have {MOST} channels already. Remove one first.")
     _require_free(own, label)
     at = clock.now()
     row = Channel(
@@ -75,7 +77,7 @@ def add_channel(ctx: Context, *, name: str, address: str, kinds: Collection[str]
 
 @command("ChangeChannel")
 def change_channel(ctx: Context, *, channel_id: UUID, name: str, kinds: Collection[str], version: int) -> str:
-    """Another name, or other things to be told of. Another address is another channel.
+    """Give a channel another name or other kinds. Another address is another channel.
 
     Guards: the channel is the caller's; the version that was looked at. Emits: nothing. Errors: `NotFound`,
     `InvalidInput`, `ChannelNameTaken`, `VersionMismatch`.
@@ -85,7 +87,7 @@ def change_channel(ctx: Context, *, channel_id: UUID, name: str, kinds: Collecti
     if row.version != version:
         raise VersionMismatch(f"The channel is at version {row.version}. Read it again.")
     label, chosen = _label(name), _known(kinds)
-    _require_free([one for one in channels_of(ctx.actor.subject) if one.id != row.id], label)
+    _require_free([channel for channel in channels_of(ctx.actor.subject) if channel.id != row.id], label)
     row.name, row.kinds = label, chosen
     row.version, row.updated_at = row.version + 1, clock.now()
     save(row)
@@ -94,7 +96,7 @@ def change_channel(ctx: Context, *, channel_id: UUID, name: str, kinds: Collecti
 
 @command("RemoveChannel")
 def remove_channel(ctx: Context, *, channel_id: UUID) -> str:
-    """Nothing more is sent there, and its secret is forgotten.
+    """Remove a channel: nothing more is sent there, and its secret is forgotten.
 
     Guards: the channel is the caller's. Emits: nothing. Errors: `NotFound`.
     """
@@ -120,7 +122,7 @@ def send_test(ctx: Context, *, channel_id: UUID) -> str:
 
 
 def _person(ctx: Context) -> Preference:
-    """The caller's row, locked: what they do here happens one after the other."""
+    """Lock the caller's row: what they do here happens one after the other."""
     rows, subject = Preference.objects, ctx.actor.subject
     new = Preference(
         tenant_id=ctx.tenant_id, subject=subject, kinds=list(CHOOSABLE), version=0, updated_at=clock.now()
@@ -147,8 +149,8 @@ def _label(name: str) -> str:
 
 
 def _require_free(others: Collection[Channel], label: str) -> None:
-    if any(one.name == label for one in others):
-        raise ChannelNameTaken("Give this one another name.")
+    if any(channel.name == label for channel in others):
+        raise ChannelNameTaken(f"You have a channel named {label} already. Give this one another name.")
 
 
 def _known(kinds: Collection[str]) -> list[str]:

@@ -46,7 +46,7 @@ class ClaimedMessage:
 
 @command("ClaimNotification", audited=False)
 def claim(ctx: Context, *, notification_id: UUID) -> ClaimedMessage | None:
-    """The right to send a notification for two minutes; None when there is nothing to send (any more).
+    """Take the right to send a notification for two minutes; None when there is nothing to send (any more).
 
     What became pointless is dropped with its reason: a question that is closed, a person who has left, a
     channel that was removed. Guards: the house alone. Emits: nothing. Errors: `NotFound`.
@@ -76,7 +76,7 @@ def claim(ctx: Context, *, notification_id: UUID) -> ClaimedMessage | None:
 def settle(
     ctx: Context, *, notification_id: UUID, attempt: int, error: str = "", final: bool = False
 ) -> None:
-    """What came of a try. With an error it is tried again later, or after the last try (or a `final` one)
+    """Record what came of an attempt. With an error it is tried again later, or after the last (or a `final`)
     set aside. Of a try that somebody else has followed only a success is noted.
 
     Guards: the house alone. Emits: nothing. Errors: `NotFound`.
@@ -132,7 +132,7 @@ def _message(row: Notification, view: ApprovalView | None) -> Message:
 
 
 def _address(row: Notification, view: ApprovalView | None) -> tuple[str, str]:
-    """Where it goes, or why it goes nowhere."""
+    """Return where it goes, or why it goes nowhere."""
     if row.notice.kind in OPEN_QUESTIONS and view is not None and not view.is_pending:
         return "", f"The request was closed before this could be sent: {view.state}."
     email = email_of(row.subject, row.project_id)

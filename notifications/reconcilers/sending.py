@@ -33,7 +33,7 @@ def send_one(ctx: Context, notification_id: UUID) -> bool:
 
 
 def _handed_over(parcel: ClaimedMessage) -> tuple[str, bool]:
-    """What went wrong, in a sentence without addresses, and whether trying again is of no use."""
+    """Hand a message over; return what went wrong, without addresses, and whether that is final."""
     try:
         if parcel.medium == Medium.EMAIL:
             _send_mail(parcel)
@@ -64,10 +64,10 @@ def _send_mail(parcel: ClaimedMessage) -> None:
     """Plain text, under an id that a repeat shares: a mail program that has it shows it once."""
     validate_email(parcel.address)  # a list of them is none: a message goes to one person
     host = settings.DEFAULT_FROM_EMAIL.rsplit("@", 1)[-1].strip("> ")
-    made = mail.EmailMessage(
+    email = mail.EmailMessage(
         parcel.message.title,
         parcel.message.body,
         to=[parcel.address],
         headers={"Message-ID": f"<{parcel.id}@{host}>", "Auto-Submitted": "auto-generated"},
     )
-    made.send()
+    email.send()

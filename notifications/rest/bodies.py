@@ -10,14 +10,14 @@ from notifications.states import CHOOSABLE, Kind, Medium, NotificationState
 
 
 class Kinds(serializers.ListField):
-    """What somebody wants to be told of."""
+    """List the kinds of message that somebody wants."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(child=WordField(choices=CHOOSABLE), max_length=len(CHOOSABLE), **options)
 
 
 class PreferencesBody(StrictSerializer):
-    """What the caller is told by e-mail in this tenant. Version 0: they never chose."""
+    """Show what the caller gets by e-mail in this tenant. Version 0: they never chose."""
 
     kinds = Kinds()
     version = Whole()
@@ -82,6 +82,6 @@ class NotificationQuery(StrictSerializer):
 
 
 class RetryNotificationBody(StrictSerializer):
-    """Why it will arrive now."""
+    """Say why it will arrive now."""
 
     reason = TextField(max_length=2000)

@@ -30,7 +30,7 @@ from notifications.rest.bodies import (
     PreferencesBody,
     RetryNotificationBody,
 )
-from notifications.selectors import FATES, channels_of, kinds_by_email, notifications_of
+from notifications.selectors import STATE_FILTERS, channels_of, kinds_by_email, notifications_of
 from notifications.states import NotificationState
 
 
@@ -84,8 +84,8 @@ class ChannelList(OwnView):
     )
     def post(self, request: Request) -> Response:
         """One more way of being told. The address is sealed, and no answer ever shows it."""
-        made, headers = self.do(request, add_channel, **NewChannelBody.parse(request.data))
-        return self.channel(UUID(made), headers, 201)
+        channel_id, headers = self.do(request, add_channel, **NewChannelBody.parse(request.data))
+        return self.channel(UUID(channel_id), headers, 201)
 
 
 class ChannelDetail(OwnView):
@@ -127,7 +127,7 @@ class NotificationList(BaseView):
         with self.reading():
             rows = notifications_of(self.ctx)
             if "state" in query:
-                rows = rows.filter(**FATES[NotificationState(query["state"])])
+                rows = rows.filter(**STATE_FILTERS[NotificationState(query["state"])])
             return Response(page(rows, request, render=lambda row: NotificationBody(row).data))
 
 

@@ -74,7 +74,9 @@ def revoke_delegation(ctx: Context, *, delegation_id: UUID) -> None:
     if not may_end(ctx, row):
         raise RoleNotHeld("A delegation is ended by one of its two members, or by an admin of the project.")
     if row.state != DelegationState.ACTIVE:
-        raise DelegationEnded(f"It has been {row.state} since {row.ended_at:%d %b %Y %H:%M:%S} UTC.")
+        raise DelegationEnded(
+            f"This delegation has been {row.state} since {row.ended_at:%d %b %Y %H:%M:%S} UTC."
+        )
     end_delegation(ctx, row, "RevokeRequested", now())
 
 
@@ -90,7 +92,9 @@ def expire_delegation(ctx: Context, *, delegation_id: UUID, expires_at: datetime
         return False
     at = now()
     if at < row.expires_at:
-        raise DelegationNotDue(f"It is good until {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
+        raise DelegationNotDue(
+            f"This delegation does not expire before {row.expires_at:%d %b %Y %H:%M:%S} UTC."
+        )
     row.expire(at=at, by=ctx.actor.subject)
     record(ctx, row, "ExpiresAtPassed", delegation_changed(row))
     return True
@@ -120,12 +124,14 @@ def _require_two_members(ctx: Context, project_id: UUID, role: str, delegate: st
 
 def _refuse_second(new: Delegation) -> None:
     same = {"delegator": new.delegator, "delegate": new.delegate, "role": new.role}
-    found = Delegation.objects.filter(project_id=new.project_id, state=DelegationState.ACTIVE, **same).first()
-    if found is not None:
+    existing = Delegation.objects.filter(
+        project_id=new.project_id, state=DelegationState.ACTIVE, **same
+    ).first()
+    if existing is not None:
         raise DelegationExists(
-            f"It is lent already, until {found.expires_at:%d %b %Y %H:%M:%S} UTC; "
-            "revoke that one to set another end.",
-            extra={"delegationId": str(found.id)},
+            f"{new.role} is delegated already, until {existing.expires_at:%d %b %Y %H:%M:%S} UTC; "
+            "revoke that delegation to set another end.",
+            extra={"delegationId": str(existing.id)},
         )
 
 

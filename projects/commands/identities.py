@@ -65,7 +65,7 @@ def end_identity(ctx: Context, *, identity_id: UUID, reason: str) -> None:
     row = lock(Identity, identity_id, missing=NotFound("There is no such sign-in here."))
     _require_reach(ctx, list(_memberships_of(row.person)))
     if row.state != IdentityState.ACTIVE:
-        raise IdentityEnded(f"It is nobody's any more, since {row.ended_at:%d %b %Y %H:%M:%S} UTC.")
+        raise IdentityEnded(f"This sign-in was ended on {row.ended_at:%d %b %Y %H:%M:%S} UTC.")
     row.end(at=now(), by=ctx.actor.subject)
     record(ctx, row, "IdentityEnded")
     audit(ctx, "EndIdentity", subject=f"identity:{row.id}", reason=reason, stream=row.id)
@@ -81,13 +81,13 @@ def end_sign_ins(ctx: Context, person: str, at: datetime) -> None:
 def _check(ctx: Context, issuer: str, subject: str) -> None:
     """Refuse an issuer that nobody trusts, which is mostly mistyped, and what is no `sub` of a person."""
     faults = []
-    trusted = [one.issuer for one in identity_settings().speaking_for(ctx.tenant_id)]
+    trusted = [config.issuer for config in identity_settings().speaking_for(ctx.tenant_id)]
     if issuer not in trusted:
         known = f"those are {', '.join(trusted)}" if trusted else "there is none (FACTORY_TRUSTED_ISSUERS)"
         faults.append(FieldError("/issuer", f"An issuer that is trusted for this tenant; {known}."))
     if not OPAQUE.fullmatch(subject) or subject.startswith(RESERVED_PREFIXES):
-        told = "The `sub` of the issuer's tokens: 1 to 255 visible ASCII characters, and no machine's name."
-        faults.append(FieldError("/subject", told))
+        rule = "The `sub` of the issuer's tokens: 1 to 255 visible ASCII characters, and no machine's name."
+        faults.append(FieldError("/subject", rule))
     if faults:
         raise InvalidInput("The sign-in is not valid.", errors=faults)
 
@@ -110,7 +110,7 @@ def _lock_memberships(person: str) -> list[Membership]:
 
 def _require_reach(ctx: Context, memberships: list[Membership]) -> None:
     """Refuse who may not decide about each membership of the person: all of them open by the sign-in."""
-    require_may_give(ctx, None, tuple(role for one in memberships for role in one.roles))
+    require_may_give(ctx, None, tuple(role for membership in memberships for role in membership.roles))
 
 
 def _refuse_others(issuer: str, subject: str, person: str) -> None:
@@ -118,9 +118,13 @@ def _refuse_others(issuer: str, subject: str, person: str) -> None:
     fault = [FieldError("/subject", "It is somebody's already.")]
     joined = Identity.objects.filter(issuer=issuer, subject=subject, state=IdentityState.ACTIVE).first()
     if joined is not None:
-        raise IdentityTaken(f"It is {joined.person}'s already. End that first.", errors=fault)
+        raise IdentityTaken(
+            f"This sign-in is {joined.person}'s already; end that first, with a reason.", errors=fault
+        )
     known = Membership.objects.filter(subject=subject, state=MembershipState.ACTIVE)
     other = (known | people_with(addresses_in(subject))).exclude(subject=person).first()
     if other is not None:
-        told = f"{other.subject} is a member by that name: remove that membership first, if it is one person."
-        raise IdentityTaken(told, errors=fault)
+        problem = (
+            f"{other.subject} is a member by that name: remove that membership first, if it is one person."
+        )
+        raise IdentityTaken(problem, errors=fault)

@@ -104,7 +104,7 @@ def unknown(values: Iterable[str], known: Sequence[str], pointer: str) -> list[F
     ]
 
 
-def standing_faults(roles: Sequence[str], grants: Sequence[str], pointer: str) -> list[FieldError]:
+def grant_faults(roles: Sequence[str], grants: Sequence[str], pointer: str) -> list[FieldError]:
     """The faults of a set of roles and grants."""
     faults = [] if roles else [FieldError(f"{pointer}/roles", "A member has at least one role.")]
     faults += unknown(roles, ROLES, f"{pointer}/roles")
@@ -120,10 +120,10 @@ def scope_faults(roles: Sequence[str], *, tenant_wide: bool, pointer: str) -> li
 
 def refuse_deciding_machine(roles: Sequence[str], pointer: str) -> None:
     """Refuse roles of people for a service account. Raises `RoleOfPeople` with every one of them."""
-    told = f"A service account never decides, so it cannot be this: {', '.join(OF_MACHINES)} it can be."
-    faults = [FieldError(f"{pointer}/roles/{at}", told) for at, one in enumerate(roles) if one in OF_PEOPLE]
+    rule = f"A service account never decides, so it cannot be this: {', '.join(OF_MACHINES)} it can be."
+    faults = [FieldError(f"{pointer}/roles/{at}", rule) for at, role in enumerate(roles) if role in OF_PEOPLE]
     if faults:
-        named = ", ".join(one for one in roles if one in OF_PEOPLE)
+        named = ", ".join(role for role in roles if role in OF_PEOPLE)
         raise RoleOfPeople(f"A service account never decides, so it is no {named}.", errors=faults)
 
 
@@ -131,7 +131,7 @@ def member_faults(member: NewMember, *, tenant_wide: bool, pointer: str) -> list
     faults = subject_faults(member.subject, f"{pointer}/subject")
     faults += label_faults(member.display_name, f"{pointer}/displayName")
     faults += email_faults(member.email, f"{pointer}/email")
-    faults += standing_faults(member.roles, member.grants, pointer)
+    faults += grant_faults(member.roles, member.grants, pointer)
     return faults + scope_faults(member.roles, tenant_wide=tenant_wide, pointer=pointer)
 
 

@@ -24,8 +24,8 @@ NO_MACHINE_HERE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Roll:
-    """Who is known by the names of those who are to join; until the commit nobody else joins beside them."""
+class KnownMembers:
+    """Hold who is known by the names of those who are to join; nobody else joins until the commit."""
 
     known: list[Membership]
     sign_ins: frozenset[str]
@@ -33,7 +33,7 @@ class Roll:
     def spelled(self, new: NewMember) -> NewMember:
         """Return a member in the spelling of the house; of an address, in that of the member there is."""
         subject = next(iter(addresses_in(new.subject)), new.subject.strip())
-        there = (one.subject for one in self._called(subject)) if is_address(subject) else iter(())
+        there = (member.subject for member in self._called(subject)) if is_address(subject) else iter(())
         email = normal_address(new.email) if new.email else ""
         return replace(new, subject=next(there, subject), email=email)
 
@@ -41,20 +41,23 @@ class Roll:
         """Refuse a second membership of one scope, or another spelling: it could decide on what the first
         asked for."""
         reached = [
-            one for one in self._called(subject) if project_id is None or one.project_id in (None, project_id)
+            member
+            for member in self._called(subject)
+            if project_id is None or member.project_id in (None, project_id)
         ]
-        if any((one.project_id, one.subject) == (project_id, subject) for one in reached):
-            told = "A member here already: change the membership that there is."
+        if any((member.project_id, member.subject) == (project_id, subject) for member in reached):
+            problem = "A member here already: change the membership that there is."
             raise MemberExists(
-                f"{subject} is a member here already.", errors=[FieldError(f"{pointer}/subject", told)]
+                f"{subject} is a member here already.", errors=[FieldError(f"{pointer}/subject", problem)]
             )
-        other = next((one for one in reached if one.subject != subject), None)
+        other = next((member for member in reached if member.subject != subject), None)
         if other is not None:
-            told = (
+            problem = (
                 f"{other.subject} is a member here. Write it in the same letters, if it is the same person."
             )
             raise InvalidInput(
-                f"{subject} is another spelling of a member.", errors=[FieldError(f"{pointer}/subject", told)]
+                f"{subject} is another spelling of a member.",
+                errors=[FieldError(f"{pointer}/subject", problem)],
             )
 
     def refuse_second_person(self, ctx: Context, new: NewMember, pointer: str) -> None:
@@ -64,40 +67,40 @@ class Roll:
             for other in self.known:
                 theirs = addresses_in(other.subject, other.email)
                 if other.kind == SubjectKind.PERSON and other.subject != new.subject and wanted & theirs:
-                    told = f"{_named(ctx, other)} has the address {text}: one person is one member."
+                    problem = f"{_named(ctx, other)} has the address {text}: one person is one member."
                     fault = FieldError(f"{pointer}/{field}", "It is another member's.")
-                    raise AddressTaken(told, errors=[fault])
+                    raise AddressTaken(problem, errors=[fault])
         if new.subject in self.sign_ins:
-            told = f"{new.subject} is a sign-in of a member: add the member, or end that first."
+            problem = f"{new.subject} is a sign-in of a member: add the member, or end that first."
             raise IdentityTaken(
-                told, errors=[FieldError(f"{pointer}/subject", "It is a sign-in of a member.")]
+                problem, errors=[FieldError(f"{pointer}/subject", "It is a sign-in of a member.")]
             )
 
     def _called(self, subject: str) -> list[Membership]:
-        return [one for one in self.known if one_name(one.subject, subject)]
+        return [member for member in self.known if one_name(member.subject, subject)]
 
 
-def roll_of(ctx: Context, coming: Sequence[NewMember]) -> Roll:
+def known_members(ctx: Context, coming: Sequence[NewMember]) -> KnownMembers:
     """Return who is known by the names of these; the caller holds the lock of the scope."""
     one_at_a_time("projects.people", ctx.tenant_id)
     names = {new.subject.strip() for new in coming} | addresses_in(*(new.subject for new in coming))
     addresses = addresses_in(*(text for new in coming for text in (new.subject, new.email)))
     joined = Identity.objects.filter(subject__in=names, state=IdentityState.ACTIVE)
     known = list(called(names, addresses).order_by("id"))
-    return Roll(known, frozenset(joined.values_list("subject", flat=True)))
+    return KnownMembers(known, frozenset(joined.values_list("subject", flat=True)))
 
 
 def join(
-    ctx: Context, project_id: UUID | None, new: NewMember, roll: Roll, *, at: datetime, pointer: str
+    ctx: Context, project_id: UUID | None, new: NewMember, known: KnownMembers, *, at: datetime, pointer: str
 ) -> Membership:
     """Record the membership. The caller holds the lock of the scope, and has checked the input."""
-    new = roll.spelled(new)
-    roll.refuse_second(project_id, new.subject, pointer)
+    new = known.spelled(new)
+    known.refuse_second(project_id, new.subject, pointer)
     kind, person = _identity(ctx, project_id, new.subject, pointer)
     if kind == SubjectKind.SERVICE:
         refuse_deciding_machine(new.roles, pointer)
     else:
-        roll.refuse_second_person(ctx, new, pointer)
+        known.refuse_second_person(ctx, new, pointer)
     member = Membership(
         tenant_id=ctx.tenant_id,
         project_id=project_id,
@@ -112,7 +115,7 @@ def join(
         updated_at=at,
     )
     record(ctx, member, "MemberAdded", detail={"roles": member.roles, "grants": member.grants})
-    roll.known.append(member)
+    known.known.append(member)
     return member
 
 
@@ -123,7 +126,7 @@ def _named(ctx: Context, other: Membership) -> str:
 
 
 def _identity(ctx: Context, project_id: UUID | None, subject: str, pointer: str) -> tuple[SubjectKind, str]:
-    """What kind of subject it is, and the person who answers for it.
+    """Return what kind of subject it is, and the person who answers for it.
 
     Who administers one project learns nothing of the machines of others, nor whose they are.
     """

@@ -14,14 +14,14 @@ from factory.kernel.recording import audit, record
 from projects.commands.identities import end_sign_ins
 from projects.commands.inputs import (
     NewMember,
+    grant_faults,
     member_faults,
     ordered,
     refuse,
     refuse_deciding_machine,
     scope_faults,
-    standing_faults,
 )
-from projects.commands.joining import join, roll_of
+from projects.commands.joining import join, known_members
 from projects.commands.reach import lock_scope, require_may_give, require_other_admin
 from projects.errors import MemberRemoved
 from projects.models import Membership, ServiceAccount
@@ -42,7 +42,7 @@ def add_member(ctx: Context, *, project_id: UUID | None, member: NewMember) -> s
     refuse(member_faults(member, tenant_wide=project_id is None, pointer=""), "The member is not valid.")
     lock_scope(ctx, project_id)
     require_may_give(ctx, project_id, member.roles)
-    return str(join(ctx, project_id, member, roll_of(ctx, [member]), at=now(), pointer="").id)
+    return str(join(ctx, project_id, member, known_members(ctx, [member]), at=now(), pointer="").id)
 
 
 @command("ChangeMember")
@@ -56,7 +56,7 @@ def change_member(
     `LastAdministrator`.
     """
     row = lock_member(ctx, membership_id)
-    faults = standing_faults(roles, grants, "")
+    faults = grant_faults(roles, grants, "")
     faults += scope_faults(roles, tenant_wide=row.project_id is None, pointer="")
     refuse(faults, "A member cannot be that.")
     if row.kind == SubjectKind.SERVICE:

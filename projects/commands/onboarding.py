@@ -22,7 +22,7 @@ from projects.commands.inputs import (
     repeated,
     slug_faults,
 )
-from projects.commands.joining import join, roll_of
+from projects.commands.joining import join, known_members
 from projects.commands.reach import lock_tenant, require_tenant_wide_admin
 from projects.errors import ProjectExists, TenantExists
 from projects.events import ProjectStateChanged
@@ -30,7 +30,7 @@ from projects.models import Environment, Project, Tenant
 
 
 class Onboarded(TypedDict):
-    """What onboarding made: the project's id, and ids by slug and by subject."""
+    """Hold what onboarding made: the project's id, and ids by slug and by subject."""
 
     projectId: str
     environments: dict[str, str]
@@ -79,13 +79,13 @@ def onboard_project(
         raise ProjectExists(
             f"There is a project {slug} already.", errors=[FieldError("/slug", "It is taken.")]
         )
-    roll, at = roll_of(ctx, members), now()
+    known, at = known_members(ctx, members), now()
     project = _project(ctx, slug, name.strip(), at)
     return Onboarded(
         projectId=str(project.id),
         environments={one.slug: _environment(project, one, at) for one in environments},
         members={
-            one.subject: str(join(ctx, project.id, one, roll, at=at, pointer=f"/members/{index}").id)
+            one.subject: str(join(ctx, project.id, one, known, at=at, pointer=f"/members/{index}").id)
             for index, one in enumerate(members)
         },
     )
@@ -108,14 +108,14 @@ def _check(
 
 def _project(ctx: Context, slug: str, name: str, at: datetime) -> Project:
     project = Project(tenant_id=ctx.tenant_id, slug=slug, name=name, created_at=at, updated_at=at)
-    told = ProjectStateChanged(
+    event = ProjectStateChanged(
         project_id=project.id,
         tenant_id=ctx.tenant_id,
         from_state=None,
         to_state=str(project.state),
         cause="Onboarded",
     )
-    record(ctx, project, "Onboarded", told)
+    record(ctx, project, "Onboarded", event)
     return project
 
 

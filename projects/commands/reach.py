@@ -1,4 +1,4 @@
-"""How far the caller's own standing reaches, judged inside the command."""
+"""How far the caller's own roles reach, judged inside the command."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -15,22 +15,22 @@ from projects.states import ROLES, Role, SubjectKind
 
 
 def tenant_wide_roles(ctx: Context) -> frozenset[str]:
-    """The caller's roles that hold in the whole tenant; a token may only have narrowed them."""
+    """Return the caller's roles that hold in the whole tenant; a token may only have narrowed them."""
     return _own_roles(ctx, None)
 
 
 def require_tenant_wide_admin(ctx: Context) -> None:
-    """Refuse a caller who administers only a project. Parts of the house pass."""
+    """Refuse a caller who administers only a project. The system itself passes."""
     if ctx.actor.kind != "system" and not tenant_wide_roles(ctx) & frozenset(ADMINS):
         raise RoleOutOfReach("This reaches the whole tenant; the caller administers only a project.")
 
 
 def require_may_give(ctx: Context, project_id: UUID | None, roles: tuple[str, ...]) -> None:
-    """Only a PlatformAdmin makes, changes or removes another; and by a lent role nobody makes members."""
+    """Refuse who decides about members by a delegated role, or about a PlatformAdmin without being one."""
     if ctx.actor.kind == "system":
         return
     if not _own_roles(ctx, project_id) & frozenset(ADMINS):
-        raise RoleOutOfReach("A lent role lets nobody decide who is a member: only an admin's own does.")
+        raise RoleOutOfReach("A delegated role decides about no members: an admin's own role is needed.")
     if Role.PLATFORM_ADMIN not in roles:
         return
     if Role.PLATFORM_ADMIN not in tenant_wide_roles(ctx):
@@ -38,7 +38,7 @@ def require_may_give(ctx: Context, project_id: UUID | None, roles: tuple[str, ..
 
 
 def roles_in_reach(ctx: Context, project_id: UUID | None) -> tuple[str, ...]:
-    """The roles about which a person may decide in a scope; none for who decides about no member of it.
+    """Return the roles about which a person may decide in a scope; none for who decides about nobody in it.
 
     For pages that offer only these: the commands judge again, under their locks.
     """
@@ -50,18 +50,18 @@ def roles_in_reach(ctx: Context, project_id: UUID | None) -> tuple[str, ...]:
 
 
 def may_onboard(ctx: Context) -> bool:
-    """Whether somebody is offered to onboard projects; the command judges again."""
+    """Return whether somebody is offered to onboard projects; the command judges again."""
     return may(ctx, "OnboardProject") and bool(tenant_wide_roles(ctx) & frozenset(ADMINS))
 
 
 def _own_roles(ctx: Context, project_id: UUID | None) -> frozenset[str]:
-    """The caller's roles there by memberships of their own; a token may only have narrowed them."""
+    """Return the caller's roles there by memberships of their own; a token may only have narrowed them."""
     own = memberships_of(ctx.actor.subject, project_id)
-    return ctx.actor.roles & frozenset(role for one in own for role in one.roles)
+    return ctx.actor.roles & frozenset(role for membership in own for role in membership.roles)
 
 
 def why_last(row: Membership, left: Collection[str] = ()) -> str:
-    """Why a membership cannot end, nor be reduced to the roles `left`: no other person administers its scope
+    """Return why a membership cannot end, nor keep only the roles `left`: nobody else administers its scope
     by a membership that reaches it, or is a PlatformAdmin, whom only another could make. Empty where somebody
     does.
 
@@ -75,37 +75,37 @@ def why_last(row: Membership, left: Collection[str] = ()) -> str:
         return f"{row} is the only PlatformAdmin of the tenant. Make another first: nobody else can."
     if not held & frozenset(ADMINS) or kept & frozenset(ADMINS) or _has_other(row, ADMINS):
         return ""
-    place = "the whole tenant" if row.project_id is None else "this project"
+    scope = "the whole tenant" if row.project_id is None else "this project"
     return (
-        f"{row} is the only person who administers {place}. Make somebody else a WorkspaceAdmin there first."
+        f"{row} is the only person who administers {scope}. Make somebody else a WorkspaceAdmin there first."
     )
 
 
 def left_to_platform(row: Membership) -> str:
-    """That a membership is the last WorkspaceAdmin of its scope, where the command lets it go all the same:
+    """Say that a membership is its scope's last WorkspaceAdmin, where the command lets it go all the same:
     a PlatformAdmin reaches the scope, and nobody else would administer it. Empty where `why_last` refuses."""
     last = row.kind == SubjectKind.PERSON and Role.WORKSPACE_ADMIN in row.roles
     if not last or _has_other(row, (Role.WORKSPACE_ADMIN,)) or not _has_other(row, ADMINS):
         return ""
-    place = "the whole tenant" if row.project_id is None else "this project"
-    return f"{row} is the last WorkspaceAdmin of {place}: without that only a PlatformAdmin administers it."
+    scope = "the whole tenant" if row.project_id is None else "this project"
+    return f"{row} is the last WorkspaceAdmin of {scope}: without that only a PlatformAdmin administers it."
 
 
 def _has_other(row: Membership, roles: Collection[str]) -> bool:
-    """Whether another person has one of the roles by a membership that reaches the scope of this one."""
+    """Return whether another person has one of the roles by a membership that reaches this one's scope."""
     others = active_memberships(row.project_id).filter(kind=SubjectKind.PERSON, roles__overlap=list(roles))
     return bool(others.exclude(pk=row.pk).exists())
 
 
 def require_other_admin(ctx: Context, row: Membership, left: Collection[str] = ()) -> None:
-    """Refuse to end the last administration of a scope; the caller holds its lock. The house passes."""
-    told = "" if ctx.actor.kind == "system" else why_last(row, left)
-    if told:
-        raise LastAdministrator(told)
+    """Refuse to end the last administration of a scope; the caller holds its lock. The system passes."""
+    problem = "" if ctx.actor.kind == "system" else why_last(row, left)
+    if problem:
+        raise LastAdministrator(problem)
 
 
 def lock_own_project(ctx: Context, project_id: UUID) -> Project:
-    """The project, locked; `NotFound` for one that the caller's scope does not include."""
+    """Lock the project; `NotFound` for one that the caller's scope does not include."""
     missing = NotFound("There is no such project here.")
     if ctx.project_id not in (None, project_id):
         raise missing

@@ -17,7 +17,7 @@ from projects.commands.inputs import (
     refuse_deciding_machine,
     slug_faults,
 )
-from projects.commands.joining import join, roll_of
+from projects.commands.joining import join, known_members
 from projects.commands.reach import (
     lock_scope,
     lock_tenant,
@@ -58,7 +58,7 @@ def register_service_account(
     owner = spelled(owner)
     _check_owner(project_id, owner)
     _register(ctx, slug, new, owner)
-    join(ctx, project_id, new, roll_of(ctx, [new]), at=now(), pointer="")
+    join(ctx, project_id, new, known_members(ctx, [new]), at=now(), pointer="")
     return new.subject
 
 

@@ -43,7 +43,9 @@ def resume_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
     reason = reasoned(reason, "Resuming a project needs a reason.", most=2000)
     project = _lock_in(ctx, project_id, ProjectState.SUSPENDED, "resumed")
     if project.killing_since is not None:
-        raise KillSwitchInProgress("Its open runs are being cancelled; resume it when that is done.")
+        raise KillSwitchInProgress(
+            "The project's open runs are still being cancelled; resume it when that is done."
+        )
     at = now()
     project.resume(at=at)
     for pause in lock_many(Suspension.objects.filter(project_id=project.id, resumed_at=None)):
@@ -87,12 +89,12 @@ def _lock_in(ctx: Context, project_id: UUID, state: ProjectState, what: str) -> 
 def _record(
     ctx: Context, project: Project, before: ProjectState, cause: str, action: str, reason: str
 ) -> None:
-    told = ProjectStateChanged(
+    event = ProjectStateChanged(
         project_id=project.id,
         tenant_id=project.tenant_id,
         from_state=str(before.value),
         to_state=str(project.state),
         cause=cause,
     )
-    record(ctx, project, cause, told)
+    record(ctx, project, cause, event)
     audit(ctx, action, subject=f"project:{project.id}", reason=reason, stream=project.id)

@@ -46,7 +46,7 @@ class Revocations(BaseView):
 
     @extend_schema(summary="List revoked tokens", responses=RevocationBody(many=True))
     def get(self, request: Request) -> Response:
-        """What was revoked in the tenant, newest first."""
+        """List the tokens that were revoked in the tenant, newest first."""
         with self.reading():
             rows: QuerySet[Any] = RevokedToken.objects.filter(scope=self.ctx.tenant_id)
             render = lambda row: RevocationBody(row).data  # noqa: E731

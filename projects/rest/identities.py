@@ -67,9 +67,9 @@ class Identities(BaseView):
         It takes an administrator of the whole tenant; for a PlatformAdmin's sign-in, a PlatformAdmin.
         """
         body = NewIdentityBody.parse(request.data)
-        made, headers = self.do(request, join_identity, **body)
+        identity_id, headers = self.do(request, join_identity, **body)
         with self.reading():
-            row = Identity.objects.get(pk=made)
+            row = Identity.objects.get(pk=identity_id)
         return Response(IdentityBody(row).data, 201, headers=headers)
 
 

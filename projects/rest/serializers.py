@@ -120,7 +120,7 @@ class NewMemberBody(GrantsBody):
 
 
 class ChangedMemberBody(GrantsBody):
-    """What a member shall be from now on, and the version on which that was decided."""
+    """Say what a member shall be from now on, and on which version that was decided."""
 
     version = Whole()
 
@@ -144,13 +144,13 @@ class OnboardedBody(ProjectBody):
 
 
 class ReasonBody(StrictSerializer):
-    """Why."""
+    """Give the reason."""
 
     reason = TextField(max_length=2000)
 
 
 class MemberFilter(StrictSerializer):
-    """Which memberships to list."""
+    """Select the memberships to list."""
 
     state = WordField(choices=MembershipState.choices, required=False, default=MembershipState.ACTIVE.value)
 
@@ -182,7 +182,7 @@ class NewDelegationBody(StrictSerializer):
 
 
 class DelegationFilter(StrictSerializer):
-    """Which delegations to list. `state` is the recorded one: an end by time is recorded within minutes."""
+    """Select the delegations to list by recorded `state`: an end by time is recorded within minutes."""
 
     state = WordField(choices=DelegationState.choices, required=False)
 

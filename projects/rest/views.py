@@ -81,17 +81,21 @@ class ProjectList(ProjectsView):
     def post(self, request: Request) -> Response:
         """Make a project with its environments and members: all of it, or nothing."""
         body = OnboardingBody.parse(request.data)
-        made, headers = self.do(
+        onboarded, headers = self.do(
             request,
             onboard_project,
             slug=body["slug"],
             name=body["name"],
-            environments=[new_environment(one) for one in body["environments"]],
-            members=[new_member(one) for one in body["members"]],
+            environments=[new_environment(item) for item in body["environments"]],
+            members=[new_member(item) for item in body["members"]],
         )
         with self.reading():
-            row = Project.objects.get(pk=made["projectId"])
-        answer = {**ProjectBody(row).data, "environments": made["environments"], "members": made["members"]}
+            row = Project.objects.get(pk=onboarded["projectId"])
+        answer = {
+            **ProjectBody(row).data,
+            "environments": onboarded["environments"],
+            "members": onboarded["members"],
+        }
         return Response(answer, 201, headers={"Location": f"{request.path}/{row.id}", **headers})
 
 
@@ -162,9 +166,9 @@ class EnvironmentList(ProjectsView):
     def post(self, request: Request, project_id: UUID) -> Response:
         """Add an environment to the project."""
         body = NewEnvironmentBody.parse(request.data)
-        made, headers = self.do(request, add_environment, project_id=project_id, **body)
+        environment_id, headers = self.do(request, add_environment, project_id=project_id, **body)
         with self.reading():
-            row = Environment.objects.get(pk=made)
+            row = Environment.objects.get(pk=environment_id)
         return Response(EnvironmentBody(row).data, 201, headers=headers)
 
 
@@ -188,9 +192,9 @@ class MemberList(ProjectsView):
     def post(self, request: Request, project_id: UUID) -> Response:
         """Make somebody a member of the project."""
         member = new_member(NewMemberBody.parse(request.data))
-        made, headers = self.do(request, add_member, project_id=project_id, member=member)
+        member_id, headers = self.do(request, add_member, project_id=project_id, member=member)
         with self.reading():
-            row = Membership.objects.get(pk=made)
+            row = Membership.objects.get(pk=member_id)
         return Response(MemberBody(row).data, 201, headers=headers)
 
 
@@ -216,8 +220,8 @@ class MemberDetail(ProjectsView):
     def _check(self, project_id: UUID, member_id: UUID) -> None:
         """A membership is reached through its own project; the tenant's are not managed here."""
         with self.reading():
-            found = Membership.objects.filter(pk=member_id, project=self.own(project_id))
-            if not found.exists():
+            rows = Membership.objects.filter(pk=member_id, project=self.own(project_id))
+            if not rows.exists():
                 raise NotFound("There is no such member here.")
 
 
@@ -230,7 +234,7 @@ class DelegationList(ProjectsView):
         responses=DelegationBody(many=True),
     )
     def get(self, request: Request, project_id: UUID) -> Response:
-        """Who has lent which role to whom, newest first; with `state`, only those of that state."""
+        """List who has lent which role to whom, newest first; with `state`, only those of that state."""
         wanted = DelegationFilter.parse_query(request)
         with self.reading():
             at = now()
@@ -245,9 +249,9 @@ class DelegationList(ProjectsView):
     def post(self, request: Request, project_id: UUID) -> Response:
         """Lend one of your own roles in the project to another member, for an absence."""
         body = NewDelegationBody.parse(request.data)
-        made, headers = self.do(request, lend_role, project_id=project_id, **body)
+        delegation_id, headers = self.do(request, lend_role, project_id=project_id, **body)
         with self.reading():
-            row = Delegation.objects.get(pk=made)
+            row = Delegation.objects.get(pk=delegation_id)
             body = _delegation(row, now())
         return Response(body, 201, headers=headers)
 
@@ -264,8 +268,8 @@ class DelegationDetail(ProjectsView):
     def delete(self, request: Request, project_id: UUID, delegation_id: UUID) -> Response:
         """Take a lent role back, at once. What was decided by it stays decided."""
         with self.reading():
-            found = Delegation.objects.filter(pk=delegation_id, project=self.own(project_id))
-            if not found.exists():
+            rows = Delegation.objects.filter(pk=delegation_id, project=self.own(project_id))
+            if not rows.exists():
                 raise NotFound("There is no such delegation here.")
         revoke_delegation(self.ctx, delegation_id=delegation_id)
         return Response(status=204)

@@ -77,7 +77,7 @@ class MemberView:
 
 
 @dataclass(frozen=True, slots=True)
-class Belonging:
+class UserMembership:
     """A membership as the scan role may see it, across tenants."""
 
     tenant_id: str
@@ -98,7 +98,7 @@ class DelegationView:
 
 
 def tenant(tenant_id: str) -> TenantView | None:
-    """The tenant in scope, or None if it is another's or was never onboarded."""
+    """Return the tenant in scope, or None if it is another's or was never onboarded."""
     row = Tenant.objects.filter(pk=tenant_id).first()
     return None if row is None else TenantView(row.id, row.name)
 
@@ -124,7 +124,7 @@ class Paused(Func):
 
 
 def paused(project_id: UUID | None, since: datetime, due: datetime, at: datetime) -> timedelta:
-    """By how much a project's suspensions had, at `at`, put off what began at `since` and was due at `due`.
+    """Return by how much a project's suspensions had, at `at`, put off what began at `since`, due at `due`.
 
     What was over before a suspension began stays over: it is not put off.
     """
@@ -132,8 +132,8 @@ def paused(project_id: UUID | None, since: datetime, due: datetime, at: datetime
         return timedelta(0)
     with connection.cursor() as cursor:
         cursor.execute("SELECT projects_paused(%s, %s, %s, %s)", [project_id, since, due, at])
-        found: timedelta = cursor.fetchone()[0]
-    return found
+        delay: timedelta = cursor.fetchone()[0]
+    return delay
 
 
 def suspensions(
@@ -146,32 +146,32 @@ def suspensions(
     rows = Suspension.objects.filter(project_id__in=set(project_ids)).order_by("suspended_at")
     if since is not None:
         rows = rows.exclude(resumed_at__lte=since)
-    found: dict[UUID, list[tuple[datetime, datetime | None]]] = {}
+    spans: dict[UUID, list[tuple[datetime, datetime | None]]] = {}
     for project_id, begin, end in rows.values_list("project_id", "suspended_at", "resumed_at"):
-        found.setdefault(project_id, []).append((begin, end))
-    return found
+        spans.setdefault(project_id, []).append((begin, end))
+    return spans
 
 
 def project(project_id: UUID | None) -> ProjectView | None:
-    """A project of the tenant in scope."""
+    """Return a project of the tenant in scope."""
     row = Project.objects.filter(pk=project_id).first()
     return None if row is None else project_view(row)
 
 
 def project_by_slug(slug: str) -> ProjectView | None:
-    """A project of the tenant in scope, by the name that people type."""
+    """Return a project of the tenant in scope, by the name that people type."""
     row = Project.objects.filter(slug=slug).first()
     return None if row is None else project_view(row)
 
 
 def environment(project_id: UUID | None, environment_id: UUID | None) -> EnvironmentView | None:
-    """An environment, if it is one of that project."""
+    """Return an environment, if it is one of that project."""
     row = Environment.objects.filter(pk=environment_id, project_id=project_id).first()
     return None if row is None else EnvironmentView(row.id, row.project_id, row.slug, row.name)
 
 
 def environments(project_id: UUID | None) -> list[EnvironmentView]:
-    """A project's environments by name; with no project, every one of the tenant."""
+    """Return a project's environments by name; with no project, every one of the tenant."""
     rows = Environment.objects.order_by("slug", "id")
     if project_id is not None:
         rows = rows.filter(project_id=project_id)
@@ -179,7 +179,7 @@ def environments(project_id: UUID | None) -> list[EnvironmentView]:
 
 
 def active_memberships(project_id: UUID | None) -> QuerySet[Membership]:
-    """The active memberships that reach a project: its own, and those of the whole tenant."""
+    """Return the active memberships that reach a project: its own, and those of the whole tenant."""
     rows: QuerySet[Membership] = Membership.objects.filter(state=MembershipState.ACTIVE)
     reach = Q(project__isnull=True)
     return rows.filter(reach if project_id is None else reach | Q(project_id=project_id))
@@ -187,12 +187,12 @@ def active_memberships(project_id: UUID | None) -> QuerySet[Membership]:
 
 def _member_view(row: Membership, wanted: Sequence[str]) -> MemberView:
     counting = row.roles_that_count
-    found = next((role for role in counting if role in wanted), next(iter(counting), ""))
+    asked_role = next((role for role in counting if role in wanted), next(iter(counting), ""))
     return MemberView(
         subject=row.subject,
         person=row.person,
         email=row.email,
-        role=found,
+        role=asked_role,
         roles=counting,
         grants=tuple(row.grants),
         kind=row.kind,
@@ -202,7 +202,7 @@ def _member_view(row: Membership, wanted: Sequence[str]) -> MemberView:
 
 
 def members(project_id: UUID | None, roles: Iterable[str] = ()) -> list[MemberView]:
-    """Who is in a project at this moment, tenant-wide members included.
+    """Return who is in a project at this moment, tenant-wide members included.
 
     With `roles`, only those who hold one of them. Somebody with a membership of each kind appears
     once for each.
@@ -216,16 +216,16 @@ def members(project_id: UUID | None, roles: Iterable[str] = ()) -> list[MemberVi
 
 
 def people_beside(project_id: UUID | None, subject: str, most: int) -> list[MemberView]:
-    """The first people who are in a project at this moment beside somebody, each once."""
+    """Return the first people who are in a project at this moment beside somebody, each once."""
     rows = active_memberships(project_id).filter(kind=SubjectKind.PERSON).exclude(subject=subject)
-    found = rows.order_by("subject", "id").distinct("subject")[:most]
-    return [_member_view(row, ()) for row in found]
+    people = rows.order_by("subject", "id").distinct("subject")[:most]
+    return [_member_view(row, ()) for row in people]
 
 
 def people_like(project_id: UUID | None, words: str, most: int = 20) -> list[MemberView]:
-    """Who is, or was, in a project (in any of the tenant, without one) and is called so, or their address.
+    """Return who is, or was, in a project (without one: in any) and is called so, or has such an address.
 
-    Each is told once, whatever they were in how often.
+    Each is returned once.
     """
     rows = Membership.objects.all()
     if project_id is not None:
@@ -253,12 +253,12 @@ def identities_in(project_id: UUID | None) -> QuerySet[Identity]:
 
 
 def memberships_of(subject: str, project_id: UUID | None) -> list[Membership]:
-    """The active memberships of one subject that reach a project (or the whole tenant)."""
+    """Return the active memberships of one subject that reach a project (or the whole tenant)."""
     return list(active_memberships(project_id).filter(subject=subject))
 
 
 def memberships_among(subjects: Iterable[str], project_id: UUID | None) -> list[Membership]:
-    """The same of several subjects, by subject, in one query."""
+    """Return the active memberships of several subjects that reach a scope, by subject, in one query."""
     rows = active_memberships(project_id).filter(subject__in=list(subjects))
     return list(rows.order_by("subject", "id"))
 
@@ -285,7 +285,7 @@ query builder took longer over it than all else that a request does.
 
 
 def delegations_in_force(project_id: UUID | None) -> list[DelegationView]:
-    """Who acts for whom in a project at this moment."""
+    """Return who acts for whom in a project at this moment."""
     rows = Delegation.objects.raw(f"SELECT d.* {LENT} ORDER BY d.expires_at, d.id", _scope(project_id))
     return [
         DelegationView(row.id, row.project_id, row.role, row.delegator, row.delegate, row.expires_at)
@@ -294,24 +294,26 @@ def delegations_in_force(project_id: UUID | None) -> list[DelegationView]:
 
 
 def may_end(ctx: Context, row: Delegation) -> bool:
-    """Whether somebody could end a delegation: either of the two, or an admin of the project."""
+    """Return whether somebody could end a delegation: either of the two, or an admin of the project."""
     mine = ctx.actor.subject in (row.delegator, row.delegate)
     return mine or ctx.actor.kind == "system" or bool(ctx.actor.roles & frozenset(ADMINS))
 
 
 def delegations_of(subject: str) -> QuerySet[Delegation]:
-    """The Active delegations from or to somebody, in whatever project of the tenant."""
+    """Return the Active delegations from or to somebody, in whatever project of the tenant."""
     rows: QuerySet[Delegation] = Delegation.objects.filter(state=DelegationState.ACTIVE)
     return rows.filter(Q(delegator=subject) | Q(delegate=subject)).order_by("id")
 
 
-def standing_of(subject: str, project_id: UUID | None) -> list[Membership]:
-    """The active memberships of a subject with, as `lent`, what is lent to it: one question for both."""
-    told = "'id', d.id, 'role', d.role, 'delegator', d.delegator, 'expires_at', d.expires_at"
-    loans = f"SELECT json_build_object({told}) {LENT} AND d.delegate = m.subject ORDER BY d.expires_at, d.id"
+def effective_grants(subject: str, project_id: UUID | None) -> list[Membership]:
+    """Return the active memberships of a subject, with the delegations to it as `lent`, in one query."""
+    fields = "'id', d.id, 'role', d.role, 'delegator', d.delegator, 'expires_at', d.expires_at"
+    delegations = (
+        f"SELECT json_build_object({fields}) {LENT} AND d.delegate = m.subject ORDER BY d.expires_at, d.id"
+    )
     rows = Membership.objects.raw(
         f"""
-        SELECT m.*, ARRAY({loans}) AS lent FROM projects_membership m
+        SELECT m.*, ARRAY({delegations}) AS lent FROM projects_membership m
         WHERE m.tenant_id = %(tenant)s AND m.subject = %(subject)s AND m.state = 'Active'
           AND (m.project_id IS NULL OR m.project_id = %(project)s)
         ORDER BY m.id
@@ -322,17 +324,17 @@ def standing_of(subject: str, project_id: UUID | None) -> list[Membership]:
 
 
 def _scope(project_id: UUID | None) -> dict[str, Any]:
-    """The tenant of the open transaction, which SQL has to name itself, and the project."""
+    """Return the tenant of the open transaction, which SQL has to name itself, and the project."""
     return {"tenant": active().tenant_id, "project": project_id}
 
 
 def service_account(subject: str) -> ServiceAccount | None:
-    """An active service account by its subject."""
+    """Return an active service account by its subject."""
     return ServiceAccount.objects.filter(subject=subject, state=ServiceAccountState.ACTIVE).first()
 
 
 def service_accounts(project_id: UUID | None) -> QuerySet[ServiceAccount]:
-    """The accounts that are, or were, members of a project; with no project, every one of the tenant."""
+    """Return the accounts that are, or were, members of a project; without one, every one of the tenant."""
     rows: QuerySet[ServiceAccount] = ServiceAccount.objects.all()
     if project_id is None:
         return rows
@@ -341,27 +343,27 @@ def service_accounts(project_id: UUID | None) -> QuerySet[ServiceAccount]:
 
 
 def holds(subject: str, project_id: UUID | None, role: str) -> bool:
-    """Whether somebody has a role in a project by a membership of their own."""
-    return any(role in one.roles for one in memberships_of(subject, project_id))
+    """Return whether somebody has a role in a project by a membership of their own."""
+    return any(role in membership.roles for membership in memberships_of(subject, project_id))
 
 
 def holds_anywhere(subject: str, role: str) -> bool:
-    """Whether somebody has a role in the whole tenant or in any of its projects by a membership of their
+    """Return whether somebody has a role in the whole tenant or any of its projects by a membership of their
     own."""
     own = Membership.objects.filter(subject=subject, state=MembershipState.ACTIVE, roles__contains=[role])
     return bool(own.exists())
 
 
 def holds_everywhere(subject: str, role: str) -> bool:
-    """Whether somebody has a role in the whole tenant, or else in each of its projects, by memberships of
+    """Return whether somebody has a role in the whole tenant, or in each of its projects, by memberships of
     their own: what holds in all projects is for who may decide in all of them."""
     own = Membership.objects.filter(subject=subject, state=MembershipState.ACTIVE, roles__contains=[role])
-    places = set(own.values_list("project_id", flat=True))
-    return None in places or not Project.objects.exclude(pk__in=[one for one in places if one]).exists()
+    scopes = set(own.values_list("project_id", flat=True))
+    return None in scopes or not Project.objects.exclude(pk__in=[scope for scope in scopes if scope]).exists()
 
 
 def in_each_project(role: str) -> Case:
-    """Of a membership that gives a role in one project, whether its subject holds the role by such in every
+    """Return, of a membership with a role in one project, whether its subject has the role by such in every
     project of the tenant: the question of `holds_everywhere`, asked beside the row."""
     own = Membership.objects.filter(subject=OuterRef(OuterRef("subject")), project=OuterRef("pk"))
     own = own.filter(state=MembershipState.ACTIVE, roles__contains=[role])
@@ -370,18 +372,18 @@ def in_each_project(role: str) -> Case:
 
 
 def reaches(person: str, project_id: UUID | None) -> bool:
-    """Whether a person is an active member of a scope, by themselves or tenant-wide."""
+    """Return whether a person is an active member of a scope, by themselves or tenant-wide."""
     return bool(active_memberships(project_id).filter(subject=person, kind=SubjectKind.PERSON).exists())
 
 
 def is_member_anywhere(person: str) -> bool:
-    """Whether a person has any active membership of their own left in the tenant."""
+    """Return whether a person has any active membership of their own left in the tenant."""
     rows = Membership.objects.filter(subject=person, kind=SubjectKind.PERSON, state=MembershipState.ACTIVE)
     return bool(rows.exists())
 
 
-def memberships_of_user(subject: str) -> list[Belonging]:
-    """Every active membership of a subject, in whatever tenant: for a session that has none yet.
+def memberships_of_user(subject: str) -> list[UserMembership]:
+    """Return every active membership of a subject, in whatever tenant: for a session that has none yet.
 
     Read as the scan role, which sees the membership's scope and roles and nothing else.
     """
@@ -391,7 +393,7 @@ def memberships_of_user(subject: str) -> list[Belonging]:
             " WHERE subject = %s AND state = 'Active' ORDER BY tenant_id, project_id NULLS FIRST",
             [subject],
         )
-        return [Belonging(tenant, project, tuple(roles)) for tenant, project, roles in cursor.fetchall()]
+        return [UserMembership(tenant, project, tuple(roles)) for tenant, project, roles in cursor.fetchall()]
 
 
 def memberships_of_address(address: str) -> dict[str, tuple[UUID, str]]:

@@ -99,14 +99,14 @@ def letters(text: str) -> str:
 
 def spellings(addresses: Iterable[str]) -> frozenset[str]:
     """Return normal addresses, each also with its domain in the letters that it may have been kept in."""
-    found = set(addresses)
+    spelled = set(addresses)
     for address in addresses:
         local, _, domain = address.rpartition("@")
         try:
-            found.add(f"{local}@{idna.decode(domain)}")
+            spelled.add(f"{local}@{idna.decode(domain)}")
         except idna.IDNAError:
             continue
-    return frozenset(found)
+    return frozenset(spelled)
 
 
 def called(names: Iterable[str], addresses: Iterable[str]) -> QuerySet[Membership]:

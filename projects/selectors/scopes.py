@@ -1,4 +1,4 @@
-"""Where a person may work: each project, and each tenant as a whole, that they are a member of."""
+"""The scopes of a person: each project, and each tenant as a whole, that they are a member of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 from factory.kernel.context import system
 from factory.kernel.tenancy import reading
 from projects.models import Project
-from projects.selectors import Belonging, memberships_of_user, tenant
+from projects.selectors import UserMembership, memberships_of_user, tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,25 +22,27 @@ class UserScope:
     roles: tuple[str, ...]
 
 
-def places_of_user(subject: str) -> list[UserScope]:
-    """Where a person may work, with names, for a switcher. Call it outside any tenant's scope."""
-    found: dict[str, list[Belonging]] = {}
-    for belonging in memberships_of_user(subject):
-        found.setdefault(belonging.tenant_id, []).append(belonging)
-    return [place for tenant_id, own in found.items() for place in _places_in(tenant_id, own)]
+def scopes_of_user(subject: str) -> list[UserScope]:
+    """Return the scopes in which a person may work, for a switcher. Call it outside any tenant's scope."""
+    by_tenant: dict[str, list[UserMembership]] = {}
+    for membership in memberships_of_user(subject):
+        by_tenant.setdefault(membership.tenant_id, []).append(membership)
+    return [scope for tenant_id, own in by_tenant.items() for scope in _scopes_in(tenant_id, own)]
 
 
-def _places_in(tenant_id: str, own: Sequence[Belonging]) -> list[UserScope]:
-    wide = tuple(role for one in own if one.project_id is None for role in one.roles)
-    by_project = {one.project_id: one.roles for one in own if one.project_id is not None}
+def _scopes_in(tenant_id: str, own: Sequence[UserMembership]) -> list[UserScope]:
+    wide = tuple(role for membership in own if membership.project_id is None for role in membership.roles)
+    by_project = {
+        membership.project_id: membership.roles for membership in own if membership.project_id is not None
+    }
     with reading(system(tenant_id, "places")):
         home = tenant(tenant_id)
         rows = Project.objects.order_by("slug")
         if not wide:
             rows = rows.filter(pk__in=list(by_project))
         name = home.name if home else tenant_id
-        places = [UserScope(tenant_id, name, None, "", "", wide)] if wide else []
-        return places + [
+        scopes = [UserScope(tenant_id, name, None, "", "", wide)] if wide else []
+        return scopes + [
             UserScope(tenant_id, name, row.id, row.slug, row.name, _union(wide, by_project.get(row.id, ())))
             for row in rows
         ]

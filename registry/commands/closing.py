@@ -21,7 +21,7 @@ FIRST_DELAY = timedelta(seconds=10)
 
 
 @command("ResolveClosure")
-def resolve_closure(ctx: Context, *, release_id: UUID, found: Found) -> str:
+def resolve_closure(ctx: Context, *, release_id: UUID, resolved: Found) -> str:
     """Store a candidate's closure, once and for all. Returns the release's hash.
 
     Coming second with the same hash is no error: two resolvers may have been on their way.
@@ -30,23 +30,23 @@ def resolve_closure(ctx: Context, *, release_id: UUID, found: Found) -> str:
     """
     release = lock_release(ctx, release_id)
     if release.closure is not None:
-        if release.resolved.hash != found.hash:
+        if release.resolved.hash != resolved.hash:
             raise ReleaseNotInState("The release has another closure already.")
-        return found.hash
-    needed = _dependencies(found)
-    closure = Closure(hash=found.hash, definition=found.definition, resolved_at=now())
+        return resolved.hash
+    needed = _dependencies(resolved)
+    closure = Closure(hash=resolved.hash, definition=resolved.definition, resolved_at=now())
     save(closure)
-    _keep_contents(ctx, closure, found, needed)
+    _keep_contents(ctx, closure, resolved, needed)
     release.closure = closure
     release.next_resolution_at = None
     release.resolution_error = ""
     release.resolution_faults = []
-    record(ctx, release, "ClosureResolved", detail={"hash": found.hash, "entries": len(found.entries)})
-    return found.hash
+    record(ctx, release, "ClosureResolved", detail={"hash": resolved.hash, "entries": len(resolved.entries)})
+    return resolved.hash
 
 
-def _dependencies(found: Found) -> list[Release]:
-    wanted = {entry.item_id: entry.sha256 for entry in found.entries if entry.kind == "dependency"}
+def _dependencies(resolved: Found) -> list[Release]:
+    wanted = {entry.item_id: entry.sha256 for entry in resolved.entries if entry.kind == "dependency"}
     releases = dependency_releases(wanted)
     for name, sha256 in wanted.items():
         row = releases.get(name)
@@ -55,7 +55,7 @@ def _dependencies(found: Found) -> list[Release]:
     return list(releases.values())
 
 
-def _keep_contents(ctx: Context, closure: Closure, found: Found, needed: Sequence[Release]) -> None:
+def _keep_contents(ctx: Context, closure: Closure, resolved: Found, needed: Sequence[Release]) -> None:
     tenant = {"tenant_id": ctx.tenant_id}
     ClosureEntry.objects.bulk_create(
         ClosureEntry(
@@ -68,12 +68,12 @@ def _keep_contents(ctx: Context, closure: Closure, found: Found, needed: Sequenc
             size=entry.size,
             side_effect_class=entry.side_effect_class,
         )
-        for entry in found.entries
+        for entry in resolved.entries
     )
     ReleaseBlob.objects.bulk_create(
         (
             ReleaseBlob(**tenant, sha256=sha256, content=content)
-            for sha256, content in sorted(found.files.items())
+            for sha256, content in sorted(resolved.files.items())
         ),
         ignore_conflicts=True,
         batch_size=50,

@@ -21,13 +21,13 @@ def refuse(faults: Sequence[FieldError], problem: str) -> None:
 
 
 def slug_faults(value: str, pointer: str) -> list[FieldError]:
-    told = "Lower-case letters, digits and hyphens, a letter first, at most 63."
-    return [] if SLUG.fullmatch(value) else [FieldError(pointer, told)]
+    rule = "Lower-case letters, digits and hyphens, a letter first, at most 63."
+    return [] if SLUG.fullmatch(value) else [FieldError(pointer, rule)]
 
 
 def semver_faults(value: str, pointer: str) -> list[FieldError]:
-    told = "A semantic version such as 1.4.0 or 2.0.0-rc.1."
-    return [] if len(value) <= 64 and SEMVER.fullmatch(value) else [FieldError(pointer, told)]
+    rule = "A semantic version such as 1.4.0 or 2.0.0-rc.1."
+    return [] if len(value) <= 64 and SEMVER.fullmatch(value) else [FieldError(pointer, rule)]
 
 
 def hash_faults(value: str, pointer: str) -> list[FieldError]:
@@ -39,9 +39,9 @@ def score_faults(scores: Mapping[str, Any], pointer: str = "/scores") -> list[Fi
         return [FieldError(pointer, f"At most {MAX_SCORES} scores.")]
     faults = []
     for name, score in scores.items():
-        place = f"{pointer}/{token(name)}"
+        path = f"{pointer}/{token(name)}"
         if not SCORE.fullmatch(name):
-            faults.append(FieldError(place, "Not the name of a score."))
+            faults.append(FieldError(path, "Not the name of a score."))
         elif isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) <= MOST_WHOLE:
-            faults.append(FieldError(place, f"A score is a number. {NUMBER}"))
+            faults.append(FieldError(path, f"A score is a number. {NUMBER}"))
     return faults

@@ -45,7 +45,7 @@ def record_evaluation(
         raise EvaluationMismatch("The evaluation is of another hash than the release's.")
     if (named["suite"], named["version"]) != (suite, suite_version):
         raise EvaluationMismatch(f"The manifest asks for {named['suite']}@{named['version']}.")
-    made = EvaluationRecord(
+    evaluation = EvaluationRecord(
         closure=release.closure,
         release_hash=release_hash,
         suite=suite,
@@ -57,8 +57,8 @@ def record_evaluation(
         producer=ctx.actor.subject,
         recorded_at=now(),
     )
-    save(made)
-    detail = {"evaluationId": str(made.id), "verdict": str(made.verdict)}
+    save(evaluation)
+    detail = {"evaluationId": str(evaluation.id), "verdict": str(evaluation.verdict)}
     record(ctx, release, "EvaluationRecorded", detail=detail)
     return detail
 

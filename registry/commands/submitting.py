@@ -78,11 +78,11 @@ def _check_source(repository: str, commit: str, manifest_path: str) -> None:
 
 
 def _asset(ctx: Context, name: str) -> Asset:
-    found: Asset | None = Asset.objects.filter(name=name).first()
-    if found is None:
-        found = Asset(name=name, created_at=now())
-        save(found)
-    return found
+    asset: Asset | None = Asset.objects.filter(name=name).first()
+    if asset is None:
+        asset = Asset(name=name, created_at=now())
+        save(asset)
+    return asset
 
 
 def _submitted(ctx: Context, release: Release) -> AssetReleaseSubmitted:

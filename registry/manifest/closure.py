@@ -46,20 +46,20 @@ class ResolvedClosure:
 
 def referred_files(definition: Mapping[str, Any]) -> list[tuple[EntryKind, str, str, str]]:
     """(kind, id, path, class) of every file that the manifest names, each once."""
-    found: dict[tuple[EntryKind, str, str, str], None] = {}
+    files: dict[tuple[EntryKind, str, str, str], None] = {}
     for agent in definition["agents"]:
         for path in (agent["entry"], *agent.get("files", ())):
-            found["agent", agent["agentId"], path, ""] = None
+            files["agent", agent["agentId"], path, ""] = None
     for skill in definition["skills"]:
         for path in skill["files"]:
-            found["skill", skill["skillId"], path, skill["sideEffectClass"]] = None
+            files["skill", skill["skillId"], path, skill["sideEffectClass"]] = None
     for path in definition["evaluation"]["files"]:
-        found["evaluation", definition["evaluation"]["suite"], path, ""] = None
-    return list(found)
+        files["evaluation", definition["evaluation"]["suite"], path, ""] = None
+    return list(files)
 
 
 def in_repository(manifest_path: str, path: str) -> str:
-    """Where a file of the manifest lies in the repository: the manifest's folder is its root."""
+    """Return where a file of the manifest lies in the repository: the manifest's folder is its root."""
     return posixpath.join(posixpath.dirname(manifest_path), path)
 
 
@@ -88,7 +88,7 @@ def close(
 
 
 def _defined(definition: Mapping[str, Any]) -> list[ClosureFile]:
-    """What the manifest defines in itself: its hash is that of its canonical form."""
+    """Return what the manifest defines in itself: its hash is that of its canonical form."""
     workflows = [
         ClosureFile("workflow", item["workflowId"], "", digest(item), len(canonical(item)))
         for item in definition["workflows"]

@@ -27,7 +27,7 @@ BOUNDS = (
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Where no value fits, as a JSON Pointer within the value, and why."""
+    """Name a place where no value fits, as a JSON Pointer within the value, and the reason."""
 
     place: str
     why: str
@@ -38,29 +38,29 @@ class _Undecided(Exception):
 
 
 def contradiction(*schemas: Mapping[str, Any]) -> Contradiction | None:
-    """Why nothing at all fits all of these schemas (each checked already); None where something might."""
-    found = contradictions(schemas[0], [schemas[1:]])
-    return found[0] if found else None
+    """Return why nothing fits all of these schemas (each checked already); None where something might."""
+    results = contradictions(schemas[0], [schemas[1:]])
+    return results[0] if results else None
 
 
 def contradictions(
     schema: Mapping[str, Any], others: Iterable[Sequence[Mapping[str, Any]]]
 ) -> list[Contradiction]:
-    """Why nothing fits a schema together with the first of some others, with the second, and so on.
+    """Return why nothing fits a schema together with the first of some others, with the second, and so on.
 
     Empty as soon as something might fit with one of them, or where it would take too long to tell: all are
     looked at within one budget, of some hundred milliseconds.
     """
-    search, found = _Search(), []
+    search, results = _Search(), []
     for other in others:
         try:
-            why = search.of([(each, each) for each in (*other, schema)], "")
+            why = search.of([(given, given) for given in (*other, schema)], "")
         except (_Undecided, CannotJudge):
             return []
         if why is None:
             return []
-        found.append(why)
-    return found
+        results.append(why)
+    return results
 
 
 Part = tuple[Mapping[str, Any], Any]
@@ -80,7 +80,7 @@ class _Search:
             return Contradiction(place, "nothing is allowed there")
         types = frozenset.intersection(EVERY_TYPE, *(_types(part) for part in words))
         if not types:
-            return Contradiction(place, f"it would have to be {_said(words, 'type')} at once")
+            return Contradiction(place, f"it would have to be {_format_values(words, 'type')} at once")
         return (
             self._named(words, place)
             or self._bounds(words, types, place)
@@ -107,7 +107,7 @@ class _Search:
             yield from self._flat(root, inner, depth + 1)
 
     def _named(self, words: Sequence[Mapping[str, Any]], place: str) -> Contradiction | None:
-        """Where one names all values that it takes, each of them is tried."""
+        """Try each value of a schema that names all values that it takes."""
         lists = [[part["const"]] if "const" in part else part["enum"] for part in words if _lists(part)]
         if not lists:
             return None
@@ -138,16 +138,16 @@ class _Search:
         return None
 
     def _members(self, flat: Sequence[Part], place: str) -> Contradiction | None:
-        """What has to be there, and whether it could be."""
+        """Check that what has to be there could be."""
         needed = sorted({name for _, part in flat for name in part.get("required", ())})
         for name in needed:
             about = [(root, part) for root, whole in flat if (part := _member(whole, name)) is not True]
             here = place + pointer(name)
             if any(part is False for _, part in about):
                 return Contradiction(here, "it is required, and no such member is allowed")
-            found = self.of(about, here)
-            if found is not None:
-                return found
+            fault = self.of(about, here)
+            if fault is not None:
+                return fault
         least = max((part.get("minProperties", 0) for _, part in flat), default=0)
         closed = [set(part.get("properties", ())) for _, part in flat if _closed(part)]
         if closed and len(set.intersection(*closed)) < least:
@@ -162,19 +162,19 @@ class _Search:
                     continue
                 rest = [*flat[:at], *flat[at + 1 :]]
                 bare = {key: value for key, value in part.items() if key not in (word, *NOT_BY_ITSELF)}
-                ways = [self.of([*rest, (root, bare), (root, way)], place) for way in part[word]]
-                if ways and all(ways):
-                    return ways[0]
+                faults = [self.of([*rest, (root, bare), (root, way)], place) for way in part[word]]
+                if faults and all(faults):
+                    return faults[0]
         return None
 
 
 def _types(part: Mapping[str, Any]) -> frozenset[str]:
     named = part.get("type", list(EVERY_TYPE))
-    found = {named} if isinstance(named, str) else set(named)
-    return frozenset("number" if one == "integer" else one for one in found)
+    names = {named} if isinstance(named, str) else set(named)
+    return frozenset("number" if name == "integer" else name for name in names)
 
 
-def _said(words: Sequence[Mapping[str, Any]], word: str) -> str:
+def _format_values(words: Sequence[Mapping[str, Any]], word: str) -> str:
     return " and ".join(dict.fromkeys(short(part[word]) for part in words if word in part))
 
 
@@ -187,7 +187,7 @@ def _closed(part: Mapping[str, Any]) -> bool:
 
 
 def _member(whole: Mapping[str, Any], name: str) -> Any:
-    """What a schema asks of a member of that name."""
+    """Return what a schema asks of a member of that name."""
     if name in whole.get("properties", {}):
         return whole["properties"][name]
     return whole.get("additionalProperties", True)
@@ -197,11 +197,11 @@ def _looked_up(root: Mapping[str, Any], reference: str) -> Any:
     """The part that a reference names by a path; what is named otherwise says nothing here."""
     if reference != "#" and not reference.startswith("#/"):
         return True
-    found: Any = root
+    value: Any = root
     for step in reference[2:].split("/") if len(reference) > 2 else ():
         key = step.replace("~1", "/").replace("~0", "~")
         try:
-            found = found[int(key)] if isinstance(found, list) else found[key]
+            value = value[int(key)] if isinstance(value, list) else value[key]
         except (KeyError, ValueError, IndexError, TypeError):
             return True
-    return found
+    return value

@@ -13,7 +13,7 @@ from factory.kernel import strict_yaml
 from factory.kernel.errors import FieldError, InvalidInput
 from factory.kernel.hashing import canonical
 from registry.errors import ManifestRefused
-from registry.manifest.faults import repeated, told
+from registry.manifest.faults import format_faults, repeated
 from registry.manifest.workflows import rank, workflow_faults
 
 MAX_MANIFEST_BYTES = 256 * 1024
@@ -48,7 +48,7 @@ def _validator() -> Draft202012Validator:
 
 def check(manifest: Mapping[str, Any]) -> list[FieldError]:
     """Every fault of a manifest. What its schema refuses is told first, alone: the rest would guess."""
-    shape = [fault for error in _validator().iter_errors(manifest) for fault in told(error)]
+    shape = [fault for error in _validator().iter_errors(manifest) for fault in format_faults(error)]
     if shape:
         return sorted(shape, key=lambda fault: fault.pointer)[:MAX_FAULTS]
     skills = {skill["skillId"]: skill for skill in manifest["skills"]}

@@ -11,12 +11,12 @@ from factory.kernel.errors import FieldError
 
 
 def pointer(*parts: str | int) -> str:
-    """A JSON Pointer (RFC 6901) to a place."""
+    """Return a JSON Pointer (RFC 6901) to a place."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def told(error: ValidationError) -> Iterator[FieldError]:
-    """A fault of a JSON Schema in the house's words, at its place."""
+def format_faults(error: ValidationError) -> Iterator[FieldError]:
+    """Yield the faults of a schema error in the product's words, each at its place."""
     place = pointer(*error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
@@ -31,13 +31,13 @@ def told(error: ValidationError) -> Iterator[FieldError]:
 
 
 def short(value: Any, limit: int = 80) -> str:
-    """A value as text that fits into a sentence."""
+    """Return a value as text that fits into a sentence."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=True, default=str)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def repeated(base: str, values: Sequence[str], key: str) -> Iterator[FieldError]:
-    """Each value that stood there before."""
+    """Yield a fault for each value that stood there before."""
     many = {value for value, count in Counter(values).items() if count > 1}
     seen: set[str] = set()
     for index, value in enumerate(values):

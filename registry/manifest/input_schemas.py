@@ -20,7 +20,7 @@ from referencing.jsonschema import DRAFT202012
 
 from factory.kernel.errors import FieldError
 from factory.kernel.hashing import canonical
-from registry.manifest.faults import pointer, short, told
+from registry.manifest.faults import format_faults, pointer, short
 
 MOST_JUDGEMENTS = 50_000
 """Keywords that are judged for one input: some hundred milliseconds."""
@@ -37,14 +37,14 @@ class _TooMuch(Exception):
 
 
 class CannotJudge(Exception):
-    """Whether a value fits cannot be told: it takes too long, or goes too far."""
+    """Refuse to judge whether a value fits: it takes too long, or goes too far."""
 
 
 def schema_faults(schema: Mapping[str, Any], base: str) -> list[FieldError]:
     """The faults of a JSON Schema of an object that is written in a manifest."""
     if schema.get("type") != "object":
         return [FieldError(f"{base}/type", "The input of a workflow is an object.")]
-    faults = list(_places(schema, base, 0))
+    faults = list(_forbidden_faults(schema, base, 0))
     if faults:
         return faults[:MOST_FAULTS]
     try:
@@ -58,14 +58,16 @@ def schema_faults(schema: Mapping[str, Any], base: str) -> list[FieldError]:
 
 
 def input_faults(workflow: Mapping[str, Any], value: Any, *, whose: str = "workflow") -> list[FieldError]:
-    """What the input schema of a workflow, or of who else is named, says against an input.
+    """Return what the input schema of a workflow, or of who else is named, says against an input.
 
     Pointers start at `/input`.
     """
     token = _left.set(MOST_JUDGEMENTS)
     try:
         errors = _Bounded(workflow["inputSchema"]).iter_errors(value)
-        faults = [FieldError("/input" + f.pointer, f.detail) for error in errors for f in told(error)]
+        faults = [
+            FieldError("/input" + f.pointer, f.detail) for error in errors for f in format_faults(error)
+        ]
     except (_TooMuch, RecursionError):
         return [FieldError("/input", f"The {whose}'s input schema takes too long to judge this input.")]
     except (ArithmeticError, Unresolvable, re2.error) as fault:
@@ -76,7 +78,7 @@ def input_faults(workflow: Mapping[str, Any], value: Any, *, whose: str = "workf
 
 
 def fits(schema: Mapping[str, Any], value: Any, most: int) -> tuple[bool, int]:
-    """Whether a schema takes a value, and what is left of `most` judgements. Raises `CannotJudge`."""
+    """Return whether a schema takes a value, and what is left of `most` judgements. Raises `CannotJudge`."""
     token = _left.set(most)
     try:
         taken = next(_Bounded(schema).iter_errors(value), None) is None
@@ -87,8 +89,8 @@ def fits(schema: Mapping[str, Any], value: Any, most: int) -> tuple[bool, int]:
         _left.reset(token)
 
 
-def _places(value: Any, base: str, depth: int) -> Iterator[FieldError]:
-    """What no schema may hold, wherever it stands: too deep a nest, foreign references, other patterns."""
+def _forbidden_faults(value: Any, base: str, depth: int) -> Iterator[FieldError]:
+    """Find what no schema may hold anywhere: too deep a nest, foreign references, other patterns."""
     if depth > DEEPEST:
         yield FieldError(base, "The schema is nested too deeply.")
         return
@@ -99,7 +101,7 @@ def _places(value: Any, base: str, depth: int) -> Iterator[FieldError]:
         elif key == "patternProperties":
             yield FieldError(place, "Write additionalProperties, and propertyNames with a pattern, instead.")
         else:
-            yield from _places(inner, place, depth + 1)
+            yield from _forbidden_faults(inner, place, depth + 1)
 
 
 def _inside(value: Any) -> Iterable[tuple[str | int, Any]]:
@@ -133,7 +135,7 @@ def _pattern(text: str) -> Any:
 
 
 def _references(resolver: Any, value: Any, base: str) -> Iterator[FieldError]:
-    """References to nothing."""
+    """Find references to nothing."""
     for key, inner in _inside(value):
         if key in REFERENCES and isinstance(inner, str):
             try:
@@ -155,7 +157,7 @@ def _spend(judgements: int) -> None:
 
 
 def _counted(judge: Any) -> Any:
-    """The same keyword, paid for: once, and once for each thing that it lists."""
+    """Make a keyword cost one judgement, and one for each thing that it lists."""
 
     def judged(validator: Any, keyword: Any, instance: Any, schema: Any) -> Errors:
         _spend(1 + (len(keyword) if isinstance(keyword, list | dict) else 0))
@@ -171,7 +173,7 @@ def _pattern_judged(validator: Any, pattern: str, instance: Any, schema: Any) ->
 
 def _unique_judged(validator: Any, wanted: bool, instance: Any, schema: Any) -> Errors:
     """The library compares each with each; equal values have the same canonical form."""
-    if wanted and isinstance(instance, list) and len({canonical(each) for each in instance}) < len(instance):
+    if wanted and isinstance(instance, list) and len({canonical(item) for item in instance}) < len(instance):
         yield ValidationError("The elements are not all different.")
 
 

@@ -30,7 +30,7 @@ _LIMITED = (
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What a suite found. `problem` says why there are no scores, `said` is the end of what it wrote."""
+    """Hold what a suite found: `problem` says why there are no scores, `said` is the end of its output."""
 
     suite: str
     suite_version: str
@@ -43,8 +43,8 @@ class Evaluated:
 def run_suite(definition: Mapping[str, Any], files: Mapping[str, bytes]) -> Evaluated:
     """Run the suite in a folder of its own; a suite that fails has no scores, and that is the finding."""
     suite = definition["evaluation"]
-    with tempfile.TemporaryDirectory(prefix="factory-evaluation-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="factory-evaluation-") as directory:
+        folder = Path(directory)
         for name, content in files.items():
             target = folder / "release" / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -59,8 +59,8 @@ def run_suite(definition: Mapping[str, Any], files: Mapping[str, bytes]) -> Eval
         "output": digest_bytes(out),
         "errors": digest_bytes(err),
     }
-    said = (err or out)[-2000:].decode("utf-8", "replace")
-    return Evaluated(suite["suite"], suite["version"], scores, digest(evidence), problem, said)
+    output = (err or out)[-2000:].decode("utf-8", "replace")
+    return Evaluated(suite["suite"], suite["version"], scores, digest(evidence), problem, output)
 
 
 def _run(folder: Path, entry: str) -> tuple[int, bytes, bytes]:
@@ -110,10 +110,10 @@ def _scores(code: int, out: bytes) -> tuple[dict[str, Any], str]:
         return {}, f"The suite ended with code {code}."
     lines = out.decode("utf-8", "replace").strip().splitlines()
     try:
-        said = json.loads(lines[-1]) if lines else None
+        record = json.loads(lines[-1]) if lines else None
     except ValueError:
-        said = None
-    scores = said.get("scores") if isinstance(said, dict) else None
+        record = None
+    scores = record.get("scores") if isinstance(record, dict) else None
     if not isinstance(scores, dict) or not scores or score_faults(scores):
         return {}, "The suite wrote no scores as its last line."
     return scores, ""

@@ -46,7 +46,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class PublicationPath:
-    """Who goes which way: a commit, its author, and the reviewer who decides."""
+    """Name what is published, and by whom: a commit, its author, and the reviewer who decides."""
 
     author: Context
     reviewer: Context
@@ -56,37 +56,37 @@ class PublicationPath:
     tell: Tell
 
 
-def publish(way: PublicationPath) -> Published:
+def publish(publication: PublicationPath) -> Published:
     """Submit, resolve, evaluate, review and decide; skips what is already done.
 
     Raises PublicationStopped, or the refusal of the command that said no.
     """
-    source = check_repository(way.repository, settings.FACTORY_GIT_LOCAL_ROOTS)
-    with fetched(source, way.commit) as commit:
-        _, definition = read_manifest(commit, way.manifest_path)
+    source = check_repository(publication.repository, settings.FACTORY_GIT_LOCAL_ROOTS)
+    with fetched(source, publication.commit) as commit:
+        _, definition = read_manifest(commit, publication.manifest_path)
     asset, version = definition["asset"], definition["version"]
-    standing = _standing(way.author, asset, version)
-    if standing is not None and standing.commit != way.commit:
-        way.tell(
-            f"{asset}@{version}: already there, from {standing.commit[:12]}; a new version takes a new number"
+    holder = _holder_of(publication.author, asset, version)
+    if holder is not None and holder.commit != publication.commit:
+        publication.tell(
+            f"{asset}@{version}: already there, from {holder.commit[:12]}; a new version takes a new number"
         )
-    if standing is not None and standing.state != ReleaseState.IN_REVIEW:
-        return _present(standing)
-    release_id = standing.id if standing else _draft(way, asset, version)
-    if standing is None:
-        _evaluate(way, release_id, definition)
-        request_review(way.author, release_id=release_id)
-        way.tell(f"{asset}@{version}: in review")
-    _approve(way, release_id)
-    with reading(way.author):
+    if holder is not None and holder.state != ReleaseState.IN_REVIEW:
+        return _present(holder)
+    release_id = holder.id if holder else _draft(publication, asset, version)
+    if holder is None:
+        _evaluate(publication, release_id, definition)
+        request_review(publication.author, release_id=release_id)
+        publication.tell(f"{asset}@{version}: in review")
+    _approve(publication, release_id)
+    with reading(publication.author):
         done = release(release_id)
     return Published(done.id, done.hash, done.asset, done.version, fresh=True)
 
 
-def _standing(ctx: Context, asset: str, version: str) -> Release | None:
+def _holder_of(ctx: Context, asset: str, version: str) -> Release | None:
     with reading(ctx):
-        found = releases().filter(asset__name=asset, semver=version, state__in=HOLDS_VERSION)
-        return found.first()
+        rows = releases().filter(asset__name=asset, semver=version, state__in=HOLDS_VERSION)
+        return rows.first()
 
 
 def _present(row: Release) -> Published:
@@ -98,75 +98,79 @@ def _present(row: Release) -> Published:
     return Published(shown.id, shown.hash, shown.asset, shown.version, fresh=False)
 
 
-def _draft(way: PublicationPath, asset: str, version: str) -> UUID:
-    """The candidate with its closure; one that an earlier try left behind is taken up again."""
+def _draft(publication: PublicationPath, asset: str, version: str) -> UUID:
+    """Submit the candidate and resolve its closure; take up one that an earlier attempt left behind."""
     try:
-        made = submit_release(
-            way.author,
+        submitted = submit_release(
+            publication.author,
             asset=asset,
             version=version,
-            repository=way.repository,
-            commit=way.commit,
-            manifest_path=way.manifest_path,
+            repository=publication.repository,
+            commit=publication.commit,
+            manifest_path=publication.manifest_path,
         )
     except ReleaseAlreadySubmitted as present:
-        made = present.extra["releaseId"]
-    release_id = UUID(str(made))
-    resolve(way.author.tenant_id, release_id)
-    with reading(way.author):
+        submitted = present.extra["releaseId"]
+    release_id = UUID(str(submitted))
+    resolve(publication.author.tenant_id, release_id)
+    with reading(publication.author):
         row = find_release(release_id)
         if row.closure is None:
             raise PublicationStopped(f"{asset}@{version}: {row.resolution_error}")
-        way.tell(f"{asset}@{version}: {row.resolved.hash[:19]}… from {row.commit[:12]}")
+        publication.tell(f"{asset}@{version}: {row.resolved.hash[:19]}… from {row.commit[:12]}")
     return release_id
 
 
-def _evaluate(way: PublicationPath, release_id: UUID, definition: dict[str, Any]) -> None:
-    with reading(way.author):
+def _evaluate(publication: PublicationPath, release_id: UUID, definition: dict[str, Any]) -> None:
+    with reading(publication.author):
         row = find_release(release_id)
         release_hash, files = row.resolved.hash, stored_files(row.resolved)
-    found = run_suite(definition, files)
-    made = record_evaluation(
-        way.author,
+    result = run_suite(definition, files)
+    recorded = record_evaluation(
+        publication.author,
         release_id=release_id,
         release_hash=release_hash,
-        suite=found.suite,
-        suite_version=found.suite_version,
-        scores=found.scores,
-        evidence_hash=found.evidence_hash,
+        suite=result.suite,
+        suite_version=result.suite_version,
+        scores=result.scores,
+        evidence_hash=result.evidence_hash,
     )
-    way.tell(f"evaluation {found.suite}@{found.suite_version}: {made['verdict']}, {_told(found)}")
-    if made["verdict"] != EvaluationVerdict.PASS:
-        raise PublicationStopped(f"The evaluation does not pass: {_told(found)}\n{found.said}")
+    publication.tell(
+        f"evaluation {result.suite}@{result.suite_version}: {recorded['verdict']}, {_format_scores(result)}"
+    )
+    if recorded["verdict"] != EvaluationVerdict.PASS:
+        raise PublicationStopped(f"The evaluation does not pass: {_format_scores(result)}\n{result.said}")
 
 
-def _told(found: Evaluated) -> str:
-    return found.problem or ", ".join(f"{name} {score:g}" for name, score in sorted(found.scores.items()))
+def _format_scores(result: Evaluated) -> str:
+    return result.problem or ", ".join(f"{name} {score:g}" for name, score in sorted(result.scores.items()))
 
 
 def stored_files(closure: Closure) -> dict[str, bytes]:
-    """The contents of a closure's files by their path, as they were stored."""
+    """Return the contents of a closure's files by their path, as they were stored."""
     paths = dict(ClosureEntry.objects.filter(closure=closure).exclude(path="").values_list("path", "sha256"))
     blobs = ReleaseBlob.objects.filter(sha256__in=set(paths.values())).values_list("sha256", "content")
     contents = {sha256: bytes(content) for sha256, content in blobs}
     return {path: contents[sha256] for path, sha256 in paths.items()}
 
 
-def _approve(way: PublicationPath, release_id: UUID) -> None:
+def _approve(publication: PublicationPath, release_id: UUID) -> None:
     """Approve exactly what is asked, as the reviewer."""
-    house = system(way.reviewer.tenant_id, "publish_release", project_id=way.reviewer.project_id)
-    with reading(house):
+    ctx = system(
+        publication.reviewer.tenant_id, "publish_release", project_id=publication.reviewer.project_id
+    )
+    with reading(ctx):
         approval_id = find_release(release_id).approval_id
         if approval_id is None:
-            raise PublicationStopped("The release is under no review.")
-        asked = approval(approval_id)
+            raise PublicationStopped("The release is under no review: ask for one first (RequestReview).")
+        request = approval(approval_id)
     try:
         decide(
-            way.reviewer,
-            approval_id=asked.id,
+            publication.reviewer,
+            approval_id=request.id,
             decision="approve",
-            version=asked.version,
-            proposal_hash=asked.proposal_hash,
+            version=request.version,
+            proposal_hash=request.proposal_hash,
             reason="Published with the platform.",
         )
     except DomainError as refusal:

@@ -25,7 +25,7 @@ ACTOR = "ClosureResolver"
 
 @dataclass(frozen=True, slots=True)
 class PendingClosure:
-    """What the resolver needs of a release that waits for its closure."""
+    """Hold what the resolver needs of a release that waits for its closure."""
 
     release_id: UUID
     asset: str
@@ -43,7 +43,7 @@ def resolve(tenant_id: str, release_id: UUID) -> None:
     if candidate is None:
         return
     try:
-        resolve_closure(ctx, release_id=release_id, found=closure_of(ctx, candidate))
+        resolve_closure(ctx, release_id=release_id, resolved=closure_of(ctx, candidate))
     except DomainError as refusal:
         record_resolution_failure(
             ctx,
@@ -56,7 +56,7 @@ def resolve(tenant_id: str, release_id: UUID) -> None:
 
 
 def due_candidate(ctx: Context, release_id: UUID) -> PendingClosure | None:
-    """The candidate, unless its closure is resolved or given up on."""
+    """Return the candidate, unless its closure is resolved or given up on."""
     with reading(ctx):
         row = Release.objects.select_related("asset").filter(pk=release_id).first()
         if row is None or row.next_resolution_at is None:
@@ -79,9 +79,9 @@ def closure_of(ctx: Context, candidate: PendingClosure) -> ResolvedClosure:
     with fetched(source, candidate.commit) as commit:
         manifest, definition = read_manifest(commit, candidate.manifest_path)
         if (definition["asset"], definition["version"]) != (candidate.asset, candidate.version):
-            found = f"{definition['asset']}@{definition['version']}"
+            stated = f"{definition['asset']}@{definition['version']}"
             raise ManifestRefused(
-                f"The manifest is of {found}, and {candidate.asset}@{candidate.version} was submitted."
+                f"The manifest is of {stated}, and {candidate.asset}@{candidate.version} was submitted."
             )
         contents = read_files(commit, candidate.manifest_path, definition)
     with reading(ctx):
@@ -96,20 +96,20 @@ def closure_of(ctx: Context, candidate: PendingClosure) -> ResolvedClosure:
 
 
 def read_manifest(commit: FetchedCommit, path: str) -> tuple[bytes, dict[str, Any]]:
-    """The manifest's bytes and what they say. Raises ManifestRefused."""
+    """Return the manifest's bytes and what they say. Raises ManifestRefused."""
     manifest = commit.read([path])[path]
     return manifest, validated(manifest)
 
 
 def read_files(commit: FetchedCommit, manifest_path: str, definition: dict[str, Any]) -> dict[str, bytes]:
-    """Every file that the manifest names, by its path in the manifest."""
+    """Return every file that the manifest names, by its path in the manifest."""
     paths = sorted({path for _, _, path, _ in referred_files(definition)})
-    found = commit.read([in_repository(manifest_path, path) for path in paths])
-    return {path: found[in_repository(manifest_path, path)] for path in paths}
+    contents = commit.read([in_repository(manifest_path, path) for path in paths])
+    return {path: contents[in_repository(manifest_path, path)] for path in paths}
 
 
 def dependency_hashes(names: Sequence[str]) -> dict[str, str]:
-    """The hash of each dependency. Raises DependencyNotPublished for the first that has none."""
+    """Return the hash of each dependency. Raises DependencyNotPublished for the first that has none."""
     releases = dependency_releases(names)
     for name in names:
         if name not in releases or releases[name].state != ReleaseState.PUBLISHED:

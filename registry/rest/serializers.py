@@ -36,7 +36,7 @@ class FaultBody(StrictSerializer):
 
 
 class ClosureResolutionBody(StrictSerializer):
-    """How far the commit's closure is; `faults` point into the manifest."""
+    """Say how far the commit's closure is; `faults` point into the manifest."""
 
     state = WordField(choices=["pending", "resolved", "failed"])
     attempts = Whole(source="resolution_attempts")
@@ -61,7 +61,7 @@ def resolution_state(row: Release) -> str:
 
 
 class EvaluationBody(StrictSerializer):
-    """What a suite found about one release hash."""
+    """Show what a suite found about one release hash."""
 
     evaluationId = Identifier(source="id")
     releaseHash = TextField(source="release_hash")
@@ -113,8 +113,8 @@ def release_detail(
     row: Release, evaluations: list[EvaluationRecord], aliases: list[str], in_use: dict[str, int]
 ) -> dict[str, Any]:
     """The body of one release."""
-    told = EvaluationBody(evaluations, many=True).data
-    return {**ReleaseBody(row).data, "evaluations": told, "aliases": aliases, "inUse": in_use}
+    records = EvaluationBody(evaluations, many=True).data
+    return {**ReleaseBody(row).data, "evaluations": records, "aliases": aliases, "inUse": in_use}
 
 
 class ReleaseFilter(StrictSerializer):
@@ -140,7 +140,7 @@ class FileBody(StrictSerializer):
 
 
 class ManifestBody(StrictSerializer):
-    """What a worker loads: the manifest, its files, and the pieces that the hash is made of."""
+    """Hold what a worker loads: the manifest, its files, and the pieces that the hash is made of."""
 
     releaseId = Identifier()
     hash = TextField()
@@ -153,7 +153,7 @@ class ManifestBody(StrictSerializer):
 
 
 class NewEvaluationBody(StrictSerializer):
-    """What an evaluator found. The verdict follows from the manifest's thresholds."""
+    """Report what an evaluator found. The verdict follows from the manifest's thresholds."""
 
     releaseHash = TextField(source="release_hash", max_length=71)
     suite = TextField(max_length=63)
@@ -177,7 +177,7 @@ class EmptyBody(StrictSerializer):
 
 
 class EndingBody(StrictSerializer):
-    """Why a release is taken out of use, and what becomes of runs in flight: `drain`, `block`, `cancel`."""
+    """Say why a release is taken out of use, and what becomes of its runs: `drain`, `block`, `cancel`."""
 
     inFlight = TextField(source="in_flight", max_length=16)
     reason = TextField(max_length=1000)
@@ -195,7 +195,7 @@ class AliasFilter(StrictSerializer):
 
 
 class AliasBody(StrictSerializer):
-    """What an alias names."""
+    """Say what an alias names."""
 
     asset = TextField()
     alias = TextField()

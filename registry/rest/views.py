@@ -72,9 +72,9 @@ class ReleaseList(RegistryView):
     def post(self, request: Request) -> Response:
         """Take in one commit as a Draft. It is fetched afterwards; `resolution` says how that goes."""
         body = NewReleaseBody.parse(request.data)
-        made, headers = self.do(request, submit_release, keyed=True, **body)
-        headers["Location"] = f"{request.path}/{made}"
-        return Response(self.detail(UUID(made)), 202, headers=headers)
+        release_id, headers = self.do(request, submit_release, keyed=True, **body)
+        headers["Location"] = f"{request.path}/{release_id}"
+        return Response(self.detail(UUID(release_id)), 202, headers=headers)
 
 
 class ReleaseDetail(RegistryView):
@@ -136,8 +136,8 @@ class ReleaseEvaluations(RegistryView):
     def post(self, request: Request, release_id: UUID) -> Response:
         """Keep what the manifest's suite found about exactly this hash."""
         body = NewEvaluationBody.parse(request.data)
-        made, headers = self.do(request, record_evaluation, release_id=release_id, **body)
-        return Response(made, 201, headers=headers)
+        recorded, headers = self.do(request, record_evaluation, release_id=release_id, **body)
+        return Response(recorded, 201, headers=headers)
 
 
 class ReleaseReview(RegistryView):
@@ -147,8 +147,8 @@ class ReleaseReview(RegistryView):
     def post(self, request: Request, release_id: UUID) -> Response:
         """Open the publication approval; the release is InReview until it is decided."""
         EmptyBody.parse(request.data)
-        made, headers = self.do(request, request_review, release_id=release_id)
-        return Response({**made, "state": "InReview"}, 202, headers=headers)
+        opened, headers = self.do(request, request_review, release_id=release_id)
+        return Response({**opened, "state": "InReview"}, 202, headers=headers)
 
 
 class ReleaseEnding(RegistryView):

@@ -62,7 +62,7 @@ class ReleaseView:
 
 @dataclass(frozen=True, slots=True)
 class AliasView:
-    """What an alias names, or named at a moment."""
+    """Say what an alias names, or named at a moment."""
 
     asset: str
     alias: str
@@ -74,13 +74,13 @@ class AliasView:
 
 
 def releases() -> QuerySet[Release]:
-    """All releases of the tenant in scope, with what a page shows of each."""
+    """Return all releases of the tenant in scope, with what a page shows of each."""
     rows: QuerySet[Release] = Release.objects.select_related("asset", "closure", "evaluation")
     return rows
 
 
 def find_release(release_id: UUID) -> Release:
-    """The row, for this app's own rooms. Raises ReleaseNotFound."""
+    """Return the row, for this app's own rooms. Raises ReleaseNotFound."""
     row = releases().filter(pk=release_id).first()
     if row is None:
         raise ReleaseNotFound("There is no such release here.")
@@ -104,12 +104,12 @@ def view(row: Release, workflow: Mapping[str, Any] | None = None) -> ReleaseView
 
 
 def release(release_id: UUID) -> ReleaseView:
-    """A release by its id. Raises ReleaseNotFound."""
+    """Return a release by its id. Raises ReleaseNotFound."""
     return view(find_release(release_id))
 
 
 def resolve(workflow_id: str, *, alias: str | None = None, release_id: UUID | None = None) -> ReleaseView:
-    """The one Published release that a submission means, with the workflow's definition.
+    """Return the one Published release that a submission means, with the workflow's definition.
 
     Raises UnknownWorkflow, UnknownAlias or ReleaseNotPublished, each with the place in the submission.
     """
@@ -118,8 +118,8 @@ def resolve(workflow_id: str, *, alias: str | None = None, release_id: UUID | No
         raise _unknown_workflow(workflow_id)
     row = _aliased(owner.asset_id, alias) if alias is not None else _named(owner.asset_id, release_id)
     if row.state != ReleaseState.PUBLISHED:
-        place = "/releaseAlias" if alias is not None else "/releaseId"
-        raise not_published(f"The release {row.asset.name}@{row.semver} is {row.state}.", place)
+        pointer = "/releaseAlias" if alias is not None else "/releaseId"
+        raise not_published(f"The release {row.asset.name}@{row.semver} is {row.state}.", pointer)
     workflow = _workflow(row, workflow_id)
     if workflow is None:
         raise _unknown_workflow(workflow_id, f" in {row.asset.name}@{row.semver}")
@@ -127,11 +127,13 @@ def resolve(workflow_id: str, *, alias: str | None = None, release_id: UUID | No
 
 
 def _aliased(asset_id: UUID, alias: str) -> Release:
-    found = Alias.objects.filter(asset_id=asset_id, name=alias).values_list("release_id", flat=True).first()
-    if found is None:
+    release_id = (
+        Alias.objects.filter(asset_id=asset_id, name=alias).values_list("release_id", flat=True).first()
+    )
+    if release_id is None:
         problem = f"There is no alias {alias} of this workflow's asset."
         raise UnknownAlias(problem, errors=[FieldError("/releaseAlias", problem)])
-    return find_release(found)
+    return find_release(release_id)
 
 
 def _named(asset_id: UUID, release_id: UUID | None) -> Release:
@@ -142,7 +144,7 @@ def _named(asset_id: UUID, release_id: UUID | None) -> Release:
 
 
 def pinnable(workflow_id: str) -> list[tuple[ReleaseView, tuple[str, ...]]]:
-    """The releases that a submission of this workflow could pin now, newest first, with their aliases."""
+    """Return the releases that a submission of this workflow could pin, newest first, with their aliases."""
     assets = AssetWorkflow.objects.filter(workflow_id=workflow_id).values("asset_id")
     rows = releases().filter(asset_id__in=assets, state=ReleaseState.PUBLISHED).order_by("-published_at")[:20]
     named: dict[UUID, list[str]] = {}
@@ -156,19 +158,19 @@ def pinnable(workflow_id: str) -> list[tuple[ReleaseView, tuple[str, ...]]]:
 
 
 def known_workflows() -> list[str]:
-    """The names of the tenant's workflows, in order."""
+    """Return the names of the tenant's workflows, in order."""
     return list(AssetWorkflow.objects.order_by("workflow_id").values_list("workflow_id", flat=True)[:500])
 
 
 def workflows_of(release_id: UUID) -> list[str]:
-    """The names of the workflows that a release holds; none of one whose commit is not read yet."""
+    """Return the names of the workflows that a release holds; none of one whose commit is not read yet."""
     held = Release.objects.filter(pk=release_id).values("closure_id")
     rows = ClosureEntry.objects.filter(closure_id__in=held, kind="workflow")
     return list(rows.order_by("item_id").values_list("item_id", flat=True))
 
 
 def workflows_left(release_id: UUID, without: Collection[UUID]) -> frozenset[str]:
-    """The workflows that some other Published release of the same asset holds, those in `without` aside."""
+    """Return the workflows of the asset's other Published releases, those in `without` aside."""
     asset = Release.objects.filter(pk=release_id).values("asset_id")
     others = Release.objects.filter(asset_id__in=asset, state=ReleaseState.PUBLISHED)
     others = others.exclude(pk=release_id).exclude(pk__in=list(without))
@@ -177,11 +179,11 @@ def workflows_left(release_id: UUID, without: Collection[UUID]) -> frozenset[str
 
 
 def profiles_of_workflow(workflow_id: str) -> frozenset[str]:
-    """The model profiles that some Published release with this workflow knows. Raises UnknownWorkflow."""
-    found = pinnable(workflow_id)
-    if not found:
+    """Return the model profiles of the Published releases with this workflow. Raises UnknownWorkflow."""
+    releases = pinnable(workflow_id)
+    if not releases:
         raise _unknown_workflow(workflow_id)
-    return frozenset(name for release, _ in found for name in model_profiles(release.id))
+    return frozenset(name for release, _ in releases for name in model_profiles(release.id))
 
 
 def _unknown_workflow(workflow_id: str, where: str = "") -> UnknownWorkflow:
@@ -189,8 +191,8 @@ def _unknown_workflow(workflow_id: str, where: str = "") -> UnknownWorkflow:
     return UnknownWorkflow(problem, errors=[FieldError("/workflowId", problem)])
 
 
-def not_published(problem: str, place: str) -> ReleaseNotPublished:
-    return ReleaseNotPublished(problem, errors=[FieldError(place, problem)])
+def not_published(problem: str, pointer: str) -> ReleaseNotPublished:
+    return ReleaseNotPublished(problem, errors=[FieldError(pointer, problem)])
 
 
 def _workflow(row: Release, workflow_id: str) -> dict[str, Any] | None:
@@ -199,15 +201,15 @@ def _workflow(row: Release, workflow_id: str) -> dict[str, Any] | None:
 
 
 def workflow(release_id: UUID, workflow_id: str) -> dict[str, Any]:
-    """The definition of a workflow in a release, whatever its state now: runs keep what they pinned."""
-    found = _workflow(find_release(release_id), workflow_id)
-    if found is None:
+    """Return a workflow's definition in a release, whatever its state now: runs keep what they pinned."""
+    definition = _workflow(find_release(release_id), workflow_id)
+    if definition is None:
         raise _unknown_workflow(workflow_id)
-    return found
+    return definition
 
 
 def entries(closure_id: UUID) -> list[ClosureFile]:
-    """The pieces of a closure, in their canonical order."""
+    """Return the pieces of a closure, in their canonical order."""
     rows = ClosureEntry.objects.filter(closure_id=closure_id)
     return sorted(
         ClosureFile(row.kind, row.item_id, row.path, row.sha256, row.size, row.side_effect_class)
@@ -216,7 +218,7 @@ def entries(closure_id: UUID) -> list[ClosureFile]:
 
 
 def manifest(release_id: UUID) -> dict[str, Any]:
-    """What a release says it is: its manifest, its files and the pieces that its hash is made of."""
+    """Return what a release says it is: its manifest, its files and the pieces of its hash."""
     return _manifest(find_release(release_id))
 
 
@@ -241,13 +243,13 @@ def _manifest(row: Release) -> dict[str, Any]:
 
 
 def loadable(release_id: UUID) -> bool:
-    """Whether a worker may load it: Published or Deprecated, and nothing that it needs is Revoked."""
+    """Return whether a worker may load it: Published or Deprecated, and nothing that it needs is Revoked."""
     row = Release.objects.filter(pk=release_id, state__in=LOADABLE).values("closure_id").first()
     return row is not None and not _needs_revoked(row["closure_id"])
 
 
 def is_unloadable(release_id: OuterRef) -> Exists:
-    """That a release is not `loadable`, as a condition of the database on rows that name it."""
+    """Return "not `loadable`" as a condition of the database on rows that name a release."""
     revoked = ClosureDependency.objects.filter(closure_id=OuterRef("closure_id"))
     revoked = revoked.filter(release__state=ReleaseState.REVOKED)
     rows = Release.objects.filter(pk=release_id)
@@ -255,19 +257,19 @@ def is_unloadable(release_id: OuterRef) -> Exists:
 
 
 def revoked_needs(closure_ids: Collection[UUID | None]) -> dict[UUID, list[str]]:
-    """By closure, the releases that it needs and that load no more; what needs none such is not in it."""
+    """Return by closure the releases that it needs and that load no more; others are not in it."""
     rows = ClosureDependency.objects.filter(closure_id__in=closure_ids)
     rows = rows.exclude(release__state__in=LOADABLE)
-    found: dict[UUID, list[str]] = {}
+    names: dict[UUID, list[str]] = {}
     for closure_id, asset, semver in rows.order_by("release__asset__name", "release__semver").values_list(
         "closure_id", "release__asset__name", "release__semver"
     ):
-        found.setdefault(closure_id, []).append(f"{asset}@{semver}")
-    return found
+        names.setdefault(closure_id, []).append(f"{asset}@{semver}")
+    return names
 
 
-def needs_in_words(gone: Sequence[str]) -> str:
-    """That a release needs these, as a sentence."""
+def format_needs(gone: Sequence[str]) -> str:
+    """Write as a sentence that a release needs these."""
     more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
     return f"It needs {', '.join(gone[:5])}{more}, which {'is' if len(gone) == 1 else 'are'} Revoked."
 
@@ -279,7 +281,7 @@ def _needs_revoked(closure_id: UUID | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """What was decreed over the runs of a release when it, or one that it needs, was taken out of use."""
+    """Say what becomes of a release's runs since it, or one that it needs, was taken out of use."""
 
     release: str
     state: str
@@ -287,8 +289,8 @@ class Withdrawal:
     reason: str
 
 
-def decree_over(release_id: UUID) -> Withdrawal | None:
-    """What becomes of runs that pinned this release; None while nothing was decreed. The strictest stands.
+def withdrawal_of(release_id: UUID) -> Withdrawal | None:
+    """Return what becomes of runs that pinned this release, by the strictest withdrawal; None without any.
 
     A Deprecated dependency still loads, so only a Revoked one reaches those who need it.
     """
@@ -296,33 +298,35 @@ def decree_over(release_id: UUID) -> Withdrawal | None:
     needed = ClosureDependency.objects.filter(closure_id__in=pinned).values("release_id")
     own = Q(pk=release_id, state__in=[ReleaseState.DEPRECATED, ReleaseState.REVOKED])
     rows = releases().filter(own | Q(pk__in=needed, state=ReleaseState.REVOKED))
-    found = [
+    withdrawals = [
         Withdrawal(f"{row.asset.name}@{row.semver}", str(row.state), row.in_flight, row.ending_reason)
         for row in rows
     ]
-    return max(found, key=lambda one: STRICTNESS.index(InFlight(one.in_flight)), default=None)
+    return max(
+        withdrawals, key=lambda withdrawal: STRICTNESS.index(InFlight(withdrawal.in_flight)), default=None
+    )
 
 
 def releases_of_commit(commit: str, most: int = 50) -> list[UUID]:
-    """The newest releases whose commit begins so."""
+    """Return the newest releases whose commit begins so."""
     rows = Release.objects.filter(commit__startswith=commit).order_by("-created_at", "-id")
     return list(rows.values_list("pk", flat=True)[:most])
 
 
 def resting_on(release_id: UUID) -> list[UUID]:
-    """The release and every one whose closure needs it: whose runs its revocation reaches."""
+    """Return the release and every one whose closure needs it: whose runs its revocation reaches."""
     needing = ClosureDependency.objects.filter(release_id=release_id).values("closure_id")
     rows = Release.objects.filter(Q(pk=release_id) | Q(closure_id__in=needing))
     return list(rows.order_by("pk").values_list("pk", flat=True))
 
 
 def load_release(release_id: UUID) -> dict[str, Any]:
-    """LoadRelease: the manifest of a loadable release. Raises ReleaseNotFound or ReleaseNotLoadable."""
+    """Return the manifest of a loadable release. Raises ReleaseNotFound or ReleaseNotLoadable."""
     return _manifest(_require_loadable(release_id))
 
 
 def file_content(release_id: UUID, sha256: str) -> bytes:
-    """One file of a loadable release by its hash, with or without the word `sha256:` before its digits.
+    """Return one file of a loadable release by its hash, with or without `sha256:` before its digits.
 
     Raises ReleaseNotLoadable, or NotFound for a hash that is none, or another release's.
     """
@@ -344,14 +348,14 @@ def _require_loadable(release_id: UUID) -> Release:
 
 
 def model_profiles(release_id: UUID) -> tuple[str, ...]:
-    """The model profiles that a release knows."""
+    """Return the model profiles that a release knows."""
     row = find_release(release_id)
     profiles = row.closure.definition["modelProfiles"] if row.closure else []
     return tuple(profile["modelProfileId"] for profile in profiles)
 
 
 def tenant_of(release_id: UUID) -> str | None:
-    """Whose release it is: for a worker's call, which names no tenant."""
+    """Return the tenant of a release: for a worker's call, which names none."""
     with scanning() as cursor:
         cursor.execute("SELECT tenant_id FROM registry_release WHERE id = %s", [release_id])
         row = cursor.fetchone()
@@ -359,18 +363,18 @@ def tenant_of(release_id: UUID) -> str | None:
 
 
 def dependency_releases(names: Iterable[str]) -> dict[str, Release]:
-    """The releases behind `name@version`, as far as they hold their version."""
-    found: dict[str, Release] = {}
+    """Return the releases behind `name@version`, as far as they hold their version."""
+    by_name: dict[str, Release] = {}
     for name in names:
         asset, _, semver = name.partition("@")
         row = releases().filter(asset__name=asset, semver=semver, state__in=HOLDS_VERSION).first()
         if row is not None:
-            found[name] = row
-    return found
+            by_name[name] = row
+    return by_name
 
 
 def evaluations(row: Release) -> list[EvaluationRecord]:
-    """What was recorded about a release, newest first."""
+    """Return the evaluations of a release, newest first."""
     return list(EvaluationRecord.objects.filter(closure_id=row.closure_id).order_by("-id")[:100])
 
 
@@ -380,13 +384,13 @@ def aliases_of(release_id: UUID) -> list[str]:
 
 
 def called_aliases(keys: Sequence[UUID]) -> dict[UUID, str]:
-    """What these aliases are called: their asset's name and their own."""
+    """Return what these aliases are called: their asset's name and their own."""
     rows = Alias.objects.filter(pk__in=keys).values_list("pk", "asset__name", "name")
     return {key: f"{asset} {name}" for key, asset, name in rows}
 
 
 def alias(asset: str, name: str, *, at: datetime | None = None) -> AliasView:
-    """What an alias names now, or named at a moment. Raises NotFound."""
+    """Return what an alias names now, or named at a moment. Raises NotFound."""
     moves = AliasMove.objects.filter(alias__asset__name=asset, alias__name=name)
     if at is not None:
         moves = moves.filter(moved_at__lte=at)

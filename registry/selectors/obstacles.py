@@ -1,4 +1,4 @@
-"""What stands in the way of an act on a release, in the words of the refusal and of the page before it."""
+"""Say what stands in the way of an act on a release, for the refusal and for the page before it."""
 
 from collections.abc import Collection, Sequence
 
@@ -15,17 +15,17 @@ def name_of(row: Release) -> str:
 
 
 def stops_naming(row: Release) -> str:
-    """Why no alias may name it as things stand; like all of these empty where nothing stands in its way."""
+    """Return why no alias may name it; like all of these empty where nothing stands in its way."""
     if row.state == ReleaseState.PUBLISHED:
         return ""
     return f"{name_of(row)} is {row.state}. Aliases name only what is Published."
 
 
 def stops_ending(row: Release, word: str, states: Collection[str]) -> str:
-    """Why it may not be deprecated or revoked, whichever `word` says, from the state that it is in."""
+    """Return why it may not be deprecated or revoked, as `word` says, from the state that it is in."""
     if row.state in states:
         return ""
-    allowed = " or ".join(sorted(str(ReleaseState(one).value) for one in states))
+    allowed = " or ".join(sorted(str(ReleaseState(state).value) for state in states))
     return f"{name_of(row)} is {row.state}. Only what is {allowed} can be {word}d."
 
 
@@ -36,13 +36,13 @@ def other_of(row: Release) -> Release | None:
 
 
 def stops_leading(names: Sequence[str], other: Release | None) -> str:
-    """Why it may not be deprecated while these aliases name it; `other` is one that they could name."""
+    """Return why it may not be deprecated while these aliases name it; `other` is one they could name."""
     if not names:
         return ""
-    told = f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} it. An alias never leads to a "
+    named = f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} it. An alias never leads to a "
     if other is not None:
-        return f"{told}Deprecated release: let it name another Published one first."
+        return f"{named}Deprecated release: let it name another Published one first."
     return (
-        f"{told}Deprecated release, and no other one of this asset is Published. Publish another one first; "
+        f"{named}Deprecated release, and no other one of this asset is Published. Publish another one first; "
         f"or revoke this one: then {'the alias leads' if len(names) == 1 else 'they lead'} nowhere."
     )

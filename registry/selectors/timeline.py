@@ -1,4 +1,4 @@
-"""What has happened to a release, in words: for its own page, and for who decides about its publication."""
+"""The timeline of a release: for its own page, and for who decides about its publication."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -31,14 +31,14 @@ ENDS_A_REVIEW = ("ApprovalRejected", "ApprovalExpired", "ChangesRequested")
 """The entries beside `ApprovalGranted` that a request writes by its end; each names the request."""
 
 
-def entries_of(release_id: UUID) -> list[JournalEntry]:
-    """The newest entries of its journal, newest first, and one more where there is more."""
+def journal_of(release_id: UUID) -> list[JournalEntry]:
+    """Return the newest entries of its journal, newest first, and one more where there is more."""
     rows = JournalEntry.objects.filter(entity_id=release_id).order_by("-occurred_at", "-sequence")
     return list(rows[: MOST_MOMENTS + 1])
 
 
-def moment(row: Release, entry: JournalEntry) -> TimelineEntry:
-    """One of them in words, with who did it; its end with the reason that was given."""
+def timeline_entry(row: Release, entry: JournalEntry) -> TimelineEntry:
+    """Return an entry in words, with who did it; its end with the reason that was given."""
     what, became, tone = WORDS.get(entry.cause, (entry.cause, "", "plain"))
     verdict = str(entry.detail.get("verdict", ""))
     if verdict:
@@ -48,15 +48,15 @@ def moment(row: Release, entry: JournalEntry) -> TimelineEntry:
 
 
 def _of_request(row: Release, entry: JournalEntry, view: ApprovalView) -> TimelineEntry:
-    """One of them beside the request that ended in it: the decision and what it did have one time."""
-    told = moment(row, entry)
+    """Return an entry beside the request that ended in it: a decision and what it did have one time."""
+    shown = timeline_entry(row, entry)
     approved = entry.cause == "ApprovalGranted" and view.state == ApprovalState.APPROVED
     ended = entry.cause in ENDS_A_REVIEW and entry.detail.get("approvalId") == str(view.id)
-    return replace(told, at=view.closed_at) if (approved or ended) and view.closed_at else told
+    return replace(shown, at=view.closed_at) if (approved or ended) and view.closed_at else shown
 
 
-def story_of_release(row: Release, view: ApprovalView) -> Timeline:
-    """What a reviewer should know beside the proposal, and the way to what is different in it."""
+def timeline_of_release(row: Release, view: ApprovalView) -> Timeline:
+    """Return what a reviewer should know beside the proposal, and the way to what is different in it."""
     rows = Release.objects.filter(asset_id=row.asset_id, state__in=HOLDS_VERSION - {ReleaseState.IN_REVIEW})
     before = rows.exclude(pk=row.pk).order_by("-created_at", "-id").first()
     return Timeline(
@@ -69,5 +69,5 @@ def story_of_release(row: Release, view: ApprovalView) -> Timeline:
             ("The one before", f"{before.semver}, {before.state}" if before else "none: it is the first"),
             ("Commit", row.commit),
         ),
-        moments=tuple(_of_request(row, entry, view) for entry in reversed(entries_of(row.pk)[:MOST_MOMENTS])),
+        moments=tuple(_of_request(row, entry, view) for entry in reversed(journal_of(row.pk)[:MOST_MOMENTS])),
     )

@@ -46,7 +46,7 @@ _CONFIG = {
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """How much a source may cost before it is given up."""
+    """Limit what a source may cost before it is given up."""
 
     seconds: int = 30
     pack_bytes: int = 256 * 1024 * 1024
@@ -70,13 +70,13 @@ class FetchedCommit:
         """
         if len(paths) > self.limits.files:
             raise ManifestRefused(f"A release holds at most {self.limits.files} files.")
-        found = self._entries(paths)
-        return dict(zip(paths, self._contents([found[path] for path in paths]), strict=True))
+        objects = self._entries(paths)
+        return dict(zip(paths, self._contents([objects[path] for path in paths]), strict=True))
 
     def _entries(self, paths: Sequence[str]) -> dict[str, str]:
-        asked = ["--literal-pathspecs", "ls-tree", "-z", "--long", self.oid, "--", *paths]
-        listing = _git(self.folder, asked, self.limits)
-        found: dict[str, str] = {}
+        arguments = ["--literal-pathspecs", "ls-tree", "-z", "--long", self.oid, "--", *paths]
+        listing = _git(self.folder, arguments, self.limits)
+        objects: dict[str, str] = {}
         total = 0
         for line in filter(None, listing.decode("utf-8", "surrogateescape").split("\0")):
             fields, _, path = line.partition("\t")
@@ -84,13 +84,13 @@ class FetchedCommit:
             if mode not in ("100644", "100755"):
                 raise ManifestRefused(f"{path} is not a regular file of the commit.")
             total += self._size(path, int(size))
-            found[path] = oid
-        missing = sorted(set(paths) - found.keys())
+            objects[path] = oid
+        missing = sorted(set(paths) - objects.keys())
         if missing:
             raise ManifestRefused(f"The commit holds no file {missing[0]}.")
         if total > self.limits.total_bytes:
             raise ManifestRefused(f"All files are {total} bytes, more than {self.limits.total_bytes}.")
-        return found
+        return objects
 
     def _size(self, path: str, size: int) -> int:
         if size > self.limits.file_bytes:
@@ -103,8 +103,8 @@ class FetchedCommit:
         at = 0
         for oid in oids:
             end = stream.index(b"\n", at)
-            told, kind, size = stream[at:end].decode().split()
-            if (told, kind) != (oid, "blob"):
+            name, kind, size = stream[at:end].decode().split()
+            if (name, kind) != (oid, "blob"):
                 raise FetchFailed("Git answered with another object than the one asked for.")
             yield stream[end + 1 : end + 1 + int(size)]
             at = end + 1 + int(size) + 1
@@ -118,8 +118,8 @@ def fetched(source: Source, commit: str, limits: SourceLimits | None = None) -> 
     """
     limits = limits or SourceLimits()
     check_commit(commit)
-    with tempfile.TemporaryDirectory(prefix="factory-fetch-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="factory-fetch-") as directory:
+        folder = Path(directory)
         _configure(folder, source)
         _git(folder, ["init", "--quiet", "--bare", "--template=", "--", "objects.git"], limits, inside="")
         _git(folder, _fetch(source, commit), limits, protocol=source.protocol)
@@ -158,8 +158,8 @@ def _configure(folder: Path, source: Source) -> None:
 @cache
 def _require_pinning() -> None:
     """Before 2.37 Git does not know how to connect to a vetted address, and would look the name up anew."""
-    told = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
-    numbers = re.search(r"(\d+)\.(\d+)", told)
+    version = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
+    numbers = re.search(r"(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < (2, 37):
         raise FetchFailed("Fetching by https needs Git 2.37 or newer on the server.")
 
@@ -195,14 +195,14 @@ def _git(
     where = [f"--git-dir={inside}"] if inside else []
     limited = [sys.executable, "-I", "-S", "-c", _LIMITED, str(limits.pack_bytes), str(limits.seconds), "git"]
     # A remote may talk without end: its words go to a file, which the limits cap.
-    with (folder / "said").open("w+b") as said:
+    with (folder / "said").open("w+b") as errors:
         process = subprocess.Popen(
             [*limited, "--no-pager", *where, *arguments],
             cwd=folder,
             env=_environment(folder, protocol),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=errors,
             start_new_session=True,
         )
         try:
@@ -212,7 +212,7 @@ def _git(
         finally:
             _end(process)
         if process.returncode:
-            raise FetchFailed(f"Git refused: {_said(said)}")
+            raise FetchFailed(f"Git refused: {_last_line(errors)}")
     return out
 
 
@@ -224,8 +224,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.communicate()
 
 
-def _said(said: BinaryIO) -> str:
-    said.seek(max(0, said.seek(0, os.SEEK_END) - 2000))
-    lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+def _last_line(errors: BinaryIO) -> str:
+    errors.seek(max(0, errors.seek(0, os.SEEK_END) - 2000))
+    lines = [line for line in errors.read().decode("utf-8", "replace").splitlines() if line.strip()]
     text = lines[-1] if lines else "it said nothing"
     return "".join(char if char.isprintable() else "?" for char in text)[:300]

@@ -19,7 +19,7 @@ _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What Git is told: an address it may use as it is, its protocol, and where a host's name must lead."""
+    """Tell Git where to read: an address to use as it is, its protocol, and where a host's name must lead."""
 
     url: str
     protocol: str

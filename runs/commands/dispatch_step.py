@@ -10,7 +10,7 @@ from factory.kernel.context import Context
 from factory.kernel.ids import uuid7
 from factory.kernel.recording import record
 from projects.operations import lock_active_project
-from registry.selectors import decree_over
+from registry.selectors import withdrawal_of
 from registry.states import InFlight
 from runs.errors import NothingToDispatch
 from runs.events import AttemptDispatched
@@ -56,7 +56,7 @@ def _require_dispatchable(run: Run, at: datetime) -> None:
         raise NothingToDispatch(f"The run is {run.state}.")
     if out_of_time(run, at):
         raise NothingToDispatch("The run's time is over.")
-    decree = decree_over(run.release_id)
+    decree = withdrawal_of(run.release_id)
     if decree is not None and decree.in_flight != InFlight.DRAIN:
         raise NothingToDispatch(f"The release {decree.release} is {decree.state}: its runs go no further.")
     if run.state == RunState.RUNNING and (stops := why_money_stops(run)):

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from factory.kernel.commanding import command
 from factory.kernel.context import Context
-from registry.selectors import Withdrawal, decree_over
+from registry.selectors import Withdrawal, withdrawal_of
 from registry.states import InFlight
 from runs.models import Run
 from runs.operations.cancelling import cancel
@@ -22,7 +22,7 @@ def follow_decree(ctx: Context, *, run_id: UUID) -> str:
     Emits RunFailed, or RunStateChanged and RunCancelled. Errors: `RunNotFound`.
     """
     run = lock_run(ctx, run_id)
-    decree = decree_over(run.release_id) if run.state in RUN_OPEN else None
+    decree = withdrawal_of(run.release_id) if run.state in RUN_OPEN else None
     if decree is not None and decree.in_flight == InFlight.BLOCK:
         fail_run(
             ctx,

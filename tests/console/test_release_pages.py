@@ -25,7 +25,7 @@ from registry.commands import deprecate_release, move_alias, record_resolution_f
 from registry.errors import AliasInUse
 from registry.models import Asset, Release
 from registry.selectors import find_release, release, resting_on
-from registry.selectors.timeline import story_of_release
+from registry.selectors.timeline import timeline_of_release
 from runs.admin.actions import impact as touched_runs
 from runs.models import Run
 from tests.console.test_pages import signed_in
@@ -205,7 +205,7 @@ def test_two_releases_that_say_the_same_name_only_what_differs() -> None:
 def test_a_decision_and_what_it_did_have_one_time(house: House) -> None:
     with reading(house.system):
         asked = approval(release(house.release).approval_id)
-        story = story_of_release(find_release(house.release), asked)
+        story = timeline_of_release(find_release(house.release), asked)
         times = {one.what: one.at for one in story.moments}
     assert times["Approved"] == asked.closed_at
     assert times["Its review was asked for"] < asked.closed_at, "which is not the decision's time"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from notifications.commands import tell_of_ending_budget
+from notifications.commands import notify_of_ending_budget
 from tests.notifications.support import bring, notices, told
 from tests.support.clocks import watch
 from tests.support.evidence import violations
@@ -28,7 +28,7 @@ def test_who_can_open_one_is_told_once_by_mail(tenant_id, mails, monkeypatch):
     assert mail.subject == f"Factory: no budget covers {month:%B %Y} yet, in main"
     assert f"From {month:%d %b %Y}, 00:00 UTC, no run can start in main, unless" in mail.body
     mails.clear()
-    assert tell_of_ending_budget(m.ctx, project_id=w.project, month=month) == 0
+    assert notify_of_ending_budget(m.ctx, project_id=w.project, month=month) == 0
     bring(w.tenant)
     assert mails == []
     assert notices(m.ctx) == ["budget-ending"]

@@ -6,7 +6,7 @@ from django.conf import settings
 from factory.kernel.errors import Forbidden, InvalidInput, VersionMismatch
 from factory.kernel.reconciling import reconcilers
 from notifications.channels import messages
-from notifications.commands import change_preference, tell_of_approval
+from notifications.commands import change_preference, notify_of_approval
 from projects.commands import add_member, remove_member
 from projects.commands.inputs import NewMember
 from tests.approvals.test_decisions import decide
@@ -51,7 +51,7 @@ def test_those_who_may_decide_are_told_once_and_the_requester_of_the_decision(as
     assert "seen" not in mail.body, "a decider's words are read on the page"
     for _ in range(2):  # a second sender, and the same news by another event: nothing more
         bring(w.tenant)
-        tell_of_approval(asker.house, kind="requested", approval_id=view.id)
+        notify_of_approval(asker.house, kind="requested", approval_id=view.id)
     assert len(mails) == 1
     assert notices(asker.house) == ["requested", "decided"]
     assert violations(w.tenant) == []
@@ -157,14 +157,14 @@ def test_each_chooses_in_each_tenant_what_to_be_told_by_mail(asker, monkeypatch)
 def test_telling_many_takes_as_many_statements_as_telling_few(asker):
     w, view = asker.world, asker.ask()
     with within_budget("tell_of_approval"):
-        assert tell_of_approval(asker.house, kind="requested", approval_id=view.id) == 4
+        assert notify_of_approval(asker.house, kind="requested", approval_id=view.id) == 4
     for number in range(4):
         who = f"new{number}@{w.tenant}.test"
         member = NewMember(who, ("Reviewer",), (), email="" if number == 3 else who)
         add_member(asker.house, project_id=w.project, member=member)
     other = asker.again().ask()
     with within_budget("tell_of_approval"):
-        assert tell_of_approval(asker.house, kind="requested", approval_id=other.id) == 7
+        assert notify_of_approval(asker.house, kind="requested", approval_id=other.id) == 7
 
 
 def test_who_has_left_is_sent_nothing(asker, mails):

@@ -74,15 +74,15 @@ def test_resolving_twice_changes_nothing(r):
     ctx = r.w.system("ClosureResolver")
     candidate = due_candidate(ctx, release_id)
     found = closure_of(ctx, candidate)
-    assert resolve_closure(ctx, release_id=release_id, found=found) == found.hash
+    assert resolve_closure(ctx, release_id=release_id, resolved=found) == found.hash
     before = journal(ctx, release_id)
-    assert resolve_closure(ctx, release_id=release_id, found=found) == found.hash
+    assert resolve_closure(ctx, release_id=release_id, resolved=found) == found.hash
     resolve(r.w.tenant, release_id)
     assert journal(ctx, release_id) == before
     other = closure_of(ctx, candidate)
     object.__setattr__(other, "hash", "sha256:" + "0" * 64)
     with pytest.raises(ReleaseNotInState):
-        resolve_closure(ctx, release_id=release_id, found=other)
+        resolve_closure(ctx, release_id=release_id, resolved=other)
 
 
 @pytest.mark.requirement("REG-05", "JOB-01", "JOB-14")

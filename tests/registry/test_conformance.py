@@ -80,7 +80,7 @@ def closing(r: Registry, release_id: UUID) -> dict[str, Any]:
     ctx = r.w.system("ClosureResolver")
     candidate = due_candidate(ctx, release_id)
     assert candidate is not None
-    return {"release_id": release_id, "found": closure_of(ctx, candidate)}
+    return {"release_id": release_id, "resolved": closure_of(ctx, candidate)}
 
 
 def failing(_: Registry, release_id: UUID) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 
 from factory.kernel.tenancy import reading
 from registry.errors import ReleaseNotPublished
-from registry.selectors import decree_over, load_release
+from registry.selectors import load_release, withdrawal_of
 from runs.commands import follow_decree
 from runs.errors import ReleaseRevoked
 from runs.models import CancellationIntent
@@ -122,7 +122,7 @@ def test_the_strictest_decree_over_what_a_release_needs_stands(house: House) -> 
     assert house.row(run_id).release_id == needing
     revoke(house, "block", release_id=base)
     with reading(house.system):
-        decree = decree_over(needing)
+        decree = withdrawal_of(needing)
     assert decree is not None
     assert (decree.release, decree.in_flight) == ("base@1.0.0", "block")
     deliver(house)

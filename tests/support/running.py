@@ -381,7 +381,7 @@ class House:
             contents=contents,
             dependencies=dependencies,
         )
-        resolve_closure(self.system, release_id=made, found=found)
+        resolve_closure(self.system, release_id=made, resolved=found)
         record_evaluation(
             w.workspace_admin,
             release_id=made,

@@ -41,13 +41,13 @@ def _join(ctx: Context, options: dict[str, Any]) -> str:
 
 def _end(ctx: Context, options: dict[str, Any]) -> str:
     with reading(ctx):
-        found = Identity.objects.filter(
+        row = Identity.objects.filter(
             issuer=options["issuer"], subject=options["subject"], state=IdentityState.ACTIVE
         ).first()
-    if found is None:
+    if row is None:
         raise CommandError("No member has this sign-in: see manage.py identity list.")
-    end_identity(ctx, identity_id=found.id, reason=options["reason"])
-    return f"{found} is nobody's from now on."
+    end_identity(ctx, identity_id=row.id, reason=options["reason"])
+    return f"{row} is nobody's from now on."
 
 
 def _list(ctx: Context, options: dict[str, Any]) -> str:

@@ -31,13 +31,13 @@ class Command(BaseCommand):
         )
         assert ctx.project_id is not None
         with reading(ctx):
-            found = concerns("project", ctx.project_id)
-        told = ", ".join(f"{count} {name}" for name, count in found.items())
+            impact = concerns("project", ctx.project_id)
+        reached = ", ".join(f"{count} {name}" for name, count in impact.items())
         if options["dry_run"]:
-            self.stdout.write(f"It would reach {told}.")
+            self.stdout.write(f"It would reach {reached}.")
             return
         try:
             kill_project(ctx, project_id=ctx.project_id, reason=options["reason"])
         except DomainError as refusal:
             raise CommandError(refusal.detail) from refusal
-        self.stdout.write(f"Suspended. {told} when it was thrown; the open runs are being cancelled.")
+        self.stdout.write(f"Suspended. {reached} when it was thrown; the open runs are being cancelled.")

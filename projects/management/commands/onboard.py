@@ -23,7 +23,7 @@ from projects.states import GRANTS
 
 @dataclass
 class OnboardingReport:
-    """What there is after the command, as it is printed."""
+    """Hold what there is after the command, as it is printed."""
 
     tenant: str
     projectId: str = ""
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         except DomainError as refusal:
             faults = "".join(f"\n  {fault.pointer}: {fault.detail}" for fault in refusal.errors)
             raise CommandError(f"{refusal.detail}{faults}") from refusal
-        self.stdout.write(json.dumps(report.__dict__) if options["as_json"] else _told(report))
+        self.stdout.write(json.dumps(report.__dict__) if options["as_json"] else _format_report(report))
 
 
 def _onboard(options: dict[str, Any]) -> OnboardingReport:
@@ -72,56 +72,56 @@ def _onboard(options: dict[str, Any]) -> OnboardingReport:
     wide = [_member(text) for text in options["tenant_member"]]
     if options["if_missing"] and _found(ctx, report):
         return report
-    made = onboard_project(
+    onboarded = onboard_project(
         ctx,
         slug=options["project"],
         name=options["name"] or options["project"],
         environments=[_environment(text) for text in options["environment"]],
         members=members,
     )
-    report.projectId, report.environments = made["projectId"], made["environments"]
+    report.projectId, report.environments = onboarded["projectId"], onboarded["environments"]
     _join_tenant(ctx, wide)
     _register(ctx, report, options["service_account"])
     passwords = _users([*members, *wide]) if options["create_users"] else {}
-    report.members = [_line(one, passwords) for one in [*members, *wide]]
+    report.members = [_line(member, passwords) for member in [*members, *wide]]
     return report
 
 
 def _ensure_tenant(ctx: Context, name: str) -> None:
     with reading(ctx):
-        found = selectors.tenant(ctx.tenant_id)
-    if found is None:
+        tenant = selectors.tenant(ctx.tenant_id)
+    if tenant is None:
         onboard_tenant(ctx, name=name)
 
 
 def _found(ctx: Context, report: OnboardingReport) -> bool:
     """Fill the report with the project that is there already, if there is one."""
     with reading(ctx):
-        found = selectors.project_by_slug(report.project)
-        if found is None:
+        project = selectors.project_by_slug(report.project)
+        if project is None:
             return False
-        report.created, report.projectId = False, str(found.id)
-        report.environments = {one.slug: str(one.id) for one in selectors.environments(found.id)}
+        report.created, report.projectId = False, str(project.id)
+        report.environments = {one.slug: str(one.id) for one in selectors.environments(project.id)}
         report.members = [
             {"subject": one.subject, "roles": list(one.roles), "grants": list(one.grants)}
-            for one in selectors.members(found.id)
+            for one in selectors.members(project.id)
         ]
     return True
 
 
 def _join_tenant(ctx: Context, wide: list[NewMember]) -> None:
-    for one in wide:
+    for member in wide:
         try:
-            add_member(ctx, project_id=None, member=one)
+            add_member(ctx, project_id=None, member=member)
         except MemberExists:
             continue  # onboarding a second project of the tenant
 
 
 def _register(ctx: Context, report: OnboardingReport, texts: list[str]) -> None:
     for text in texts:
-        name, _, standing = text.partition("=")
+        name, _, granted = text.partition("=")
         slug, _, owner = name.partition(":")
-        roles, grants = _standing(standing)
+        roles, grants = _roles_and_grants(granted)
         try:
             report.serviceAccounts[slug] = register_service_account(
                 ctx, project_id=UUID(report.projectId), slug=slug, owner=owner, roles=roles, grants=grants
@@ -133,10 +133,12 @@ def _register(ctx: Context, report: OnboardingReport, texts: list[str]) -> None:
 def _users(members: list[NewMember]) -> dict[str, str]:
     """Sign-ins for those who have none; the passwords are shown this once and kept nowhere."""
     passwords = {}
-    for one in members:
-        if not User.objects.filter(subject=one.subject).exists():
-            passwords[one.subject] = secrets.token_urlsafe(15)
-            User.objects.create_user(one.email, passwords[one.subject], subject=one.subject, is_staff=True)
+    for member in members:
+        if not User.objects.filter(subject=member.subject).exists():
+            passwords[member.subject] = secrets.token_urlsafe(15)
+            User.objects.create_user(
+                member.email, passwords[member.subject], subject=member.subject, is_staff=True
+            )
     return passwords
 
 
@@ -151,24 +153,26 @@ def _environment(text: str) -> NewEnvironment:
 
 
 def _member(text: str) -> NewMember:
-    written, _, standing = text.partition("=")
-    roles, grants = _standing(standing)
+    written, _, granted = text.partition("=")
+    roles, grants = _roles_and_grants(granted)
     email = next(iter(addresses_in(written)), written)
     return NewMember(email, roles, grants, email=email)
 
 
-def _standing(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _roles_and_grants(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Roles and grants in one list: their words are never the same."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     return tuple(w for w in words if w not in GRANTS), tuple(w for w in words if w in GRANTS)
 
 
-def _told(report: OnboardingReport) -> str:
+def _format_report(report: OnboardingReport) -> str:
     verb = "onboarded" if report.created else "is there already"
     lines = [f"tenant   {report.tenant}", f"project  {report.project} {verb}: {report.projectId}"]
     lines += [f"  environment  {slug}  {key}" for slug, key in report.environments.items()]
-    for one in report.members:
-        password = f"  password {one['password']}" if "password" in one else ""
-        lines.append(f"  member  {one['subject']}  {', '.join([*one['roles'], *one['grants']])}{password}")
+    for member in report.members:
+        password = f"  password {member['password']}" if "password" in member else ""
+        lines.append(
+            f"  member  {member['subject']}  {', '.join([*member['roles'], *member['grants']])}{password}"
+        )
     lines += [f"  service account  {subject}" for subject in report.serviceAccounts.values()]
     return "\n".join(lines)

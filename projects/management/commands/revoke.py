@@ -21,12 +21,14 @@ class Command(BaseCommand):
         parser.add_argument("--reason", required=True)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        house, reason = system(options["tenant"], "revoke"), options["reason"]
+        ctx, reason = system(options["tenant"], "revoke"), options["reason"]
         try:
             if options["jti"]:
-                told = revoke_token(house, jti=options["jti"], reason=reason)
+                revoked = revoke_token(ctx, jti=options["jti"], reason=reason)
             else:
-                told = f"every token of {revoke_credential(house, subject=options['subject'], reason=reason)}"
+                revoked = (
+                    f"every token of {revoke_credential(ctx, subject=options['subject'], reason=reason)}"
+                )
         except DomainError as refusal:
             raise CommandError(refusal.detail) from refusal
-        self.stdout.write(f"Refused from now on: {told}")
+        self.stdout.write(f"Refused from now on: {revoked}")

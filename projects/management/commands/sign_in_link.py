@@ -20,12 +20,12 @@ class Command(BaseCommand):
         parser.add_argument("address", help="the member's address, as their page in the console shows it")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = memberships_of_address(options["address"])
-        if not found:
+        memberships = memberships_of_address(options["address"])
+        if not memberships:
             raise CommandError(f"Nobody is a member as {options['address']}: see manage.py onboard.")
-        for tenant_id, (membership_id, _) in found.items():
+        for tenant_id, (membership_id, _) in memberships.items():
             self._record(tenant_id, membership_id)
-        (subject, *others) = {subject for _, subject in found.values()}
+        (subject, *others) = {subject for _, subject in memberships.values()}
         account = account_of(subject)
         if account is None or others:
             raise CommandError(f"{options['address']} is spelled differently in several tenants.")

@@ -17,7 +17,7 @@ from registry.admin.detail.tree import Tree, loads, tree_of
 from registry.commands.closing import RETRIES
 from registry.models import EvaluationRecord, Release
 from registry.selectors import aliases_of, evaluations, releases
-from registry.selectors.timeline import MOST_MOMENTS, entries_of, moment
+from registry.selectors.timeline import MOST_MOMENTS, journal_of, timeline_entry
 from registry.states import EvaluationVerdict, ReleaseState
 
 MOST_REVIEWS = 10
@@ -188,10 +188,10 @@ def _reading(row: Release) -> str:
 
 def _story(row: Release) -> dict[str, Any]:
     """What has happened to it, newest first, and who did what of it last."""
-    entries = entries_of(row.id)
+    entries = journal_of(row.id)
     deeds = {entry.cause: entry for entry in reversed(entries)}
     return {
-        "moments": [moment(row, entry) for entry in entries[:MOST_MOMENTS]],
+        "moments": [timeline_entry(row, entry) for entry in entries[:MOST_MOMENTS]],
         "more_moments": len(entries) > MOST_MOMENTS,
         "asked": deeds.get("ReviewRequested"),
         "approved": deeds.get("ApprovalGranted"),

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from registry.manifest.closure import ClosureFile
 from registry.models import ClosureDependency, ClosureEntry, Release, ReleaseBlob
-from registry.selectors import entries, needs_in_words
+from registry.selectors import entries, format_needs
 from registry.states import LOADABLE, ReleaseState
 
 MOST = 60
@@ -149,7 +149,7 @@ def _summary(definition: Mapping[str, Any]) -> str:
 
 def _broken(of: Material, revoked: Sequence[str]) -> Iterable[str]:
     if revoked:
-        yield needs_in_words(revoked)
+        yield format_needs(revoked)
     lost = sorted({piece.path or "its manifest" for piece in of.entries if _is_lost(of, piece)})
     if lost:
         more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""

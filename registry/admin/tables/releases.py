@@ -25,7 +25,7 @@ from registry.admin.actions.alias import point, pointing
 from registry.admin.actions.end_release import ENDS, question
 from registry.admin.detail.release import release_page, url_of
 from registry.models import Release
-from registry.selectors import needs_in_words, revoked_needs
+from registry.selectors import format_needs, revoked_needs
 from registry.states import ReleaseState
 
 
@@ -37,7 +37,7 @@ class LoadedList(BaseList):
         gone = revoked_needs({row.closure_id for row in rows if row.state != ReleaseState.REVOKED})
         for row in rows:
             needs = gone.get(row.closure_id, ()) if row.state != ReleaseState.REVOKED else ()
-            row.lacks = f"It does not load. {needs_in_words(needs)}" if needs else ""
+            row.lacks = f"It does not load. {format_needs(needs)}" if needs else ""
 
 
 @admin.register(Release, site=site)

@@ -38,7 +38,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         silent = options["json"]
         try:
-            way = PublicationPath(
+            path = PublicationPath(
                 author=_member(options, "author"),
                 reviewer=_member(options, "reviewer"),
                 repository=options["repository"],
@@ -46,13 +46,13 @@ class Command(BaseCommand):
                 manifest_path=options["manifest"],
                 tell=(lambda _: None) if silent else self.stdout.write,
             )
-            done = publish(way)
+            done = publish(path)
         except (PublicationStopped, DomainError) as stopped:
             faults = "".join(f"\n  {f.pointer}: {f.detail}" for f in getattr(stopped, "errors", ()))
             raise CommandError(f"{stopped}{faults}") from stopped
         if silent:
-            told = {"releaseId": str(done.release_id), "hash": done.hash, "asset": done.asset}
-            self.stdout.write(json.dumps({**told, "version": done.version, "fresh": done.fresh}))
+            report = {"releaseId": str(done.release_id), "hash": done.hash, "asset": done.asset}
+            self.stdout.write(json.dumps({**report, "version": done.version, "fresh": done.fresh}))
         elif done.fresh:
             self.stdout.write(f"{done.asset}@{done.version}: published, {done.hash}")
 
@@ -61,22 +61,22 @@ def _member(options: dict[str, Any], who: str) -> Context:
     """The context that a member's own session would give."""
     tenant, subject = options["tenant"], options[who]
     project_id = _project(tenant, options["project"])
-    house = system(tenant, "publish_release", project_id=project_id, channel="cli")
-    with reading(house):
+    ctx = system(tenant, "publish_release", project_id=project_id, channel="cli")
+    with reading(ctx):
         try:
-            standing = standing_of(subject, tenant, project_id)
+            grants = standing_of(subject, tenant, project_id)
         except Forbidden as nobody:
             raise CommandError(
                 f"{subject}, who is named by --{who}, has no role in the project {options['project']} of the "
                 f"tenant {tenant}. Name somebody who has, or add them on the project's page."
             ) from nobody
-    actor = Actor(subject, standing.kind, standing.person, standing.roles, standing.grants, SCOPES)
+    actor = Actor(subject, grants.kind, grants.person, grants.roles, grants.grants, SCOPES)
     return Context(tenant, project_id, actor, channel="cli")
 
 
 def _project(tenant: str, slug: str) -> UUID:
     with reading(system(tenant, "publish_release", channel="cli")):
-        found = project_by_slug(slug)
-    if found is None:
+        project = project_by_slug(slug)
+    if project is None:
         raise CommandError(f"The tenant {tenant} has no project {slug}.")
-    return found.id
+    return project.id

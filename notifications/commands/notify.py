@@ -13,7 +13,7 @@ from factory.kernel.locking import lock
 from factory.kernel.recording import save
 from factory.messaging.relay.jobs import hint
 from notifications.models import Notice, Notification
-from notifications.selectors import ChannelView, people_over_money, people_to_tell, ways_of
+from notifications.selectors import ChannelView, chosen_channels, people_over_money, recipients_of
 from notifications.states import SEND, Kind, Medium
 
 PART_LEFT = 4
@@ -21,7 +21,7 @@ PART_LEFT = 4
 
 
 @command("TellOfApproval", audited=False)
-def tell_of_approval(ctx: Context, *, kind: str, approval_id: UUID, passed_over: Sequence[str] = ()) -> int:
+def notify_of_approval(ctx: Context, *, kind: str, approval_id: UUID, passed_over: Sequence[str] = ()) -> int:
     """Tell those whom it concerns, once: answers how many messages there are to send.
 
     Who that is, is judged now. A second call finds the notice and makes nothing. Guards: the house alone.
@@ -32,14 +32,14 @@ def tell_of_approval(ctx: Context, *, kind: str, approval_id: UUID, passed_over:
     except NotFound:
         return 0
     at = clock.now()
-    found = _tell(ctx, Kind(kind), view, passed_over, at)
+    made = _notify(ctx, Kind(kind), view, passed_over, at)
     if kind == Kind.REQUESTED and view.nobody_eligible:
-        found += _tell(ctx, Kind.TOO_FEW, view, (), at)
-    return found
+        made += _notify(ctx, Kind.TOO_FEW, view, (), at)
+    return made
 
 
 @command("TellOfEndingBudget", audited=False)
-def tell_of_ending_budget(ctx: Context, *, project_id: UUID | None, month: date) -> int:
+def notify_of_ending_budget(ctx: Context, *, project_id: UUID | None, month: date) -> int:
     """Tell who can open a budget, once, that none covers a month: answers how many messages there are.
 
     Guards: the house alone. Emits: nothing. Errors: none.
@@ -54,12 +54,12 @@ def tell_of_ending_budget(ctx: Context, *, project_id: UUID | None, month: date)
         made_at=clock.now(),
     )
     save(notice)
-    return address(ctx, notice, ways_of(Kind.BUDGET_ENDING, people_over_money(project_id), project_id))
+    return notify(ctx, notice, chosen_channels(Kind.BUDGET_ENDING, people_over_money(project_id), project_id))
 
 
 @command("RemindOfExpiry", audited=False)
 def remind_of_expiry(ctx: Context, *, notice_id: UUID) -> int:
-    """A request's time is nearly over: tell those who may decide now, once, unless it is decided.
+    """Tell those who may decide now, once, that a request's time is nearly over, unless it is decided.
 
     Guards: the house alone; the time has come. Emits: nothing. Errors: `NotFound`.
     """
@@ -69,26 +69,26 @@ def remind_of_expiry(ctx: Context, *, notice_id: UUID) -> int:
         return 0
     assert notice.approval_id is not None  # a CHECK: only a test is about no request
     view = approval(notice.approval_id)
-    told = 0
+    made = 0
     if view.is_pending and at < view.expires_at:
-        told = _tell(ctx, Kind.EXPIRING, view, (), at)
+        made = _notify(ctx, Kind.EXPIRING, view, (), at)
     notice.reminded_at = at
     save(notice)
-    return told
+    return made
 
 
 @command("TellOfSignIn", audited=False)
-def tell_of_sign_in(ctx: Context, *, project_id: UUID | None, subject: str) -> int:
+def notify_of_sign_in(ctx: Context, *, project_id: UUID | None, subject: str) -> int:
     """Have a member's sign-in link sent by mail, and by nothing else: it proves their mailbox.
 
     Guards: the house alone. Emits: nothing. Errors: none.
     """
     notice = Notice(tenant_id=ctx.tenant_id, kind=Kind.SIGN_IN, project_id=project_id, made_at=clock.now())
     save(notice)
-    return address(ctx, notice, [ChannelView(subject, Medium.EMAIL)])
+    return notify(ctx, notice, [ChannelView(subject, Medium.EMAIL)])
 
 
-def _tell(ctx: Context, kind: Kind, view: ApprovalView, passed_over: Sequence[str], at: datetime) -> int:
+def _notify(ctx: Context, kind: Kind, view: ApprovalView, passed_over: Sequence[str], at: datetime) -> int:
     if view.waiver_id is not None:
         return 0  # it was decided when the waiver was: nobody is asked, and each write tells nobody
     if Notice.objects.filter(approval_id=view.id, kind=kind).exists():
@@ -103,24 +103,24 @@ def _tell(ctx: Context, kind: Kind, view: ApprovalView, passed_over: Sequence[st
         remind_at=ends - (ends - view.requested_at) / PART_LEFT if ends else None,
     )
     save(notice)
-    people = people_to_tell(kind, view, passed_over)
-    return address(ctx, notice, ways_of(kind, people, view.project_id))
+    people = recipients_of(kind, view, passed_over)
+    return notify(ctx, notice, chosen_channels(kind, people, view.project_id))
 
 
-def address(ctx: Context, notice: Notice, ways: Sequence[ChannelView]) -> int:
-    """A notification for each way, and a hint that there is something to send."""
+def notify(ctx: Context, notice: Notice, channels: Sequence[ChannelView]) -> int:
+    """Make a notification for each channel, and hint that there is something to send."""
     Notification.objects.bulk_create(
         Notification(
             tenant_id=ctx.tenant_id,
             notice=notice,
             project_id=notice.project_id,
-            subject=way.subject,
-            medium=way.medium,
-            channel_id=way.channel_id,
+            subject=channel.subject,
+            medium=channel.medium,
+            channel_id=channel.channel_id,
             created_at=notice.made_at,
         )
-        for way in ways
+        for channel in channels
     )
-    if ways:
+    if channels:
         after_commit(lambda: hint(SEND, tenant_id=ctx.tenant_id))
-    return len(ways)
+    return len(channels)
