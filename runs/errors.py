@@ -143,7 +143,7 @@ class TemplateUnknown(Unprocessable):
 
 
 class TemplateRetired(Unprocessable):
-    """What rests on a template is not begun once it is retired."""
+    """Refuse to begin what rests on a template that is retired."""
 
     code = "template-retired"
     title = "The run template is retired"

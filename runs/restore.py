@@ -102,7 +102,7 @@ def _run(row: Run, said: Recorded) -> Mapping[str, Any]:
 
 
 def _stopped(row: Run, said: Recorded) -> str:
-    """Why it was to be cancelled stands in the intent."""
+    """Leave the reason out: it stands in the intent."""
     if said.state not in ("Cancelling", "Cancelled"):
         return ""
     intent = CancellationIntent.objects.filter(run_id=row.id).first()
@@ -116,7 +116,7 @@ def _result(row: Run, output_hash: str) -> Any:
 
 
 def _step(row: Step, said: Recorded) -> Mapping[str, Any]:
-    """What it made, and why it failed, are the words of whoever did it: their own rows hold them too."""
+    """Leave out what it made and why it failed: these words of whoever did it are in their own rows too."""
     data = said.data
     tried = Attempt.objects.filter(step_id=row.id).order_by("-number").first()
     failed = said.state == "Failed" or bool(data.get("attention"))

@@ -82,7 +82,7 @@ class FailureClass(TextChoices):
 
 
 class Attention(TextChoices):
-    """What an Operator has to look at."""
+    """Name what an Operator has to look at."""
 
     NONE = "", "none"
     UNCERTAIN = "uncertain"

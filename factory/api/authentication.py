@@ -15,7 +15,7 @@ from factory.kernel.context import Context
 
 @dataclass(frozen=True)
 class Principal:
-    """What DRF calls the user: only enough to say that there is one."""
+    """Stand for what DRF calls the user: only enough to say that there is one."""
 
     subject: str
     is_authenticated: bool = True

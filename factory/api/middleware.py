@@ -53,7 +53,7 @@ def _refused(request: HttpRequest) -> HttpResponse | None:
 
 
 def holds_nul(request: HttpRequest) -> bool:
-    """Whether a NUL character is in the address."""
+    """Return whether a NUL character is in the address."""
     return "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", "")
 
 

@@ -53,7 +53,7 @@ def limit_of(request: Request) -> int:
 
 
 def _list_of(request: Request) -> str:
-    """What a cursor is good for: this list, with these filters, in this scope."""
+    """Return what a cursor is good for: this list, with these filters, in this scope."""
     filters = sorted((k, v) for k, v in request.query_params.items() if k not in ("cursor", "limit"))
     ctx = getattr(request, "context", None)
     scope = [ctx.tenant_id, str(ctx.project_id)] if ctx is not None else []

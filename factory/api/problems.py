@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Problem:
-    """What is answered, before any web framework turns it into a response."""
+    """Hold what is answered, before any web framework turns it into a response."""
 
     status: int
     code: str

@@ -1,5 +1,6 @@
 """The OpenAPI document: every operation with its bearer token and the problems that it may answer."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -41,7 +42,10 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
 
 class Page:
-    """How a list is answered (`factory.api.pages`), in the words of the schema."""
+    """Describe how a list is answered (`factory.api.pages`), and what else its view says beside the items."""
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        self.members = members
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
@@ -54,8 +58,9 @@ class Page:
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         return {
             "type": "object",
-            "required": ["items", "next", "asOf"],
+            "required": [*self.members, "items", "next", "asOf"],
             "properties": {
+                **self.members,
                 "items": schema,
                 "next": {"type": ["string", "null"], "description": "The cursor of the next page."},
                 "asOf": {"type": "string", "format": "date-time", "description": "The time of the read."},
@@ -70,7 +75,7 @@ class BaseSchema(AutoSchema):
     """
 
     def _get_paginator(self) -> Page:
-        return Page()
+        return Page(getattr(self.view, "page_members", {}))
 
     def _map_basic_serializer(self, serializer: Any, direction: str) -> dict[str, Any]:
         library: Any = super()

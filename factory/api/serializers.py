@@ -172,7 +172,7 @@ class QueryTimeField(TimeField):
 
 
 class InUseBody(StrictSerializer):
-    """What rests on it now: what taking it out of use would reach."""
+    """Count what rests on it now: what taking it out of use would reach."""
 
     openRuns = Whole()
     heldAttempts = Whole()

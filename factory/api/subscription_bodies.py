@@ -45,7 +45,7 @@ class WebhookWithSecretBody(WebhookBody):
 
 
 class NewWebhookBody(StrictSerializer):
-    """Where events shall go, and which: no topics means all."""
+    """Name where events shall go, and which: no topics means all."""
 
     url = TextField(max_length=2048)
     topics = Topics(required=False, default=list)
@@ -60,7 +60,7 @@ class ChangedWebhookBody(NewWebhookBody):
 
 
 class WebhookReasonBody(StrictSerializer):
-    """Why."""
+    """Give the reason."""
 
     reason = TextField(max_length=2000)
 

@@ -152,7 +152,7 @@ class ConsumerList(WebhooksView):
 
     @extend_schema(summary="List consumers of events", responses=ConsumerBody(many=True))
     def get(self, request: Request) -> Response:
-        """Who is told of events, how far behind each is, and who is known but has not subscribed."""
+        """List who is told of events, how far behind each is, and who is known but has not subscribed."""
         with self.reading():
             items = [ConsumerBody(each).data for each in consumers(self.ctx)]
             return Response({"items": items, "next": None, "asOf": clock.now()})
@@ -163,7 +163,7 @@ class SetAsideList(WebhooksView):
 
     @extend_schema(summary="List set-aside events", responses=SetAsideBody(many=True))
     def get(self, request: Request) -> Response:
-        """What a consumer did not take after all its tries, with the reason; oldest first."""
+        """List what a consumer did not take after all its attempts, with the reason; oldest first."""
         with self.reading():
             items = [SetAsideBody(each).data for each in set_aside(self.ctx, limit_of(request))]
             return Response({"items": items, "next": None, "asOf": clock.now()})

@@ -150,7 +150,7 @@ def event_schema(request: HttpRequest, **parts: str) -> HttpResponse:
 
 @require_safe
 def problem_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """What a problem's type means."""
+    """Explain what a problem's type means."""
     known = catalogue()
     if slug not in known:
         raise Http404
@@ -168,7 +168,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """What no view has foreseen. A database that is away is met before any view: there one asks who it is."""
+    """Answer what no view has foreseen, also a database that is away, which is met before any view."""
     fault = sys.exception()
     problem = problem_of(fault) if isinstance(fault, AWAY) else None
     if problem is not None and problem.status == 503:

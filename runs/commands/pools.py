@@ -58,7 +58,7 @@ def _serve(ctx: Context, pool: WorkerPool, tenants: list[str], act: str) -> None
 
 @command("ChangeTenantQuota", audited=False)
 def change_quota(ctx: Context, *, open_attempts: int | None, reason: str) -> None:
-    """How many attempts of the tenant may be in workers' hands at once; None is no limit, 0 stops dispatch.
+    """Limit how many attempts of the tenant workers may hold at once; None is no limit, 0 stops dispatch.
 
     What is at work already goes on. Guards: a PlatformAdmin, unless the platform has limited the tenant: that
     is changed on its host; a reason. Audited with the quota before and after. Errors: `InvalidInput`,

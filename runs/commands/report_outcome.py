@@ -14,7 +14,7 @@ from factory.kernel.hashing import digest
 from factory.kernel.hints import WORK, wake
 from factory.kernel.recording import record
 from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHashMismatch, StaleFencingToken
-from runs.models import Attempt, Lease
+from runs.models import Attempt, Lease, Worker
 from runs.operations.artifacts import judge_artifacts, keep_artifacts
 from runs.operations.ending import outcome_of
 from runs.operations.holding import HeldAttempt, LockedAttempt, current_lease, lock_attempt, why_not_held
@@ -73,7 +73,8 @@ def report_outcome(
     taken and nothing shows that no effect took place; then it is Uncertain. Given up (transient, or
     Cancelled) once the step's own time is over: TimedOut, and as transient; but while a person is asked, or
     has said yes and attempts are left, the lease lapses and the attempt is parked, as that of a silent holder
-    is: the answer says Parked, and nothing of the outcome is kept but its receipts. Uncertain: an Operator's
+    is: the answer says Parked, and nothing of the outcome is kept but its receipts. So it is when a worker
+    that drains gives up (transient) while a person is asked. Uncertain: an Operator's
     attention. Receipts that show an effect without an authorization fail the step (policy-denied).
     Of a run that is Cancelling or over, the outcome is recorded and moves nothing else. Emits
     AttemptOutcomeRecorded and what follows. Errors: `StaleFencingToken`, `AttemptSettled` (409),
@@ -93,8 +94,8 @@ def report_outcome(
     taken = take_receipts(ctx, held, lease, receipts, superseded=False)
     at = now()
     timed_out = _stopped_in_time(held, report, at)
-    asked = goes_on_for(held, at) if timed_out else None
-    if asked is not None:
+    asked = goes_on_for(held, at) if timed_out or _is_drained(held, report) else None
+    if asked is not None and (timed_out or asked.is_pending):
         lapse(ctx, held, lease, at)
         park_lapsed(ctx, held, asked, at)
         return _recorded(held.attempt, taken, refused)
@@ -181,6 +182,14 @@ def _stopped_in_time(held: HeldAttempt, report: OutcomeReport, at: datetime) -> 
     """
     gave_up = report.failure_class in (FailureClass.TRANSIENT, FailureClass.CANCELLATION)
     return gave_up and held.run.is_working and is_timed_out(held.step, held.lease, at)
+
+
+def _is_drained(held: HeldAttempt, report: OutcomeReport) -> bool:
+    """Return whether a worker that takes no new work gives this up: it ends, and the work does not fail."""
+    return (
+        report.failure_class == FailureClass.TRANSIENT
+        and Worker.objects.filter(pk=held.lease.worker_id, draining_at__isnull=False).exists()
+    )
 
 
 def _must_be_doubted(held: HeldAttempt, report: OutcomeReport, timed_out: bool) -> bool:

@@ -37,7 +37,7 @@ class ParkRequest:
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What the worker believes that it works under."""
+    """Hold what the worker believes that it works under."""
 
     release_id: UUID
     snapshot_id: UUID
@@ -96,7 +96,7 @@ def request_approval(
 def _parked_before(
     ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int, proposal_hash: str
 ) -> ApprovalResult:
-    """The same call again, whose answer was lost: it parked the attempt, and so it is told once more.
+    """Answer the same call again, whose answer was lost: it parked the attempt, and so it is told once more.
 
     Anything else without a lease is refused: `StaleFencingToken` or `LeaseOver`.
     """

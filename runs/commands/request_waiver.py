@@ -58,7 +58,7 @@ def request_waiver(
 
 
 def _template(ctx: Context, template_id: UUID) -> RunTemplate:
-    """What a path names and is not there is 404, where a body's member would be 422."""
+    """Refuse with 404 what a path names and is not there, where a body's member would be 422."""
     try:
         return find_template(ctx, template_id)
     except TemplateUnknown as unknown:

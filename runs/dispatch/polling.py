@@ -65,7 +65,7 @@ def drain_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> None:
 
 
 def drain_from_outside(ctx: Context, *, worker_id: UUID, reason: str) -> None:
-    """The same by an Operator. Raises what `drain_by_operator` raises."""
+    """Drain a worker as an Operator. Raises what `drain_by_operator` raises."""
     drain_by_operator(ctx, worker_id=worker_id, reason=reason)
     _withdraw(ctx, offers_of(worker_id))
 

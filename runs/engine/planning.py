@@ -20,7 +20,7 @@ CONDITION_FALSE, ALL_SKIPPED, NOTHING_TO_DO = "ConditionFalse", "PredecessorsSki
 
 @dataclass(frozen=True, slots=True)
 class StepFact:
-    """What the engine needs to know of a step that exists."""
+    """Hold what the engine needs to know of a step that exists."""
 
     key: str
     state: str
@@ -89,7 +89,7 @@ class _Fault(Exception):
 
 @dataclass(slots=True)
 class _State:
-    """What is known while the nodes are gone through in order."""
+    """Hold what is known while the nodes are gone through in order."""
 
     input: Any
     facts: dict[str, dict[int | None, StepFact]]
@@ -99,12 +99,12 @@ class _State:
     settled: list[Settled] = field(default_factory=list)
 
     def data(self, node: Node) -> dict[str, Any]:
-        """What expressions of a node may read."""
+        """Return what expressions of a node may read."""
         return {"input": self.input, "steps": {key: self.done[key] for key in node.depends_on}}
 
 
 def plan(definition: Mapping[str, Any], input: Any, steps: Sequence[StepFact]) -> Plan:
-    """What follows from the steps as they are, whatever their order.
+    """Return what follows from the steps as they are, whatever their order.
 
     The outputs of `needed_outputs` have to be there; no other is looked at.
     """

@@ -21,7 +21,7 @@ NO_NEXT = "the policy denies what it asks next"
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What the workflow does once the step is in a state: its plan, and what that needs of people."""
+    """Tell what the workflow does once the step is in a state: its plan, and what that needs of people."""
 
     plan: Plan
     remains: bool
@@ -50,7 +50,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What follows: the states of step and run, or that it is refused, and why if it is not what one hopes.
+    """Tell what follows: the states of step and run, or that it is refused, and why if it is no success.
 
     `retried`: another attempt is due at once. An empty state is one that stays as it is. A run that is out
     of time and does not fail yet fails as soon as its clock runs again: until then nothing is dispatched.
@@ -64,7 +64,7 @@ class Outcome:
 
     @property
     def moves(self) -> bool:
-        """Whether step and run move; otherwise the evidence is kept, and that is all."""
+        """Return whether step and run move; otherwise the evidence is kept, and that is all."""
         return bool(self.run)
 
 

@@ -115,7 +115,7 @@ class Attempt(Journaled):
 
     @property
     def outcome(self) -> str | None:
-        """How it ended, if it has."""
+        """Return how it ended, if it has."""
         return str(self.state) if self.state in ATTEMPT_TERMINAL else None
 
     @property

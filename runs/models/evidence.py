@@ -125,7 +125,7 @@ class RefusedReceipt(TenantModel):
 
 
 class Artifact(TenantModel):
-    """What an attempt made and left in a store of its own: where, its hash and its size; append-only.
+    """Keep where an attempt left something in a store of its own, its hash and its size; append-only.
 
     What it holds never comes here.
     """
@@ -151,7 +151,7 @@ class Artifact(TenantModel):
 
 
 class Resolution(TenantModel):
-    """What an Operator found out about what they were asked to look at; append-only."""
+    """Keep what an Operator found out about what they were asked to look at; append-only."""
 
     id = uuid_key()
     run = TenantForeignKey("runs.Run", related_name="+")

@@ -167,7 +167,7 @@ class Run(Journaled):
 
     @property
     def is_working(self) -> bool:
-        """Whether what a holder reports still moves the run."""
+        """Return whether what a holder reports still moves the run."""
         return self.state in RUN_WORKING
 
     @transition(field=state, source=S.ACCEPTED, target=S.RUNNING)

@@ -121,7 +121,7 @@ class Step(Journaled):
 
     @property
     def is_human(self) -> bool:
-        """Whether a person does it, by an answer."""
+        """Return whether a person does it, by an answer."""
         return self.kind == HUMAN
 
     @property
@@ -172,7 +172,7 @@ class Step(Journaled):
 
     @transition(field=state, source=[S.PENDING, S.RUNNING], target=S.FAILED)
     def fail(self, *, at: datetime, failure_class: str, reason: str, attention: str = "") -> None:
-        """What else an Operator was asked to look at stays to be looked at."""
+        """End it as Failed. An Operator's other questions about it stay to be looked at."""
         self._doubt_is_settled()
         self.failure_class, self.reason = failure_class, reason
         self.attention = attention or self.attention
@@ -185,7 +185,7 @@ class Step(Journaled):
 
     @transition(field=state, source=[S.PENDING, S.DISPATCHED, S.RUNNING], target=S.CANCELLED)
     def cancel(self, *, at: datetime, attention: str = "") -> None:
-        """What an Operator was asked to look at stays to be looked at."""
+        """End it as Cancelled. An Operator's other questions about it stay to be looked at."""
         self.next_dispatch_at = None
         self.attention = attention or self.attention
         self.finished_at = self.updated_at = at

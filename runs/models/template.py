@@ -63,7 +63,7 @@ class RunTemplate(Journaled):
         return self.name
 
     def content(self) -> dict[str, Any]:
-        """What it fixes, as its hash is taken over."""
+        """Return what it fixes, as its hash is taken over."""
         told: dict[str, Any] = wire(
             {
                 "workflowId": self.workflow_id,

@@ -97,7 +97,7 @@ def _draft(
 
 
 def _proposal(node: Node, before: dict[str, Any]) -> dict[str, Any]:
-    """What the person decides on: the question, and what was done before it."""
+    """Return what the person decides on: the question, and what was done before it."""
     shown: Any = before
     if len(canonical(shown)) > MOST_SHOWN:
         shown = {key: {"hash": digest(output)} for key, output in shown.items()}

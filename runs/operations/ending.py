@@ -74,7 +74,7 @@ def finish_cancelling(ctx: Context, run: Run) -> None:
 
 
 def settle_money(ctx: Context, run: Run, *, before: str, cause: str) -> None:
-    """What was set aside becomes spending, or goes back whole if nothing was ever dispatched."""
+    """Spend what was set aside, or give it back whole if nothing was ever dispatched."""
     if before == RunState.ACCEPTED:
         usage.release(ctx, run.id, cause)
     else:

@@ -38,7 +38,7 @@ class LockedAttempt:
 
 @dataclass(slots=True)
 class HeldAttempt(LockedAttempt):
-    """The same under the caller's current lease."""
+    """Hold a locked attempt under the caller's current lease."""
 
     lease: Lease
 
@@ -55,7 +55,7 @@ def lock_run(ctx: Context, run_id: UUID) -> Run:
 
 
 def _refuse_frozen(run: Run) -> None:
-    """What the auditor has doubts about stands still. It may be cancelled, and nothing else."""
+    """Refuse to move what the auditor has doubts about. It may be cancelled, and nothing else."""
     operation = open_work().operation
     ends = operation == "ExpireLease" and run.state == RunState.CANCELLING
     if run.frozen_at is not None and not ends and operation not in WHILE_FROZEN:

@@ -14,7 +14,7 @@ CURRENCY = "USD"
 
 
 def estimate(run: Run) -> Decimal:
-    """What the run may cost at most, as it was pinned."""
+    """Return what the run may cost at most, as it was pinned."""
     return Decimal(str(run.limits["maxCostUsd"]))
 
 

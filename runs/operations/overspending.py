@@ -90,7 +90,7 @@ def needs_more_money(run: Run) -> bool:
 
 
 def work_remains(run: Run) -> bool:
-    """Whether anything of the run is still to be dispatched: what holders are at needs no more money."""
+    """Return whether anything of the run is still to be dispatched: what is held needs no more money."""
     states = dict(Step.objects.filter(run_id=run.id).values_list("node_key", "state"))
     return is_ahead(run, states) or some_are_parked(run)
 

@@ -110,6 +110,6 @@ def effect_may_have_happened(step: Step, attempt: Attempt) -> bool:
 
 
 def denies_the_effect(attempt: Attempt) -> bool:
-    """Whether the holder has evidence that nothing was done under the authorization that it took."""
+    """Return whether the holder has evidence that nothing was done under the authorization that it took."""
     effects = list(Receipt.objects.filter(attempt_id=attempt.id, kind="effect"))
     return bool(effects) and not any(took_place(receipt) for receipt in effects)

@@ -11,12 +11,12 @@ FIRST_BACK_OFF = timedelta(seconds=2)
 
 
 def ttl() -> timedelta:
-    """How long a lease lasts from when it is offered, acquired or renewed."""
+    """Return how long a lease lasts from when it is offered, acquired or renewed."""
     return timedelta(seconds=reloading.value("FACTORY_LEASES_DURATION_SECONDS"))
 
 
 def grace() -> timedelta:
-    """How long after its end a lease is left to its holder."""
+    """Return how long after its end a lease is left to its holder."""
     return timedelta(seconds=reloading.value("FACTORY_LEASES_RENEWAL_GRACE_SECONDS"))
 
 

@@ -16,7 +16,7 @@ from runs.states import LeaseState, StepState
 
 
 class HolderBody(StrictSerializer):
-    """Who had the attempt, under which lease."""
+    """Describe who had the attempt, under which lease."""
 
     leaseId = Identifier(source="id")
     state = WordField(choices=LeaseState.choices)
@@ -38,7 +38,7 @@ class TakenBody(StrictSerializer):
 
 
 class AllowedBody(StrictSerializer):
-    """What was allowed, and by whom; the proposal itself is at the approval."""
+    """Describe what was allowed, and by whom; the proposal itself is at the approval."""
 
     approvalId = Identifier(source="id")
     actionClass = TextField(source="action_class")

@@ -26,7 +26,7 @@ KINDS = ((AGENT, AGENT), (HUMAN, HUMAN))
 
 
 class LimitsBody(StrictSerializer):
-    """What a run may cost, and how long it may take."""
+    """Describe the most that a run may cost, and the longest that it may take."""
 
     maxCostUsd = serializers.FloatField()
     maxMinutes = Whole()
@@ -57,7 +57,7 @@ class AcceptedBody(StrictSerializer):
 
 
 class CancelBody(StrictSerializer):
-    """Why the run is to stop."""
+    """Give the reason why the run is to stop."""
 
     reason = TextField(max_length=MOST_REASON)
 
@@ -70,7 +70,7 @@ class StateBody(StrictSerializer):
 
 
 class UncertainResolutionBody(StrictSerializer):
-    """What was found out about an uncertain attempt; `version` is the step's."""
+    """Say what was found out about an uncertain attempt; `version` is the step's."""
 
     resolution = WordField(choices=RESOLUTIONS)
     evidence = TextField(max_length=MOST_EVIDENCE)
@@ -78,7 +78,7 @@ class UncertainResolutionBody(StrictSerializer):
 
 
 class AttentionBody(StrictSerializer):
-    """What was found about a violation or a late effect; `version` is the step's."""
+    """Say what was found about a violation or a late effect; `version` is the step's."""
 
     reason = TextField(max_length=MOST_EVIDENCE)
     version = Whole()
@@ -107,7 +107,7 @@ class DollarsField(serializers.Field[Any, Any, Any, Any]):
 
 
 class RunUsageBody(StrictSerializer):
-    """What was used so far; `uncertain` calls have no known cost, and are in no sum."""
+    """Sum what was used so far; `uncertain` calls have no known cost, and are in no sum."""
 
     cost = DollarsField()
     uncertain = Whole()
@@ -115,7 +115,7 @@ class RunUsageBody(StrictSerializer):
 
 
 class ClockBody(StrictSerializer):
-    """What stops the clock by which `maxMinutes` counts, since when, and the seconds that are left then.
+    """Name what stops the clock by which `maxMinutes` counts, since when, and the seconds that are left then.
 
     While it runs nothing stops it, and `deadlineAt` says when the time is over.
     """
@@ -177,7 +177,7 @@ class LeaseBody(StrictSerializer):
 
 
 class ArtifactBody(StrictSerializer):
-    """What an attempt left in a store of its own; `size` is in bytes."""
+    """Name what an attempt left in a store of its own; `size` is in bytes."""
 
     uri = TextField(max_length=2048)
     hash = TextField()
@@ -241,7 +241,7 @@ class PendingBody(StrictSerializer):
 
 
 class CancellationBody(StrictSerializer):
-    """Who asked the run to stop, and why."""
+    """Name who asked the run to stop, and why."""
 
     requestedBy = TextField(source="requested_by")
     reason = TextField(max_length=MOST_REASON)

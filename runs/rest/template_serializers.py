@@ -40,13 +40,13 @@ class TemplateBody(StrictSerializer):
 
 
 class RetireBody(StrictSerializer):
-    """Why no run is to begin from it any more."""
+    """Give the reason why no run is to begin from it any more."""
 
     reason = TextField(max_length=MOST_REASON)
 
 
 class NewWaiverBody(StrictSerializer):
-    """What is to be approved in advance: shared writes with one release, in some environments, for a time."""
+    """Ask to approve in advance: shared writes with one release, in some environments, for a time."""
 
     releaseId = Identifier(source="release_id")
     environmentIds = serializers.ListField(source="environment_ids", child=Identifier(), max_length=20)

@@ -49,7 +49,7 @@ class RefusedItem:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptAnswer:
-    """What became of one receipt: accepted, a repeat of one that stands, or refused."""
+    """Tell what became of one receipt: accepted, a repeat of one that stands, or refused."""
 
     pointer: str
     receipt_id: str | None
@@ -61,7 +61,7 @@ class ReceiptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptsTaken:
-    """How many receipts were new, and what became of each, in the order in which they came.
+    """Tell how many receipts were new, and what became of each, in the order in which they came.
 
     `superseded`: the lease was not current any more (answered 202).
     """

@@ -63,7 +63,7 @@ def assignment(run: Run, step: Step, attempt: Attempt, lease: Lease) -> OfferedA
 
 
 def decision_of(attempt: Attempt) -> DecisionNote | None:
-    """What a person has said about the attempt's last proposal, if anything yet."""
+    """Return what a person has said about the attempt's last proposal, if anything yet."""
     return None if attempt.approval_id is None else decision_note(approval(attempt.approval_id))
 
 

@@ -39,7 +39,7 @@ def doubtful_steps(ctx: Context) -> QuerySet[Step]:
 
 
 def doubts(steps: Sequence[Step]) -> list[UncertainAttempt]:
-    """The same steps with their evidence, read with a few queries for all of them."""
+    """Return the same steps with their evidence, read with a few queries for all of them."""
     attempts = _last(Attempt.objects.filter(step__in=steps, state=AttemptState.UNCERTAIN).order_by("number"))
     ids = [one.id for one in attempts.values()]
     leases = _grouped(Lease.objects.filter(attempt_id__in=ids).order_by("fencing_token"))

@@ -26,7 +26,7 @@ def runs_in(ctx: Context) -> QuerySet[Run]:
 
 
 def open_by_state(ctx: Context) -> dict[str, int]:
-    """How many runs are open, by state."""
+    """Return how many runs are open, by state."""
     rows = runs_in(ctx).filter(state__in=sorted(RUN_ACTIVE))
     return dict(rows.values_list("state").annotate(n=Count("pk")))
 
@@ -64,7 +64,7 @@ def ended(ctx: Context, start: datetime, end: datetime, slots: int) -> list[Ende
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """How long attempts that ended in one slot of time took, in seconds: half, and 95 of 100, within that."""
+    """Hold within which seconds half, and 95 of 100, of the attempts of one slot of time were over."""
 
     slot: int
     count: int
@@ -87,7 +87,7 @@ FROM (
 
 
 def took(ctx: Context, start: datetime, end: datetime, slots: int) -> list[Took]:
-    """How long attempts took that asked nobody, by slots; of more than `NEWEST` the newest."""
+    """Return how long attempts took that asked nobody, by slots; of more than `NEWEST` the newest."""
     join = "JOIN runs_run r ON r.id = a.run_id" if ctx.project_id else ""
     found = _rows(_TOOK, ctx, start, end, slots, join=join, project="AND r.project_id = %(project)s")
     return [Took(slot, count, float(half), float(most)) for slot, count, half, most in found]
@@ -154,8 +154,8 @@ def lapsed(ctx: Context, before: datetime) -> list[datetime]:
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """How many attempts workers hold, how many more they are offered and have not taken, and of how many of
-    both the time is over, although they stand."""
+    """Count the attempts that workers hold, those that they are offered and have not taken, and of both those
+    whose time is over, although they stand."""
 
     held: int
     offered: int

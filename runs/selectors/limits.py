@@ -16,7 +16,7 @@ UNKNOWN_USAGE = "unknownUsage"
 
 
 def over_its_limit(run: Run) -> bool:
-    """Whether the run has used more than it may cost."""
+    """Return whether the run has used more than it may cost."""
     return _over(run, usage_of_run(run.id))
 
 
@@ -49,7 +49,7 @@ def calls_asked_about(approval_id: UUID) -> list[dict[str, Any]]:
 
 
 def limit_of(run: Run) -> Decimal:
-    """What the run may cost in all: what was pinned, and whatever was approved and set aside since."""
+    """Return what the run may cost in all: what was pinned, and whatever was approved and set aside since."""
     return max(Decimal(str(run.limits["maxCostUsd"])), set_aside_for(run.id) or Decimal(0))
 
 

@@ -61,7 +61,7 @@ class Reasons:
         return said[0] if said and self._run.state in (RunState.ACCEPTED, RunState.RUNNING) else ""
 
     def of_step(self, step: Step) -> str:
-        """What a step waits for; empty when somebody is at it, or it is over."""
+        """Return what a step waits for; empty when somebody is at it, or it is over."""
         if step.state == StepState.PENDING:
             return self._of_pending(step)
         if step.state == StepState.DISPATCHED:

@@ -95,7 +95,7 @@ def run_view(ctx: Context, run_id: UUID) -> RunView:
 
 
 def _cancel_deadline(row: Run, attempts: dict[UUID, list[AttemptView]]) -> datetime | None:
-    """When the last holder that does not answer is waited for no longer; None unless a holder is awaited."""
+    """Return when the last silent holder is waited for no longer; None unless a holder is awaited."""
     if row.state != RunState.CANCELLING:
         return None
     ends = [one.lease.expires_at for own in attempts.values() for one in own if one.lease is not None]

@@ -69,7 +69,7 @@ def _cost(run: Run, used: UsageView) -> ShareBar:
 
 
 def _clock(run: Run) -> Iterator[ShareBar]:
-    """How much of its time a run has used; none before it has begun."""
+    """Return how much of its time a run has used; none before it has begun."""
     clock, at = clock_of(run), now()
     if clock is None:
         return
@@ -124,7 +124,7 @@ def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[TimelineEntry]:
 
 
 def _earlier(tries: list[Attempt]) -> str:
-    """What became of the attempts before the last one."""
+    """Return what became of the attempts before the last one."""
     return ", ".join(f"attempt {one.number} {one.state}" for one in tries[:-1])
 
 

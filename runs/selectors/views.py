@@ -12,7 +12,7 @@ from usage.selectors import UsageView
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """Who has, or had, the right to an attempt."""
+    """Show who has, or had, the right to an attempt."""
 
     id: UUID
     attempt_id: UUID
@@ -84,7 +84,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class CancellationView:
-    """Who asked the run to stop."""
+    """Show who asked the run to stop."""
 
     requested_by: str
     reason: str
@@ -93,7 +93,7 @@ class CancellationView:
 
 @dataclass(frozen=True, slots=True)
 class ClockView:
-    """What stops the clock of a run, since when, and the seconds left then; empty while it runs."""
+    """Show what stops the clock of a run, since when, and the seconds left then; empty while it runs."""
 
     stopped_since: datetime | None = None
     because: tuple[str, ...] = ()

@@ -143,7 +143,7 @@ def like(capability: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DispatchBoard:
-    """What a poll finds: what has lapsed, what the worker was offered before, what it could be given."""
+    """Hold what a poll finds: what has lapsed, what the worker was offered before, what it could be given."""
 
     lapsed: list[Lapsed]
     offers: list[Offer]
@@ -202,7 +202,7 @@ def _waiting(
 
 
 def last_served(tenants: Sequence[str]) -> str:
-    """Which of the tenants was given a lease last, by whichever worker; empty if none ever was."""
+    """Return which of the tenants was given a lease last, by whichever worker; empty if none ever was."""
     with scanning() as cursor:
         cursor.execute(_LAST_SERVED, [list(tenants)])
         row = cursor.fetchone()
@@ -225,7 +225,7 @@ def pool_names() -> list[str]:
 
 
 def offers_of(worker_id: UUID) -> list[Offer]:
-    """What was offered to a worker and not acquired yet."""
+    """Return what was offered to a worker and not acquired yet."""
     with scanning() as cursor:
         cursor.execute(_OFFERS, [worker_id])
         return [Offer(*row) for row in cursor.fetchall()]

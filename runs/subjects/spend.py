@@ -67,7 +67,7 @@ class RunSpend(Subject):
 
 
 def _amount(view: ApprovalView) -> Decimal:
-    """What the run may cost in all, exactly as it was asked and signed."""
+    """Return what the run may cost in all, exactly as it was asked and signed."""
     return Decimal(proposal(view.id).content["amount"]["amount"])
 
 

@@ -69,7 +69,7 @@ def authorization(ctx: Context, attempt_id: UUID, instance_id: UUID | None, valu
 
 
 def outcome(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
-    """What was refused of its lists is named, where there is anything; the outcome counts."""
+    """Report the outcome, which counts, and name what was refused of its lists, where there is anything."""
     recorded = report(ctx, attempt_id=attempt_id, **values)
     body = {
         "attemptId": recorded.attempt_id,

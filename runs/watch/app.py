@@ -26,7 +26,7 @@ from runs.watch.workers import WorkerSurface
 
 
 class WatchProcess:
-    """What the process holds: one tailer, one listener for hints, a few threads for commands."""
+    """Hold one tailer, one listener for hints, and a few threads for commands."""
 
     def __init__(self, threads: int) -> None:
         self.wakes = Wakes()

@@ -53,7 +53,7 @@ _EVENTS = f"SELECT {_EVENT} FROM factory_outboxevent WHERE id = ANY(%s)"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a watcher may see: tenants, and in them perhaps one project and one run."""
+    """Name what a watcher may see: tenants, and in them perhaps one project and one run."""
 
     tenants: frozenset[str]
     project_id: UUID | None = None
@@ -109,7 +109,7 @@ class Feed:
             yield held
 
     async def now(self) -> FeedSnapshot:
-        """What a watcher that starts now has missed nothing of."""
+        """Return what a watcher that starts now has missed nothing of."""
         async with self._pool.connection() as held:
             row = await (await held.execute("SELECT pg_current_snapshot()::text AS text")).fetchone()
         assert row is not None
@@ -131,7 +131,7 @@ class Feed:
             return {row["id"]: OutboxEvent(**row) for row in await found.fetchall()}
 
     async def missed(self, scope: Scope, cursor: Cursor, upto: FeedSnapshot) -> AsyncIterator[OutboxEvent]:
-        """What `upto` sees of the cursor's own batch after its key, or of what came after the batch."""
+        """Yield what `upto` sees of the cursor's own batch after its key, or of what came after it."""
         # Merged by key: the last key sent must tell, for all tenants at once, what was sent.
         sources = [self._missed_in(tenant, scope, cursor, upto) for tenant in sorted(scope.tenants)]
         heads = [(key_of(event), source, event) for source in sources if (event := await anext(source, None))]

@@ -78,7 +78,7 @@ def endpoint(handler: Endpoint) -> Endpoint:
 
 
 async def _read_to_the_end(request: Request) -> None:
-    """Who is still sending what was refused would never see the answer; a larger body ends the connection."""
+    """Read what is still sent, or its sender would not see the answer; a larger body ends the connection."""
     left = MOST_UNREAD
     try:
         async with asyncio.timeout(UNREAD_SECONDS):
@@ -127,7 +127,7 @@ async def read_body(request: Request, limit: int = MAX_WORKER_BODY) -> bytes:
 
 
 def caller(request: Request) -> tuple[Token, Context]:
-    """Who calls; blocking, so it runs in a thread."""
+    """Return who calls; blocking, so it runs in a thread."""
     encoded = bearer(request.headers.get("Authorization"))
     if encoded is None:
         raise Unauthenticated("Send a bearer token in the Authorization header.")

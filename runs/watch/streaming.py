@@ -70,7 +70,7 @@ class Watching:
             self._hub.leave(watcher)
 
     async def _earlier(self, watcher: Watcher) -> AsyncIterator[bytes]:
-        """Where the stream starts, then what the caller missed since its last event."""
+        """Return where the stream starts, then what the caller missed since its last event."""
         feed, start, cursor = self._hub.feed, watcher.start, watcher.cursor
         if cursor is None:
             here = Cursor(start, start)

@@ -1,8 +1,8 @@
 """A typed client of the worker surface.
 
 Each call is idempotent, so a lost answer is asked for again with the same body: on 429, 5xx, a broken
-connection, an answer that is not the control plane's (a proxy's page) and a token that cannot be read just
-now it waits (exponential, jittered, `Retry-After` honoured) until `patience` is used up.
+connection, an answer that is not the control plane's (a proxy's page), a run that is frozen and a token that
+cannot be read just now it waits (exponential, jittered, `Retry-After` honoured) until `patience` is used up.
 """
 
 import logging
@@ -20,6 +20,7 @@ from runs.worker.errors import (
     ApiConflict,
     ApiGone,
     ApiLeaseExpired,
+    Frozen,
     LeaseLost,
     StaleToken,
     Unreachable,
@@ -180,6 +181,8 @@ class WorkerClient:
             if pause is None:
                 pause = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE, 0.2 * 2.0 ** min(attempt, 10))
             if time.monotonic() + pause > until:
+                if isinstance(fault, Frozen):
+                    raise fault
                 raise Unreachable(f"{method} {path}: {fault}")
             log.debug("%s %s: %s; again in %.1f s", method, path, fault, pause)
             self._sleep(pause)
@@ -187,7 +190,7 @@ class WorkerClient:
 
     def _try(
         self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float | None
-    ) -> tuple[float | None, httpx.Response | str]:
+    ) -> tuple[float | None, httpx.Response | Frozen | str]:
         """The response when it is one to act on; else the pause asked for, and why."""
         url = self._url(path)
         extra: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
@@ -208,7 +211,10 @@ class WorkerClient:
         told = _problem(answer)
         if told is None:  # a proxy's page: the control plane has said nothing
             return None, f"{answer.status_code} of somebody in between"
-        raise refusal(answer.status_code, told)
+        fault = refusal(answer.status_code, told)
+        if isinstance(fault, Frozen):
+            return None, fault
+        raise fault
 
     def _url(self, path: str) -> str:
         if path.startswith(("http://", "https://")):

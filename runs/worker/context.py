@@ -34,7 +34,7 @@ class Interrupt:
             self._event.set()
 
     def is_set(self) -> bool:
-        """Whether it must stop."""
+        """Return whether it must stop."""
         return self._event.is_set()
 
     def wait(self, seconds: float) -> bool:
@@ -87,7 +87,7 @@ class SkillContext:
             raise Interrupted(self._interrupt.reason)
 
     def take_feedback(self, reason: str) -> None:
-        """What a validator said about the output: the skill is called again, and reads it."""
+        """Remember what a validator said about the output: the skill is called again, and reads it."""
         self.feedback = (*self.feedback, reason)
 
     @contextmanager

@@ -47,6 +47,10 @@ class ApiConflict(ApiRefused):
     """409."""
 
 
+class Frozen(ApiRefused):
+    """409 `run-frozen`: the run stands still until a person lifts it. The lease is kept; ask again."""
+
+
 class Superseded(ApiConflict):
     """409 `worker-superseded`: a younger process has this worker's name."""
 
@@ -110,9 +114,8 @@ def _kind(status: int, slug: str) -> type[ApiRefused]:
         return StaleToken
     if slug in LEASE_SLUGS:
         return ApiLeaseExpired
-    if slug == "worker-superseded":
-        return Superseded
-    if slug == "policy-denied":
-        return ApiPolicyDenied
+    by_slug = {"worker-superseded": Superseded, "policy-denied": ApiPolicyDenied, "run-frozen": Frozen}
+    if slug in by_slug:
+        return by_slug[slug]
     by_status = {400: Invalid, 413: Invalid, 415: Invalid, 422: Invalid, 401: Unauthorized, 403: ApiForbidden}
     return by_status.get(status) or {404: ApiNotFound, 409: ApiConflict, 410: ApiGone}.get(status, ApiRefused)

@@ -17,7 +17,7 @@ _ID = re.compile(r"[\x21-\x7e]{20,200}")
 
 @dataclass(frozen=True)
 class Completion:
-    """What the model said."""
+    """Hold what the model said."""
 
     text: str
     model: str

@@ -22,7 +22,7 @@ LONGEST_PAUSE = 15.0
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """What a worker is started with."""
+    """Hold what a worker is started with."""
 
     cache: Path
     capabilities: Sequence[str] = ("*/*",)

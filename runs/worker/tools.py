@@ -24,7 +24,7 @@ PASSED_ON = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "NO_PROXY")
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """What a program left."""
+    """Hold what a program left."""
 
     stdout: bytes
     stderr: bytes
@@ -44,7 +44,7 @@ class ToolCall:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """Return how long it has taken so far."""
         return round(time.monotonic() - self._began, 3)
 
     def run(

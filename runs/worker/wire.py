@@ -67,7 +67,7 @@ class AssignedRelease:
 
 @dataclass(frozen=True)
 class DecisionReply:
-    """What a person decided on a proposal."""
+    """Hold what a person decided on a proposal."""
 
     approval_id: str
     decision: str
@@ -117,7 +117,7 @@ class Assignment:
 
     @property
     def fence(self) -> dict[str, Any]:
-        """What every call of the holder carries."""
+        """Return what every call of the holder carries."""
         return {"leaseId": self.lease_id, "fencingToken": self.fencing_token}
 
     @classmethod
@@ -154,7 +154,7 @@ class LeaseReply:
 
 @dataclass(frozen=True)
 class ApprovalReply:
-    """What RequestApproval answered."""
+    """Hold what RequestApproval answered."""
 
     effect: str
     approval_id: str | None = None
@@ -163,7 +163,7 @@ class ApprovalReply:
 
 @dataclass(frozen=True)
 class AttemptReport:
-    """How an attempt ended; its hash says it once and for all."""
+    """Tell how an attempt ended; its hash says it once and for all."""
 
     outcome: str
     failure_class: str | None = None

@@ -10,7 +10,7 @@ from runs.dispatch import drain_worker
 from runs.errors import WorkerNotRegistered
 from runs.selectors import run_view
 from tests.support.aging import outwait_money
-from tests.support.evidence import journal
+from tests.support.evidence import journal, violations
 from tests.support.running import House, costing
 from usage.commands import expire_reservation
 from usage.selectors import reservation_of
@@ -96,6 +96,25 @@ def test_a_draining_worker_keeps_what_it_holds_and_gives_back_its_offers(house: 
     worker.report(held, output=1)
     worker.register()
     assert worker.poll() != [] or other.slots
+
+
+def test_a_draining_worker_that_gives_up_while_a_person_decides_costs_no_attempt(house: House) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    work = worker.take()
+    asked = worker.ask(work)
+    drain_worker(worker.ctx, name=worker.name, instance_id=worker.instance)
+    told = worker.fail(work)
+    assert (told.outcome, house.attempt(work.attempt_id).state) == ("Parked", "Parked")
+    assert [view.id for view in house.pending(run_id)] == [asked.approval_id]
+    house.decide(asked.approval_id)
+    other = house.hand("w2")
+    again = other.take()
+    assert (again.attempt_id, again.number) == (work.attempt_id, 1)
+    drain_worker(other.ctx, name="w2", instance_id=other.instance)
+    assert other.fail(again, "transient").outcome == "Failed", (
+        "after the decision it is a failure as any other"
+    )
+    assert violations(house.tenant) == []
 
 
 def test_a_worker_has_to_be_registered_in_a_pool(house: House) -> None:

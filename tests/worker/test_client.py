@@ -11,6 +11,7 @@ from runs.worker.errors import (
     ApiNotFound,
     ApiPolicyDenied,
     ApiRefused,
+    Frozen,
     Invalid,
     LeaseLost,
     StaleToken,
@@ -91,6 +92,17 @@ def test_any_no_to_a_renewal_means_that_the_lease_is_lost(
     surface.lease = lambda: problem(status, slug)
     with pytest.raises(LeaseLost):
         client.acquire(assignment(surface))
+
+
+def test_a_frozen_run_is_waited_for_and_its_lease_is_kept(surface: Surface, client: WorkerClient) -> None:
+    work, frozen = assignment(surface), lambda: problem(409, "run-frozen")
+    surface.faults["outcome"] = [frozen, frozen]
+    client.report(work, AttemptReport("Succeeded"))
+    assert len(surface.got("/outcome")) == 3
+    surface.lease = frozen
+    with pytest.raises(Frozen) as refused:
+        client.acquire(work, patience=0.0)
+    assert not isinstance(refused.value, LeaseLost)
 
 
 def test_carries_the_instance_that_registration_answered(surface: Surface, client: WorkerClient) -> None:

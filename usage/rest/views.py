@@ -188,6 +188,11 @@ class PricingList(MoneyView):
 
 class UsageReport(MoneyView):
     operation = {"GET": "ReadUsage"}
+    page_members = {
+        "from": {"type": "string", "format": "date-time"},
+        "to": {"type": "string", "format": "date-time"},
+        "groupBy": {"enum": list(selectors.GROUPS)},
+    }
 
     @extend_schema(summary="Read usage", parameters=[UsageFilter], responses=UsageGroupBody(many=True))
     def get(self, request: Request) -> Response:
