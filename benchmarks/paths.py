@@ -4,7 +4,9 @@ from uuid import uuid4
 
 from benchmarks.stopwatch import BASELINE, Baseline, Stopwatch
 from runs.commands import start_run
-from tests.support.running import Hand, House, receipt
+from tests.support.hands import Hand
+from tests.support.receipts import receipt
+from tests.support.running import House
 
 WARM_UP = 20
 INSERTS = 5

@@ -211,10 +211,10 @@ class WorkerClient:
         told = _problem(answer)
         if told is None:  # a proxy's page: the control plane has said nothing
             return None, f"{answer.status_code} of somebody in between"
-        fault = refusal(answer.status_code, told)
-        if isinstance(fault, Frozen):
-            return None, fault
-        raise fault
+        refused = refusal(answer.status_code, told)
+        if isinstance(refused, Frozen):
+            return None, refused
+        raise refused
 
     def _url(self, path: str) -> str:
         if path.startswith(("http://", "https://")):

@@ -15,7 +15,7 @@ from factory.kernel.tenancy import reading
 from tests.approvals.test_decisions import decide, give_role
 from tests.support.approvals import supersede
 from tests.support.evidence import audits, counts, journal, outbox, violations
-from tests.support.running import DIFF, OTHER_DIFF
+from tests.support.proposals import DIFF, OTHER_DIFF
 
 pytestmark = pytest.mark.slow
 

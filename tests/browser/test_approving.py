@@ -12,8 +12,8 @@ from tests.browser.conftest import Visit
 from tests.browser.visitor import Visitor
 from tests.runs.test_spend import threshold
 from tests.support.delegations import lend
-from tests.support.proposals import REPORT, change
-from tests.support.running import House, said
+from tests.support.proposals import REPORT, change, said
+from tests.support.running import House
 
 pytestmark = pytest.mark.browser
 INBOX = "/admin/approvals/approvalrequest/"

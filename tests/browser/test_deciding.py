@@ -9,8 +9,10 @@ from playwright.sync_api import expect
 from runs.selectors.answers import ApprovalResult, OfferedAttempt
 from tests.browser.conftest import Visit
 from tests.support.acts import revoke
+from tests.support.hands import Hand
 from tests.support.proposals import REPORT, change
-from tests.support.running import Hand, House, effect
+from tests.support.receipts import effect
+from tests.support.running import House
 
 PROPOSAL = change()
 

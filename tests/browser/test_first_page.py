@@ -11,7 +11,8 @@ from tests.browser.conftest import Visit
 from tests.browser.test_every_page import sound
 from tests.browser.visitor import Visitor
 from tests.support.proposals import HOSTILE, change
-from tests.support.running import House, costing, effect
+from tests.support.receipts import costing, effect
+from tests.support.running import House
 
 pytestmark = [pytest.mark.browser, pytest.mark.one_day]
 

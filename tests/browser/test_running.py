@@ -4,7 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
-from tests.support.running import House, receipt
+from tests.support.receipts import receipt
+from tests.support.running import House
 
 
 def page_of(run_id: object) -> str:

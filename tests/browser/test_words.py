@@ -14,8 +14,10 @@ from runs.commands import cancel_run
 from tests.browser.conftest import Visit
 from tests.browser.visitor import Visitor
 from tests.support.proposals import ALL_OF_IT, HOSTILE, change
+from tests.support.receipts import receipt
 from tests.support.released import second_policy
-from tests.support.running import MANIFEST, House, human, node, receipt, workflow
+from tests.support.running import House
+from tests.support.workflows import MANIFEST, human, node, workflow
 
 DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,{n} @@ {first}\n-old\n{lines}".format(
     n=len(HOSTILE), first=HOSTILE[0], lines="".join(f"+{words}\n" for words in HOSTILE)

@@ -16,8 +16,11 @@ from factory.kernel.errors import DomainError
 from projects.commands import resume_project, suspend_project
 from runs.commands import cancel_run, enforce_deadline, expire_lease, resolve_step
 from runs.operations import timing
+from tests.support.hands import Hand
+from tests.support.proposals import DIFF
 from tests.support.queries import deadlocks
-from tests.support.running import DIFF, Hand, House, costing, effect, receipt
+from tests.support.receipts import costing, effect, receipt
+from tests.support.running import House
 from tests.support.threads import at_once
 
 SECONDS = float(os.environ.get("FACTORY_TEST_STORM_SECONDS", "6"))

@@ -15,8 +15,10 @@ from runs.errors import AttemptSettled, StaleFencingToken
 from runs.models import Run
 from runs.rest.submissions import submit
 from tests.faults.rounds import rounds
+from tests.support.proposals import said
 from tests.support.races import race
-from tests.support.running import House, effect, said
+from tests.support.receipts import effect
+from tests.support.running import House
 from tests.support.threads import at_once
 
 

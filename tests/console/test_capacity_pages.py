@@ -12,7 +12,8 @@ from factory.kernel.context import platform
 from runs.commands import expire_lease, serve_tenant
 from runs.models import Worker
 from tests.console.test_pages import signed_in
-from tests.support.running import House, effect
+from tests.support.receipts import effect
+from tests.support.running import House
 
 WORKERS, SETTINGS = "admin:runs_worker_changelist", "admin:factory_setting_changelist"
 

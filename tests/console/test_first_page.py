@@ -25,8 +25,10 @@ from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
 from runs.models import Run, Worker
 from tests.console.test_pages import signed_in
+from tests.support.proposals import said
 from tests.support.queries import within_budget
-from tests.support.running import House, costing, effect, said
+from tests.support.receipts import costing, effect
+from tests.support.running import House
 
 pytestmark = pytest.mark.one_day
 

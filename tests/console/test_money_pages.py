@@ -22,7 +22,8 @@ from projects.commands.inputs import NewEnvironment, NewMember
 from tests.console.test_pages import signed_in
 from tests.support.proposals import HOSTILE
 from tests.support.queries import within_budget
-from tests.support.running import House, costing, price_models, receipt, thinking
+from tests.support.receipts import costing, price_models, receipt, thinking
+from tests.support.running import House
 from tests.support.world import context_of, second_world, subject_of
 from usage.admin.detail import movements
 from usage.commands import change_budget_amount, create_budget

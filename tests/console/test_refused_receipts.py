@@ -6,7 +6,8 @@ from django.urls import reverse
 from factory.kernel.tenancy import reading
 from runs.models import RefusedReceipt
 from tests.console.test_pages import signed_in
-from tests.support.running import House, costing, receipt
+from tests.support.receipts import costing, receipt
+from tests.support.running import House
 
 LIST = "admin:runs_refusedreceipt_changelist"
 

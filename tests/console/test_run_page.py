@@ -12,7 +12,8 @@ from factory.messaging.webhooks.signing import new_secret
 from runs.commands import cancel_run
 from tests.console.test_pages import signed_in
 from tests.support.evidence import audits
-from tests.support.running import House, effect, receipt
+from tests.support.receipts import effect, receipt
+from tests.support.running import House
 from tests.support.world import second_world
 
 

@@ -10,8 +10,9 @@ from factory.kernel.context import Context
 from projects.commands import onboard_project
 from runs.rest.submissions import submit
 from tests.console.test_pages import signed_in
+from tests.support.proposals import said
 from tests.support.queries import within_budget
-from tests.support.running import House, said
+from tests.support.running import House
 
 KEY = "nightly/2026-11-30 #7"
 

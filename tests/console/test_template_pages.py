@@ -12,8 +12,9 @@ from runs.commands import start_run
 from tests.console.test_pages import signed_in
 from tests.runs.test_waivers import asked
 from tests.support.evidence import violations
-from tests.support.running import PROFILE, House
+from tests.support.running import House
 from tests.support.waivers import shown
+from tests.support.workflows import PROFILE
 
 
 @pytest.fixture

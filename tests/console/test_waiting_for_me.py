@@ -12,8 +12,9 @@ from factory.kernel.tenancy import reading
 from tests.console.test_pages import signed_in
 from tests.support.acts import needed, revoke
 from tests.support.approvals import let_expire
-from tests.support.running import MANIFEST, House, node, workflow
+from tests.support.running import House
 from tests.support.waivers import ask_waiver, end_now, template
+from tests.support.workflows import MANIFEST, node, workflow
 
 pytestmark = pytest.mark.slow
 INBOX = reverse("admin:approvals_approvalrequest_changelist")

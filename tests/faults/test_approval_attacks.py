@@ -24,7 +24,9 @@ from tests.support.acts import ruled
 from tests.support.api import Api
 from tests.support.approvals import let_expire
 from tests.support.evidence import violations
-from tests.support.running import DIFF, OTHER_DIFF, House, effect
+from tests.support.proposals import DIFF, OTHER_DIFF
+from tests.support.receipts import effect
+from tests.support.running import House
 
 SHUT = {"not-authorized", "not-found", "approval-expired", "approval-lapsed", "run-not-working"}
 SECOND_TOKEN = ("API, approve", "API, a token narrowed to Reviewer")

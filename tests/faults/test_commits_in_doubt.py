@@ -21,7 +21,9 @@ from runs.rest.submissions import submit
 from tests.faults.doubtful.base import Doubt, doubt
 from tests.faults.rounds import rounds
 from tests.support.evidence import violations
-from tests.support.running import Hand, House, effect
+from tests.support.hands import Hand
+from tests.support.receipts import effect
+from tests.support.running import House
 from tests.support.threads import at_once
 from usage.models import Reservation
 

@@ -25,8 +25,11 @@ from tests.faults.rounds import rounds
 from tests.security.test_tenant_matrix import browser
 from tests.support.api import Api, problem
 from tests.support.evidence import journal
+from tests.support.hands import Hand
+from tests.support.proposals import said
 from tests.support.races import race
-from tests.support.running import Hand, House, effect, said
+from tests.support.receipts import effect
+from tests.support.running import House
 from usage.models import LedgerEntry, Reservation
 from usage.states import Movement
 

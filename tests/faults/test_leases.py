@@ -26,8 +26,10 @@ from runs.models import Lease
 from runs.reconcilers import LeaseExpiryReconciler
 from tests.faults.rounds import rounds
 from tests.support.evidence import audits, counts
+from tests.support.hands import Hand
+from tests.support.proposals import DIFF, OTHER_DIFF
 from tests.support.races import race, row_held
-from tests.support.running import DIFF, OTHER_DIFF, Hand, House
+from tests.support.running import House
 from tests.support.threads import at_once
 
 

@@ -29,7 +29,8 @@ from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, Withdr
 from tests.support.acts import revoke
 from tests.support.aging import outwait_money
 from tests.support.damage import chain_damaged
-from tests.support.running import Hand, House
+from tests.support.hands import Hand
+from tests.support.running import House
 from usage.reconcilers import ReservationExpiryWorker
 
 pytestmark = pytest.mark.slow

@@ -26,8 +26,11 @@ from projects.commands import resume_project, suspend_project
 from runs.commands import cancel_run, enforce_deadline, expire_lease, start_run
 from runs.models import Attempt, CancellationIntent, Lease, Receipt, Run, Step
 from tests.faults.rounds import rounds
+from tests.support.hands import Hand
+from tests.support.proposals import DIFF
 from tests.support.queries import deadlocks
-from tests.support.running import DIFF, Hand, House, receipt
+from tests.support.receipts import receipt
+from tests.support.running import House
 from usage.models import Reservation
 
 OTHER = {"kind": "diff", "files": []}

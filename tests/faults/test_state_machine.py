@@ -29,7 +29,8 @@ from runs.models import Attempt, Lease, Run, Step
 from tests.faults.reference import RunModel
 from tests.faults.rounds import MORE, rounds
 from tests.support.evidence import violations
-from tests.support.running import House, said
+from tests.support.proposals import said
+from tests.support.running import House
 
 EACH_STEP = ("A1", "A3", "A4", "B1", "B1b", "B2", "B3", "B4", "B6", "B7", "B8", "C1", "C3", "D3", "E2c")
 OUTCOMES = [

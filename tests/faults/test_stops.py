@@ -23,9 +23,11 @@ from runs.rest.submissions import submit
 from tests.faults.rounds import rounds
 from tests.support.acts import newer, revoke
 from tests.support.evidence import violations
+from tests.support.hands import Hand
+from tests.support.proposals import DIFF
 from tests.support.queries import deadlocks
 from tests.support.races import race
-from tests.support.running import DIFF, Hand, House
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 USUAL = 6

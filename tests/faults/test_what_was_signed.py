@@ -11,7 +11,9 @@ from factory.kernel.hashing import digest
 from runs.operations import settling
 from tests.support.api import Api, worker_token
 from tests.support.evidence import audits, violations
-from tests.support.running import DIFF, OTHER_DIFF, House, effect
+from tests.support.proposals import DIFF, OTHER_DIFF
+from tests.support.receipts import effect
+from tests.support.running import House
 
 OTHER = OTHER_DIFF
 

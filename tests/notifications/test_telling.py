@@ -14,8 +14,8 @@ from tests.notifications.support import bring, handle, notices, remind, rows, se
 from tests.support.approvals import Asking
 from tests.support.delegations import lend
 from tests.support.evidence import violations
+from tests.support.proposals import said
 from tests.support.queries import within_budget
-from tests.support.running import said
 
 
 def subjects(asker: Asking, *members: str) -> set[str]:

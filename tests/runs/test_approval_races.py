@@ -18,8 +18,9 @@ from factory.kernel.tenancy import reading
 from runs.commands import cancel_run
 from tests.faults.rounds import rounds
 from tests.support.evidence import journal, violations
+from tests.support.proposals import said
 from tests.support.races import race
-from tests.support.running import House, said
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 ROUNDS = rounds(3)

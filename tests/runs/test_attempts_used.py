@@ -9,7 +9,9 @@ from factory.kernel.tenancy import reading
 from runs.commands import expire_lease
 from runs.operations.settling import attempts_used
 from tests.support.evidence import violations
-from tests.support.running import Hand, House, said
+from tests.support.hands import Hand
+from tests.support.proposals import said
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,9 @@ from runs.reconcilers import LeaseExpiryReconciler
 from tests.support.acts import deliver
 from tests.support.api import Api
 from tests.support.evidence import journal, outbox, violations
-from tests.support.running import OTHER_DIFF, House, effect
+from tests.support.proposals import OTHER_DIFF
+from tests.support.receipts import effect
+from tests.support.running import House
 from usage.selectors import reservation_of
 
 pytestmark = pytest.mark.slow

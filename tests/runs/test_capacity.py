@@ -20,8 +20,10 @@ from runs.operations.timing import LONGEST_BACK_OFF, back_off
 from runs.selectors import run_view
 from tests.faults.rounds import rounds
 from tests.support.evidence import audits
+from tests.support.hands import Hand
 from tests.support.races import race
-from tests.support.running import Hand, House, costing
+from tests.support.receipts import costing
+from tests.support.running import House
 from tests.support.world import world
 
 pytestmark = pytest.mark.slow

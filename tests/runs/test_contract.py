@@ -31,7 +31,10 @@ from tests.runs.test_walls import execute
 from tests.support.acts import deliver, newer
 from tests.support.api import Api, problem
 from tests.support.evidence import audits, counts, outbox, violations
-from tests.support.running import House, effect, human, node, said, workflow
+from tests.support.proposals import said
+from tests.support.receipts import effect
+from tests.support.running import House
+from tests.support.workflows import human, node, workflow
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,10 @@ from projects.commands import suspend_project
 from runs.commands import expire_lease, resolve_step
 from runs.selectors import run_view
 from tests.support.evidence import audits, journal, violations
-from tests.support.running import OTHER_DIFF, Hand, House, costing, effect, said
+from tests.support.hands import Hand
+from tests.support.proposals import OTHER_DIFF, said
+from tests.support.receipts import costing, effect
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,8 @@ from runs.errors import WorkerNotRegistered
 from runs.selectors import run_view
 from tests.support.aging import outwait_money
 from tests.support.evidence import journal, violations
-from tests.support.running import House, costing
+from tests.support.receipts import costing
+from tests.support.running import House
 from usage.commands import expire_reservation
 from usage.selectors import reservation_of
 

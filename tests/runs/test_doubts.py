@@ -6,7 +6,8 @@ from django.urls import reverse
 from runs.reconcilers import LeaseExpiryReconciler
 from tests.console.test_pages import signed_in
 from tests.support.api import Api
-from tests.support.running import House, effect
+from tests.support.receipts import effect
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,10 @@ from runs.dispatch import drain_worker
 from runs.subjects.action import MOST_ROUNDS
 from tests.support.acts import revoke
 from tests.support.evidence import audits, violations
-from tests.support.running import Hand, House, effect, said
+from tests.support.hands import Hand
+from tests.support.proposals import said
+from tests.support.receipts import effect
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

@@ -29,7 +29,9 @@ from tests.kernel.damage import admin_url
 from tests.support.acts import revoke
 from tests.support.approvals import let_expire
 from tests.support.evidence import audits, violations
-from tests.support.running import Hand, House, costing
+from tests.support.hands import Hand
+from tests.support.receipts import costing
+from tests.support.running import House
 from tests.support.world import subject_of
 from usage.reconcilers import ReservationExpiryWorker
 from usage.selectors import usage_of_run

@@ -11,7 +11,9 @@ from factory.kernel.tenancy import reading
 from runs.commands import ParkRequest
 from runs.errors import ClassAboveStep, EnvironmentUnknown, PinsMismatch, ProposalChanged, RunNotWorking
 from tests.support.evidence import counts, journal
-from tests.support.running import DIFF, OTHER_DIFF, House, effect, said
+from tests.support.proposals import DIFF, OTHER_DIFF, said
+from tests.support.receipts import effect
+from tests.support.running import House
 
 OTHER = OTHER_DIFF
 

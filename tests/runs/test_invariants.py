@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 
 from tests.support.corruption import found_by, walls_down
-from tests.support.running import House, costing, effect
+from tests.support.receipts import costing, effect
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

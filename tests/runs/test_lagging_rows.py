@@ -38,7 +38,9 @@ from tests.support.approvals import let_expire
 from tests.support.backups import Rows, lose_events, put_back, rows_now
 from tests.support.delegations import lend
 from tests.support.evidence import violations
-from tests.support.running import OTHER_DIFF, House, costing, effect, thinking
+from tests.support.proposals import OTHER_DIFF
+from tests.support.receipts import costing, effect, thinking
+from tests.support.running import House
 from tests.support.waivers import ask_waiver, template
 from tests.support.world import context_of
 from usage.commands import change_recurrence, settle_hold

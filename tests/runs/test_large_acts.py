@@ -11,7 +11,9 @@ from runs.commands import cancel_run
 from runs.reconcilers import LeaseExpiryReconciler
 from tests.support.api import Api
 from tests.support.evidence import audits
-from tests.support.running import MANIFEST, House, effect, node, workflow
+from tests.support.receipts import effect
+from tests.support.running import House
+from tests.support.workflows import MANIFEST, node, workflow
 
 pytestmark = pytest.mark.slow
 NODES, FANNED = 198, 100

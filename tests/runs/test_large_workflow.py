@@ -7,7 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.support.queries import within_budget
-from tests.support.running import MANIFEST, House, node, workflow
+from tests.support.running import House
+from tests.support.workflows import MANIFEST, node, workflow
 
 BRANCHES = 98
 

@@ -12,7 +12,9 @@ from runs.commands import cancel_run, close_attention, expire_lease, report
 from runs.errors import AttemptSettled, StaleFencingToken
 from tests.support.api import Api
 from tests.support.evidence import audits, violations
-from tests.support.running import Hand, House, effect, receipt
+from tests.support.hands import Hand
+from tests.support.receipts import effect, receipt
+from tests.support.running import House
 from usage.selectors import usage_of_run
 
 pytestmark = pytest.mark.slow

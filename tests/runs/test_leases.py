@@ -9,7 +9,8 @@ from runs.commands import expire_lease
 from runs.errors import AttemptNotFound, LeaseOver, StaleFencingToken, WorkerSuperseded
 from runs.reconcilers import LeaseExpiryReconciler
 from tests.support.evidence import audits, counts, journal, outbox
-from tests.support.running import House, effect, receipt
+from tests.support.receipts import effect, receipt
+from tests.support.running import House
 
 
 def expire(house: House, lease_id, token: int) -> bool:

@@ -16,8 +16,10 @@ from factory.kernel.tenancy import reading
 from runs.commands import cancel_run
 from tests.support.api import Api
 from tests.support.evidence import journal, violations
+from tests.support.hands import Hand
 from tests.support.races import race, refusals
-from tests.support.running import Hand, House, costing
+from tests.support.receipts import costing
+from tests.support.running import House
 from usage.selectors import ReservationView, reservation_of
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,8 @@ from runs.commands import cancel_run
 from tests.faults.rounds import rounds
 from tests.support.delegations import lend
 from tests.support.evidence import violations
-from tests.support.running import DIFF, OTHER_DIFF, House, said
+from tests.support.proposals import DIFF, OTHER_DIFF, said
+from tests.support.running import House
 from tests.support.waivers import run_from, template, waiver
 from tests.support.world import context_of
 

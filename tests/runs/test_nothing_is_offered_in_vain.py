@@ -20,7 +20,9 @@ from runs.selectors import run_view
 from tests.support.acts import revoke
 from tests.support.damage import chain_damaged
 from tests.support.evidence import journal, violations
-from tests.support.running import Hand, House, costing
+from tests.support.hands import Hand
+from tests.support.receipts import costing
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

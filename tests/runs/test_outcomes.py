@@ -5,7 +5,9 @@ import pytest
 from factory.kernel.hashing import digest
 from runs.errors import AttemptSettled, LeaseOver, MalformedOutcome, OutcomeHashMismatch, StaleFencingToken
 from tests.support.evidence import audits, counts, journal
-from tests.support.running import DIFF, House, effect, receipt
+from tests.support.proposals import DIFF
+from tests.support.receipts import effect, receipt
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

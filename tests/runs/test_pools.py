@@ -10,7 +10,8 @@ from django.core.management import CommandError, call_command
 from factory.kernel.errors import DomainError
 from runs.dispatch import polling
 from tests.support.evidence import audits
-from tests.support.running import Hand, House
+from tests.support.hands import Hand
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

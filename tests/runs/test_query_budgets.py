@@ -12,7 +12,9 @@ from runs.rest.submissions import submit
 from tests.support.api import Api
 from tests.support.evidence import outbox, violations
 from tests.support.queries import within_budget
-from tests.support.running import MANIFEST, House, human, node, receipt, workflow
+from tests.support.receipts import receipt
+from tests.support.running import House
+from tests.support.workflows import MANIFEST, human, node, workflow
 
 RUNS = "/factory/runs"
 

@@ -14,7 +14,9 @@ from runs.errors import LeaseOver, StaleFencingToken
 from runs.models import Artifact, Receipt, RefusedReceipt
 from runs.selectors.answers import OfferedAttempt
 from tests.support.evidence import audits, violations
-from tests.support.running import Hand, House, costing, effect, receipt
+from tests.support.hands import Hand
+from tests.support.receipts import costing, effect, receipt
+from tests.support.running import House
 from usage.models import UsageRecord
 from usage.selectors import reservation_of
 

@@ -23,7 +23,8 @@ from runs import restore
 from runs.models import Run
 from tests.kernel.damage import admin_url
 from tests.support.evidence import audits, journal, violations
-from tests.support.running import Hand, House
+from tests.support.hands import Hand
+from tests.support.running import House
 from tests.support.waivers import ask_waiver, end_now, shown, template, waiver
 
 pytestmark = pytest.mark.slow

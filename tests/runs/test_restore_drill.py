@@ -19,8 +19,9 @@ from factory.embedded.provision import with_database
 from factory.evidence.auditor import audit_all
 from factory.kernel.errors import DomainError
 from tests.kernel.damage import admin_url
+from tests.support.hands import Hand
 from tests.support.own_database import fresh, leading_to
-from tests.support.running import Hand, House
+from tests.support.running import House
 
 LOAD_SECONDS = 6.0
 

@@ -25,7 +25,9 @@ from runs.selectors.doubts import doubts
 from tests.console.test_pages import signed_in
 from tests.runs.test_clocks import pass_time
 from tests.support.evidence import violations
-from tests.support.running import Hand, House, costing
+from tests.support.hands import Hand
+from tests.support.receipts import costing
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

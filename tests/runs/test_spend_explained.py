@@ -13,7 +13,8 @@ from approvals.policy.document import platform_default
 from approvals.selectors import current_policy, explain
 from factory.kernel.tenancy import reading
 from tests.support.evidence import violations
-from tests.support.running import House, costing
+from tests.support.receipts import costing
+from tests.support.running import House
 from usage.selectors import reservation_of
 
 pytestmark = pytest.mark.slow

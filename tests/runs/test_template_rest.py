@@ -9,7 +9,8 @@ from runs.commands import start_run
 from runs.watch import acts
 from tests.runs.test_waivers import asked
 from tests.support.api import Api, problem
-from tests.support.running import PROFILE, House
+from tests.support.running import House
+from tests.support.workflows import PROFILE
 
 NEW = {
     "name": "nightly",

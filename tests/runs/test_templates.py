@@ -23,8 +23,9 @@ from runs.rest.submissions import read_template, submit
 from runs.selectors import newest_of_template
 from runs.selectors.reruns import again
 from tests.support.evidence import journal, outbox
-from tests.support.running import PROFILE, House
+from tests.support.running import House
 from tests.support.waivers import LIMITS, run_from, template
+from tests.support.workflows import PROFILE
 
 GO = {
     "type": "object",

@@ -7,7 +7,9 @@ from runs.errors import LeaseOver, StaleFencingToken
 from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors.answers import OfferedAttempt
 from tests.support.evidence import journal, violations
-from tests.support.running import Hand, House, effect, receipt
+from tests.support.hands import Hand
+from tests.support.receipts import effect, receipt
+from tests.support.running import House
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,10 @@ from approvals.selectors.explaining import about_money
 from factory.kernel.tenancy import reading
 from runs.commands import cancel_run
 from tests.support.evidence import journal, violations
+from tests.support.hands import Hand
 from tests.support.races import race, refusals
-from tests.support.running import Hand, House, costing, price_models, thinking
+from tests.support.receipts import costing, price_models, thinking
+from tests.support.running import House
 from usage.commands import settle_hold
 from usage.selectors import reservation_of
 

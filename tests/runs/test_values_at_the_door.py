@@ -28,7 +28,9 @@ from runs.worker.errors import SkillFailed
 from runs.worker.wire import digest as kit_digest
 from tests.console.test_pages import signed_in
 from tests.support.api import Api, problem
-from tests.support.running import MANIFEST, PROFILE, House, node, receipt, workflow
+from tests.support.receipts import receipt
+from tests.support.running import House
+from tests.support.workflows import MANIFEST, PROFILE, node, workflow
 
 pytestmark = pytest.mark.slow
 BIG = 1.7e18

@@ -32,9 +32,11 @@ from runs.errors import NothingToWaive, TemplateNotFound, TemplateRetired
 from tests.notifications.support import handle, notices
 from tests.support.api import Api
 from tests.support.evidence import details, journal, outbox, violations
+from tests.support.proposals import OTHER_DIFF
 from tests.support.queries import within_budget
-from tests.support.running import MANIFEST, OTHER_DIFF, House, node, workflow
+from tests.support.running import House
 from tests.support.waivers import ask_waiver, end_now, run_from, shown, template, waiver
+from tests.support.workflows import MANIFEST, node, workflow
 from tests.support.world import context_of, subject_of
 
 pytestmark = pytest.mark.slow

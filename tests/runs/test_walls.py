@@ -5,7 +5,8 @@ from django.db import DatabaseError, connection, transaction
 
 from factory.kernel.tenancy import TenantNotSet
 from runs.models import Run
-from tests.support.running import House, receipt
+from tests.support.receipts import receipt
+from tests.support.running import House
 from tests.support.world import second_world
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,8 @@ from factory.kernel.tenancy import reading
 from runs.models import Step
 from tests.support.api import Api
 from tests.support.evidence import journal, outbox
-from tests.support.running import House, receipt
+from tests.support.receipts import receipt
+from tests.support.running import House
 from usage.selectors import reservation_of, usage_of_run
 
 
@@ -105,7 +106,7 @@ def test_parks_for_a_person_and_goes_on_with_the_decision(house: House) -> None:
     other.acquire(again)
     taken = other.authorize(again, asked.approval_id)
     assert other.authorize(again, asked.approval_id).id == taken.id
-    from tests.support.running import effect
+    from tests.support.receipts import effect
 
     other.report(again, output={"commit": "c0ffee"}, receipts=[effect(asked.approval_id)])
     assert house.state(run_id) == "Completed"

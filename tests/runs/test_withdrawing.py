@@ -14,7 +14,10 @@ from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors.answers import OfferedAttempt
 from tests.runs.test_limits import asking
 from tests.support.evidence import journal, outbox, violations
-from tests.support.running import MANIFEST, Hand, House, costing, effect, human, node, thinking, workflow
+from tests.support.hands import Hand
+from tests.support.receipts import costing, effect, thinking
+from tests.support.running import House
+from tests.support.workflows import MANIFEST, human, node, workflow
 
 pytestmark = pytest.mark.slow
 

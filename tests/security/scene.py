@@ -31,7 +31,8 @@ from runs.commands import start_run
 from runs.models import Lease, Run
 from runs.rest.submissions import submit
 from tests.support.issuers import outside
-from tests.support.running import DIFF, House
+from tests.support.proposals import DIFF
+from tests.support.running import House
 from tests.support.waivers import ask_waiver, template
 from tests.support.world import context_of, subject_of
 from usage.commands import create_budget

@@ -33,7 +33,7 @@ from tests.console.test_pages import signed_in
 from tests.kernel.damage import corrupt
 from tests.security.scene import Place, Scene
 from tests.support.client import Client
-from tests.support.running import costing
+from tests.support.receipts import costing
 from tests.support.world import context_of
 
 JOURNAL = reverse("admin:factory_journalentry_changelist")

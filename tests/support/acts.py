@@ -8,7 +8,8 @@ from approvals.policy.document import platform_default
 from factory.messaging.relay.delivery import drain
 from factory.messaging.relay.destinations import Handlers
 from registry.commands import deprecate_release, revoke_release
-from tests.support.running import MANIFEST, House, node, workflow
+from tests.support.running import House
+from tests.support.workflows import MANIFEST, node, workflow
 
 
 def deliver(house: House) -> int:

@@ -17,7 +17,7 @@ from factory.kernel.context import Context
 from factory.kernel.errors import DomainError
 from factory.kernel.permissions import permit
 from factory.kernel.tenancy import reading
-from tests.support.running import DIFF
+from tests.support.proposals import DIFF
 from tests.support.world import World, world
 
 for name in ("TestAsk", "TestConsume", "TestCancelPending", "TestStartValidity", "TestSupersede"):

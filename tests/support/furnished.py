@@ -12,9 +12,11 @@ from runs.commands import cancel_run, start_run
 from runs.selectors.answers import OfferedAttempt
 from tests.support.acts import deliver
 from tests.support.delegations import lend
-from tests.support.proposals import change
+from tests.support.hands import Hand
+from tests.support.proposals import DIFF, change, said
+from tests.support.receipts import costing, effect, price_models, receipt, thinking
 from tests.support.released import released, revised
-from tests.support.running import DIFF, Hand, House, costing, effect, price_models, receipt, said, thinking
+from tests.support.running import House
 from tests.support.waivers import ask_waiver, run_from, template, waiver
 from usage.commands import change_budget_amount, create_budget
 from usage.pricing.periods import month_of, next_month

@@ -50,3 +50,23 @@ HOSTILE = [
 """What an agent, or whoever writes what agents read, could put into a text."""
 
 ALL_OF_IT = "\n".join(HOSTILE)
+
+
+PATCH = """\
+--- a/report.md
++++ b/report.md
+@@ -1 +1,2 @@
+ # Report
++{}
+"""
+
+
+DIFF = {"kind": "unified-diff", "diff": PATCH.format("All is well.")}
+
+
+OTHER_DIFF = {"kind": "unified-diff", "diff": PATCH.format("All is very well.")}
+
+
+def said(text: str) -> dict[str, str]:
+    """A proposal in plain words."""
+    return {"kind": "text", "text": text}

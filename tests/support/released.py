@@ -9,7 +9,8 @@ from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
 from registry.commands import move_alias
 from tests.support.acts import deprecate, needed, revoke
-from tests.support.running import MANIFEST, WORKFLOWS, House, node, workflow
+from tests.support.running import House
+from tests.support.workflows import MANIFEST, WORKFLOWS, node, workflow
 
 
 def released(house: House) -> None:

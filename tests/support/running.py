@@ -1,10 +1,5 @@
 """A house with a published release, money, and workers that poll: all that runs need, by real commands."""
 
-from copy import deepcopy
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from decimal import Decimal
-from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,7 +7,7 @@ from django.db import connections, transaction
 
 from approvals.commands import adopt_platform_policy, decide_approval
 from approvals.selectors import approval, approvals_of_run, pending_of_run
-from factory.kernel.context import Actor, Context
+from factory.kernel.context import Context
 from factory.kernel.hashing import canonical, digest
 from factory.kernel.tenancy import reading
 from registry.commands import record_evaluation, request_review, resolve_closure, submit_release
@@ -21,316 +16,16 @@ from registry.manifest.definitions import check
 from registry.publication.resolving import dependency_hashes
 from registry.selectors import release as release_view
 from runs.commands import (
-    ParkRequest,
-    acquire_lease,
-    record_receipts,
-    register_worker,
-    report_outcome,
-    request_approval,
     serve_tenant,
     start_run,
-    take_authorization,
 )
-from runs.dispatch import poll_worker
 from runs.models import Attempt, Lease, Run, Step
 from runs.rest.submissions import submit
-from runs.selectors import assignment_scope
-from runs.selectors.answers import ApprovalResult, OfferedAttempt
+from tests.support.hands import Hand
 from tests.support.months import Funded
+from tests.support.workflows import MANIFEST, PROFILE, is_sound
 from tests.support.world import World, world
-from usage.commands import establish_pricing, publish_pricing_revision
-from usage.pricing.quotes import default_document
-
-PROFILE = "code-agent"
-PATCH = """\
---- a/report.md
-+++ b/report.md
-@@ -1 +1,2 @@
- # Report
-+{}
-"""
-DIFF = {"kind": "unified-diff", "diff": PATCH.format("All is well.")}
-OTHER_DIFF = {"kind": "unified-diff", "diff": PATCH.format("All is very well.")}
-
-
-def said(text: str) -> dict[str, str]:
-    """A proposal in plain words."""
-    return {"kind": "text", "text": text}
-
-
-def node(key: str, *depends_on: str, side_effect_class: str = "read", **more: Any) -> dict[str, Any]:
-    skill = {"read": "look", "sandbox": "build", "shared-write": "write"}[side_effect_class]
-    made = {"key": key, "kind": "agent", "agentId": "analyst", "skillId": skill, **more}
-    made["sideEffectClass"] = side_effect_class
-    return made | {"dependsOn": list(depends_on)} if depends_on else made
-
-
-def human(key: str, *depends_on: str, **more: Any) -> dict[str, Any]:
-    made = {"key": key, "kind": "human", "question": f"{key}?", "sideEffectClass": "shared-write", **more}
-    return made | {"dependsOn": list(depends_on)}
-
-
-def workflow(workflow_id: str, *nodes: dict[str, Any]) -> dict[str, Any]:
-    """The last node's output is the run's."""
-    schema = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["repository"],
-        "properties": {"repository": {"type": "string"}, "go": {"type": "boolean"}},
-    }
-    return {
-        "workflowId": workflow_id,
-        "version": "1.0.0",
-        "title": workflow_id,
-        "inputSchema": schema,
-        "nodes": list(nodes),
-        "output": nodes[-1]["key"],
-    }
-
-
-WORKFLOWS = [
-    workflow("single", node("look")),
-    workflow("stubborn", node("look", maxAttempts=1)),
-    workflow("brief", node("look", timeoutMinutes=1)),
-    workflow("diamond", node("a"), node("b", "a"), node("c", "a"), node("d", "b", "c")),
-    workflow("gated", node("publish", side_effect_class="shared-write")),
-    workflow(
-        "narrow",
-        node("publish", side_effect_class="shared-write", gate={"roles": ["WorkspaceAdmin"], "quorum": 2}),
-    ),
-    workflow("hasty", node("publish", side_effect_class="shared-write", timeoutMinutes=1)),
-    workflow(
-        "gates",
-        node("one", side_effect_class="shared-write"),
-        node("two", side_effect_class="shared-write"),
-        node("end", "one", "two"),
-    ),
-    workflow(
-        "row",
-        node("one", side_effect_class="shared-write"),
-        node("two", "one", side_effect_class="shared-write"),
-    ),
-    workflow(
-        "five",
-        *(node(f"n{i}", side_effect_class="shared-write") for i in range(5)),
-        node("end", *(f"n{i}" for i in range(5))),
-    ),
-    workflow(
-        "mixed",
-        node("gate", side_effect_class="shared-write"),
-        node("side"),
-        node("end", "gate", "side"),
-    ),
-    workflow(
-        "branches",
-        node("scan"),
-        node("fix", "scan", when="steps.scan.severity == 'high' && input.go"),
-        node("check", "fix"),
-        node("end", "scan", "check"),
-    ),
-    workflow("idle", node("a", when="input.go"), node("b", "a")),
-    workflow(
-        "modules",
-        node("scan"),
-        node("module", "scan", forEach="steps.scan.modules", correctionLimit=2),
-        node("end", "module"),
-    ),
-    workflow("asked", human("ask"), node("end", "ask", when="steps.ask.decision == 'approve'")),
-    workflow("twice", node("scan"), human("one", "scan"), human("two", "scan"), node("end", "one", "two")),
-    workflow("word", human("first"), human("last", "first") | {"gate": {"roles": ["WorkspaceAdmin"]}}),
-]
-MANIFEST: dict[str, Any] = {
-    "schemaVersion": 1,
-    "asset": "sample",
-    "version": "1.0.0",
-    "agents": [
-        {
-            "agentId": "analyst",
-            "description": "Looks.",
-            "entry": "a.md",
-            "skills": ["look", "build", "write"],
-        }
-    ],
-    "skills": [
-        {
-            "skillId": name,
-            "description": name,
-            "files": ["s.py"],
-            "sideEffectClass": reach,
-            "tools": [{"name": f"tool.{name}", "sideEffectClass": reach}],
-        }
-        for name, reach in (("look", "read"), ("build", "sandbox"), ("write", "shared-write"))
-    ],
-    "workflows": WORKFLOWS,
-    "modelProfiles": [{"modelProfileId": PROFILE, "description": "No model."}],
-    "evaluation": {
-        "suite": "smoke",
-        "version": "1.0.0",
-        "entry": "e.py",
-        "files": ["e.py"],
-        "thresholds": {"found": 1.0},
-    },
-}
-
-
-@cache
-def _sound() -> bool:
-    return check(MANIFEST) == []
-
-
-def receipt(**changes: Any) -> dict[str, Any]:
-    """A call of a priced tool."""
-    usual = {"receiptId": str(uuid4()), "kind": "tool", "provider": "factory-tools", "name": "git-log"}
-    usual |= {"quantities": {"calls": 1, "seconds": 2.5}, "occurredAt": datetime.now(UTC).isoformat()}
-    return usual | {"details": {}} | changes
-
-
-def costing(amount: str) -> dict[str, Any]:
-    return receipt(cost={"amount": amount, "currency": "USD"}, quantities=None)
-
-
-TOKENS = {"inputTokens": 12_400, "outputTokens": 850}
-
-
-def thinking(name: str = "big-1", **changes: Any) -> dict[str, Any]:
-    """A call of a model, with its tokens: of unknown cost until the model has a price."""
-    usual = {"kind": "model", "provider": "gateway.example", "name": name, "quantities": TOKENS}
-    return receipt(**usual | changes)
-
-
-def price_models(house: "House", **costs: str) -> None:
-    """Publish prices, besides those of the product's tools, by which `thinking` costs this much by model."""
-    document = deepcopy(default_document())
-    names = {
-        name.replace("_", "-"): {
-            "inputTokens": f"{round(Decimal(cost) / TOKENS['inputTokens'], 16):f}",
-            "outputTokens": "0",
-        }
-        for name, cost in costs.items()
-    }
-    document["providers"]["gateway.example"] = {"prices": names}
-    publish_pricing_revision(house.system, document=document)
-
-
-def effect(approval_id: UUID | None, proposal: Any = DIFF, **details: Any) -> dict[str, Any]:
-    return receipt(
-        kind="effect",
-        quantities=None,
-        approvalId=str(approval_id) if approval_id else None,
-        proposalHash=digest(proposal),
-        details=details,
-    )
-
-
-@dataclass
-class Hand:
-    """A registered worker, as its HTTP calls would move it."""
-
-    house: "House"
-    name: str
-    slots: int = 4
-    capabilities: tuple[str, ...] = ("*/*",)
-    subject: str = ""
-    instance: UUID = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.subject = self.subject or f"worker:{self.name}"
-        self.register()
-
-    @property
-    def ctx(self) -> Context:
-        scopes = frozenset({"factory.worker"})
-        actor = Actor(self.subject, "worker", scopes=scopes, pool=self.house.pool)
-        return Context("", None, actor, channel="worker")
-
-    def scope(self, attempt_id: UUID) -> Context:
-        return assignment_scope(self.ctx, attempt_id)
-
-    def register(self) -> UUID:
-        self.instance = register_worker(
-            self.ctx,
-            name=self.name,
-            capabilities=self.capabilities,
-            max_concurrency=self.slots,
-            version="1",
-        )
-        return self.instance
-
-    def poll(self) -> list[OfferedAttempt]:
-        return poll_worker(self.ctx, name=self.name, instance_id=self.instance)
-
-    def take(self) -> OfferedAttempt:
-        """Poll for exactly one assignment, and acquire it."""
-        [work] = self.poll()
-        self.acquire(work)
-        return work
-
-    def acquire(self, work: OfferedAttempt, **other: Any) -> Any:
-        return acquire_lease(self.scope(work.attempt_id), **self.fence(work), **other)
-
-    def fence(self, work: OfferedAttempt) -> dict[str, Any]:
-        return {
-            "attempt_id": work.attempt_id,
-            "lease_id": work.lease_id,
-            "fencing_token": work.fencing_token,
-        }
-
-    def receipts(self, work: OfferedAttempt, *receipts: dict[str, Any]) -> Any:
-        return record_receipts(self.scope(work.attempt_id), **self.fence(work), receipts=list(receipts))
-
-    def report(
-        self,
-        work: OfferedAttempt,
-        outcome: str = "Succeeded",
-        failure_class: str | None = None,
-        *,
-        output: Any = None,
-        reason: str | None = None,
-        receipts: Any = (),
-        **other: Any,
-    ) -> Any:
-        told = {
-            "outcome": outcome,
-            "failureClass": failure_class,
-            "reason": reason,
-            "output": output,
-        }
-        values = {
-            "outcome": outcome,
-            "failure_class": failure_class,
-            "reason": reason,
-            "output": output,
-            "outcome_hash": digest(told),
-            "receipts": receipts,
-        }
-        return report_outcome(self.scope(work.attempt_id), **self.fence(work), **{**values, **other})
-
-    def fail(self, work: OfferedAttempt, failure_class: str = "transient", **other: Any) -> Any:
-        return self.report(work, "Failed", failure_class, reason="it broke", **other)
-
-    def ask(
-        self, work: OfferedAttempt, proposal: Any = DIFF, *, park: bool | ParkRequest = False, **other: Any
-    ) -> ApprovalResult:
-        values = {
-            "release_id": UUID(work.release["id"]),
-            "snapshot_id": UUID(work.snapshot["snapshotId"]),
-            "policy_revision": work.snapshot["policyRevision"],
-            "action_class": "shared-write",
-            "environment_id": None,
-            "proposal": proposal,
-            "proposal_hash": digest(proposal),
-            "summary": "publish wants to commit report.md (+142)",
-            "park": ParkRequest({"at": "proposal"}) if park is True else park or None,
-        }
-        return request_approval(self.scope(work.attempt_id), **self.fence(work), **{**values, **other})
-
-    def authorize(self, work: OfferedAttempt, approval_id: UUID, proposal: Any = DIFF) -> Any:
-        return take_authorization(
-            self.scope(work.attempt_id),
-            **self.fence(work),
-            approval_id=approval_id,
-            proposal_hash=digest(proposal),
-        )
+from usage.commands import establish_pricing
 
 
 class House:
@@ -359,7 +54,7 @@ class House:
         self, definition: dict[str, Any] = MANIFEST, commit: str = "a" * 40, **files: bytes
     ) -> UUID:
         """The same before the decision: InReview. `files` are other contents, by name without the ending."""
-        assert _sound() if definition is MANIFEST else check(definition) == []
+        assert is_sound() if definition is MANIFEST else check(definition) == []
         w = self.world
         with reading(self.system):
             dependencies = dependency_hashes(definition.get("dependencies", ()))

@@ -11,7 +11,8 @@ from factory.kernel.context import Context
 from factory.kernel.tenancy import reading
 from runs.commands import create_run_template, request_waiver, start_run
 from runs.rest.submissions import read_template, submit
-from tests.support.running import PROFILE, House
+from tests.support.running import House
+from tests.support.workflows import PROFILE
 
 LIMITS = {"maxCostUsd": 5, "maxMinutes": 30}
 

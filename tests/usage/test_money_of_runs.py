@@ -14,7 +14,8 @@ from factory.messaging.relay.destinations import Handlers
 from runs.commands import cancel_run, start_run
 from tests.support.corruption import found_by, walls_down
 from tests.support.evidence import violations
-from tests.support.running import House, costing, receipt
+from tests.support.receipts import costing, receipt
+from tests.support.running import House
 from tests.support.threads import at_once
 from usage import selectors
 from usage.commands import create_budget

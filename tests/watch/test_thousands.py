@@ -21,7 +21,8 @@ from factory.embedded.system import free_port
 from factory.kernel.hints import publish
 from tests.faults.rounds import rounds
 from tests.support.api import token_of, worker_token
-from tests.support.running import Hand, House
+from tests.support.hands import Hand
+from tests.support.running import House
 from tests.watch.outbox import writing
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,9 @@ from runs.worker.client import WorkerClient
 from runs.worker.errors import ApiConflict
 from tests.support.api import token_of, worker_token
 from tests.support.evidence import violations
-from tests.support.running import DIFF, House, receipt
+from tests.support.proposals import DIFF
+from tests.support.receipts import receipt
+from tests.support.running import House
 from tests.watch.server import serving
 from tests.watch.test_stream import listening
 
