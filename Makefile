@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 || echo $$n)
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo check test bench gallery schema lint types imports venv venv-dev browser clean
+.PHONY: help up demo check test mutants bench gallery schema lint types imports venv venv-dev browser clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ check: venv-dev lint types imports ## lint, types, imports and the fast tests
 
 test: venv-dev browser lint types imports ## everything, the slow and the browser tests too
 	@$(PY) -m pytest -n $(JOBS) --durations=30
+
+mutants: venv-dev ## break twenty requirements in a copy, and see a marked test of each fail (SEED=, ALL=1, ONLY=)
+	@SEED="$(SEED)" ALL="$(ALL)" ONLY="$(ONLY)" $(PY) -m tests.mutants
 
 bench: venv-dev ## what the hot paths cost, as multiples of a bare insert and commit (ROUNDS=)
 	@$(PY) -m benchmarks $(ROUNDS)
