@@ -166,7 +166,7 @@ def quorums_reached() -> str:
 
 
 @invariant("D7", "Who decided or voted by a lent role had borrowed it at that moment, and the rule named it")
-def loans_in_force() -> str:
+def delegations_in_force() -> str:
     return """
         WITH used AS (
             SELECT tenant_id, id AS approval_id, decided_by AS who, decided_for AS of_whom, delegation_id,
@@ -309,7 +309,7 @@ def _signed_otherwise(
         and (template.get("templateId"), template.get("workflowId")) == (str(template_id), workflow_id)
         and release.get("releaseId") == str(release_id)
         and datetime.fromisoformat(signed["until"]) == expires_at
-        and {UUID(place["environmentId"]) for place in manifest["environments"]} == set(environment_ids)
+        and {UUID(each["environmentId"]) for each in manifest["environments"]} == set(environment_ids)
     )
     return ", ".join(filter(None, (fault, "" if same else "it is not what was signed"))) or None
 

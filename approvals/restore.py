@@ -9,9 +9,10 @@ from approvals.states import ApprovalState, WaiverState
 from factory.evidence.journal_replay import Recorded, repairs
 
 
-def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
+def _request(row: ApprovalRequest, recorded: Recorded) -> Mapping[str, Any]:
     """Return who answered, when and how, from the entry that closed it, and who voted, from the votes."""
-    closed, started, resumed = said.entered, said.last("ValidityStarted"), said.last("ValidityResumed")
+    closed, started = recorded.entered, recorded.last("ValidityStarted")
+    resumed = recorded.last("ValidityResumed")
     data, decision = closed.data, closed.data.get("decision", "")
     by = (data.get("decidedBy") or closed.actor) if decision else ""
     at = (data.get("decidedAt") or closed.at) if decision else None
@@ -25,7 +26,7 @@ def _request(row: ApprovalRequest, said: Recorded) -> Mapping[str, Any]:
         "break_glass": bool(data.get("breakGlass")),
         "passed_over": data.get("passedOver", []),
         "decided_at": at,
-        "closed_at": None if said.state == ApprovalState.PENDING else at or closed.at,
+        "closed_at": None if recorded.state == ApprovalState.PENDING else at or closed.at,
         "reason": data.get("reason") or row.reason,
         "valid_until": resumed.data["validUntil"]
         if resumed
@@ -42,28 +43,28 @@ repairs(
 )
 
 
-def _waiver(row: Waiver, said: Recorded) -> Mapping[str, Any]:
+def _waiver(row: Waiver, recorded: Recorded) -> Mapping[str, Any]:
     """Return who ended it, from the last event, and who gave it, which may stand further back."""
-    data, ended = said.data, said.state in ("Refused", "Revoked", "Expired")
+    data, ended = recorded.data, recorded.state in ("Refused", "Revoked", "Expired")
     approval_id = data.get("approvalId") or row.approval_id
     return {
         "approval_id": approval_id,
-        **(_given(row, said, approval_id) if row.decided_at is None else {}),
-        "ended_at": said.at if ended else None,
+        **(_given(row, recorded, approval_id) if row.decided_at is None else {}),
+        "ended_at": recorded.at if ended else None,
         "ended_by": data.get("changedBy", "") if ended else "",
-        "end_reason": _end_reason(row, said) if ended else "",
+        "end_reason": _end_reason(row, recorded) if ended else "",
     }
 
 
-def _end_reason(row: Waiver, said: Recorded) -> str:
+def _end_reason(row: Waiver, recorded: Recorded) -> str:
     """Return the reason of its end: an event without one of its own tells why the waiver was asked for."""
-    told = said.data.get("reason") or ""
-    return told if said.state == WaiverState.REVOKED or told != row.reason else ""
+    reason = recorded.data.get("reason") or ""
+    return reason if recorded.state == WaiverState.REVOKED or reason != row.reason else ""
 
 
-def _given(row: Waiver, said: Recorded, approval_id: Any) -> Mapping[str, Any]:
+def _given(row: Waiver, recorded: Recorded, approval_id: Any) -> Mapping[str, Any]:
     """Return who gave it, if the journal says that it was given: by its request, or by the event."""
-    entry = said.last("ApprovalGranted")
+    entry = recorded.last("ApprovalGranted")
     if entry is None:
         return {}
     signed = requests().filter(pk=approval_id, subject_id=row.id, state=ApprovalState.APPROVED).first()

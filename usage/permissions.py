@@ -40,13 +40,13 @@ def require_over_money(ctx: Context, *, whole_tenant: bool) -> None:
         return
     roles, grants = ctx.actor.roles, ctx.actor.grants
     if whole_tenant:
-        standing = directory().grants_of(ctx.actor.subject, ctx.tenant_id, None)
-        roles &= standing.roles if standing else frozenset()
-        grants &= standing.grants if standing else frozenset()
+        held = directory().grants_of(ctx.actor.subject, ctx.tenant_id, None)
+        roles &= held.roles if held else frozenset()
+        grants &= held.grants if held else frozenset()
     if _FINANCE not in grants and not roles & _ADMINS:
-        place = "the whole tenant" if whole_tenant else "this project"
+        scope = "the whole tenant" if whole_tenant else "this project"
         raise NotOverMoney(
-            f"Deciding over money of {place} needs the grant finance or an administrator's role there."
+            f"Deciding over money of {scope} needs the grant finance or an administrator's role there."
         )
 
 
@@ -83,7 +83,7 @@ def reads_budgets(ctx: Context) -> bool:
     return may(ctx, "ListBudgets") and sees_money(ctx)
 
 
-def told_of(project_id: UUID, reader: UUID | None) -> bool:
+def is_visible(project_id: UUID, reader: UUID | None) -> bool:
     """Return whether who reads in a project, or (None) in the whole tenant, sees a run of `project_id`.
 
     Budgets of the tenant are drawn on by all of its projects, and nobody learns there of others' runs.

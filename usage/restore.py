@@ -19,15 +19,15 @@ _SEEN_TO = ("NextMonthSeenTo", "NextMonthMissing")
 _HOLD_ENDS = ("HoldReleased", "HoldExpired")
 
 
-def _reservation(row: Reservation, said: Recorded) -> Mapping[str, Any]:
+def _reservation(row: Reservation, recorded: Recorded) -> Mapping[str, Any]:
     """Return what it cost, as journaled with its end, and by how much that moved since."""
-    ended, over = said.entered, said.state in TERMINAL
-    adjusted = [one.data for one in said.story if one.cause in ("UsageAdjusted", *_HOLD_ENDS)]
-    freed = said.last(*_HOLD_ENDS) if over else None
+    ended, over = recorded.entered, recorded.state in TERMINAL
+    adjusted = [entry.data for entry in recorded.story if entry.cause in ("UsageAdjusted", *_HOLD_ENDS)]
+    freed = recorded.last(*_HOLD_ENDS) if over else None
     return {
-        "extended": _sum(one.data.get("by") for one in said.story if one.cause == "BudgetExtended"),
-        "spent": _sum([ended.data["committedUsd"], *(one["spent"] for one in adjusted)]) if over else ZERO,
-        "held": _sum([ended.data["heldUsd"], *(one["held"] for one in adjusted)]) if over else ZERO,
+        "extended": _sum(entry.data.get("by") for entry in recorded.story if entry.cause == "BudgetExtended"),
+        "spent": _sum([ended.data["committedUsd"], *(data["spent"] for data in adjusted)]) if over else ZERO,
+        "held": _sum([ended.data["heldUsd"], *(data["held"] for data in adjusted)]) if over else ZERO,
         "closed_at": (row.closed_at or ended.at) if over else None,
         "due_at": None if over else row.due_at,
         "hold_due_at": None if freed else row.hold_due_at,
@@ -36,9 +36,9 @@ def _reservation(row: Reservation, said: Recorded) -> Mapping[str, Any]:
     }
 
 
-def _usage(row: UsageRecord, said: Recorded) -> Mapping[str, Any]:
+def _usage(row: UsageRecord, recorded: Recorded) -> Mapping[str, Any]:
     """Return what it cost, where a person said so later; why, and by what evidence, stays theirs to say."""
-    settled = said.last("UsageSettled")
+    settled = recorded.last("UsageSettled")
     if settled is None:
         return {}
     return {
@@ -48,7 +48,7 @@ def _usage(row: UsageRecord, said: Recorded) -> Mapping[str, Any]:
     }
 
 
-def _budget(row: Budget, said: Recorded) -> Mapping[str, Any]:
+def _budget(row: Budget, recorded: Recorded) -> Mapping[str, Any]:
     """Return the ledger's figures: what each account held after its last entry."""
     entries = LedgerEntry.objects.filter(budget_id=row.id).order_by("sequence")
     held = {entry.account: entry.balance for entry in entries}
@@ -58,16 +58,16 @@ def _budget(row: Budget, said: Recorded) -> Mapping[str, Any]:
         **{account.value: held.get(account.value, ZERO) for account in figures},
         "amount": -granted,
         "entries": len(entries),
-        **_next_month(row, said),
+        **_next_month(row, recorded),
     }
 
 
-def _next_month(row: Budget, said: Recorded) -> Mapping[str, Any]:
+def _next_month(row: Budget, recorded: Recorded) -> Mapping[str, Any]:
     """Return whether it recurs, and when the month after it is seen to, unless that was done."""
-    told = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", *_SEEN_TO)
-    changed = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged")
-    updated = said.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", "BudgetAmountChanged")
-    done = told is not None and told.cause in _SEEN_TO
+    last = recorded.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", *_SEEN_TO)
+    changed = recorded.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged")
+    updated = recorded.last("BudgetCreated", "BudgetRenewed", "RecurrenceChanged", "BudgetAmountChanged")
+    done = last is not None and last.cause in _SEEN_TO
     return {
         "recurs": bool(changed.data.get("recurs", False)) if changed else row.recurs,
         "next_due_at": None if done else begins_at(row.period_end) - NOTICE,

@@ -36,8 +36,8 @@ class BulkDecisionResult:
 
 def decide_each(ctx: Context, items: Iterable[BulkDecision]) -> list[BulkDecisionResult]:
     """Decide one after the other, in the order given; a refusal of one changes nothing about the others."""
-    came = one_by_one(items, partial(_decide, ctx), key=lambda item: item.approval_id)
-    return [_outcome(item, found) for item, found in came]
+    results = one_by_one(items, partial(_decide, ctx), key=lambda item: item.approval_id)
+    return [_outcome(item, result) for item, result in results]
 
 
 def _decide(ctx: Context, item: BulkDecision) -> ApprovalView:
@@ -51,7 +51,7 @@ def _decide(ctx: Context, item: BulkDecision) -> ApprovalView:
     )
 
 
-def _outcome(item: BulkDecision, found: ApprovalView | DomainError) -> BulkDecisionResult:
-    if isinstance(found, DomainError):
-        return BulkDecisionResult(item.approval_id, refusal=found)
-    return BulkDecisionResult(item.approval_id, found)
+def _outcome(item: BulkDecision, result: ApprovalView | DomainError) -> BulkDecisionResult:
+    if isinstance(result, DomainError):
+        return BulkDecisionResult(item.approval_id, refusal=result)
+    return BulkDecisionResult(item.approval_id, result)

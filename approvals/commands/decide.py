@@ -50,7 +50,7 @@ def decide_approval(
 
 def _expire(ctx: Context, approval_id: UUID, late: ApprovalExpired) -> None:
     """Make the expiry true that the decision has found; if somebody else was faster, it is true already."""
-    house = system(
+    system_ctx = system(
         ctx.tenant_id,
         "ApprovalExpiry",
         project_id=ctx.project_id,
@@ -58,6 +58,6 @@ def _expire(ctx: Context, approval_id: UUID, late: ApprovalExpired) -> None:
         channel=ctx.channel,
     )
     try:
-        expire_approval(house, approval_id=approval_id, version=late.extra["evidence"]["version"])
+        expire_approval(system_ctx, approval_id=approval_id, version=late.extra["evidence"]["version"])
     except DomainError as refusal:
         late.extra["evidence"]["expiry"] = refusal.code

@@ -26,22 +26,22 @@ def expire_approval(ctx: Context, *, approval_id: UUID, version: int) -> None:
     `TransitionRefused` when it is closed.
     """
     missing = ApprovalNotFound(f"There is no approval {approval_id} here.")
-    found = ApprovalRequest.objects.filter(pk=approval_id).first()
-    if found is None:
+    unlocked = ApprovalRequest.objects.filter(pk=approval_id).first()
+    if unlocked is None:
         raise missing
-    subject = subject_of(found.subject_type)
-    subject.lock(ctx, found.subject_id, found.run_id)
+    subject = subject_of(unlocked.subject_type)
+    subject.lock(ctx, unlocked.subject_id, unlocked.run_id)
     row = lock(ApprovalRequest, approval_id, missing=missing)
     if row.version != version:
         raise VersionMismatch(f"It was found at version {version}, and is at {row.version} now.")
     at = clock.now()
     if at < row.expires_at:
         raise NotDueYet(f"It can be answered until {row.expires_at:%d %b %Y %H:%M:%S} UTC.")
-    again = row.on_expiry == OnExpiry.RE_REQUEST and row.renews is None
-    again = again and subject.refusal(approval_view(row)) is None
+    renews = row.on_expiry == OnExpiry.RE_REQUEST and row.renews is None
+    renews = renews and subject.refusal(approval_view(row)) is None
     row.expire(at=at)
     close(ctx, row, "ExpiresAtPassed")
-    if again:
+    if renews:
         subject.renewed(ctx, approval_view(row), renew(ctx, row))
     else:
         subject.decided(ctx, approval_view(row))

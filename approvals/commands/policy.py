@@ -106,29 +106,29 @@ def _warnings(ctx: Context, document: Mapping[str, Any], newest: PolicyRevision 
     if clamped:
         log.warning("policy_expiry_clamped", tenant=ctx.tenant_id, rules=len(clamped))
     weaker = loosened(newest.document, document, slugs_of_tenant()) if newest else []
-    told = [f"Against {newest.revision}: {one}" for one in weaker] if newest else []
-    return [*clamped, *told, *_gates_that_nobody_opens(ctx, document)][:MOST_WARNINGS]
+    looser = [f"Against {newest.revision}: {text}" for text in weaker] if newest else []
+    return [*clamped, *looser, *_gates_that_nobody_opens(ctx, document)][:MOST_WARNINGS]
 
 
 def _gates_that_nobody_opens(ctx: Context, document: Mapping[str, Any]) -> list[str]:
     """Found now rather than by a run that waits for somebody who does not exist."""
-    places = [(one.project_id, one.slug) for one in projects.environments(None)]
-    own = [(project, None) for project in dict.fromkeys([ctx.project_id, *(p for p, _ in places)]) if project]
-    found: dict[str, None] = {}
-    there: dict[tuple[UUID, frozenset[str]], int] = {}
+    scopes = [(row.project_id, row.slug) for row in projects.environments(None)]
+    own = [(project, None) for project in dict.fromkeys([ctx.project_id, *(p for p, _ in scopes)]) if project]
+    warnings: dict[str, None] = {}
+    able: dict[tuple[UUID, frozenset[str]], int] = {}
     for action_class in sorted(GATED, key=lambda c: c.rank):
-        for project_id, environment in [*own, *places]:
+        for project_id, environment in [*own, *scopes]:
             verdict = evaluate_rules(document, action_class, environment)
             if verdict.effect is not Effect.REQUIRE_APPROVAL:
                 continue
-            asked = (project_id, frozenset(verdict.roles))
-            if asked not in there:  # many gates ask for the same people
-                there[asked] = len(eligible_people(project_id, verdict.roles, ()))
-            if there[asked] < verdict.quorum:
+            rule = (project_id, frozenset(verdict.roles))
+            if rule not in able:  # many gates ask for the same people
+                able[rule] = len(eligible_people(project_id, verdict.roles, ()))
+            if able[rule] < verdict.quorum:
                 home = projects.project(project_id)
                 name = home.slug if home else str(project_id)
-                found[_too_few(name, action_class, verdict, there[asked])] = None
-    return list(found)
+                warnings[_too_few(name, action_class, verdict, able[rule])] = None
+    return list(warnings)
 
 
 def _too_few(project: str, action_class: str, verdict: PolicyVerdict, there_are: int) -> str:

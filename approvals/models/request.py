@@ -301,9 +301,9 @@ class ApprovalRequest(Journaled):
         """Decided before it was asked: by whoever decided the waiver, for exactly this proposal."""
         self.requested_at, self.expires_at = at, expires_at
         self.waiver = waiver
-        words = f"Approved in advance by {waiver.decided_by}: {waiver.reason}"[:MAX_REASON]
+        reason = f"Approved in advance by {waiver.decided_by}: {waiver.reason}"[:MAX_REASON]
         by = f"{WAIVER_PREFIX}{waiver.id}"
-        self._decide(Decision.APPROVE, DecisionAnswer(by=by, person=waiver.decided_person, reason=words), at)
+        self._decide(Decision.APPROVE, DecisionAnswer(by=by, person=waiver.decided_person, reason=reason), at)
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.PENDING)
     def count_vote(self) -> None:

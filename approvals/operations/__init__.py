@@ -11,7 +11,7 @@ from approvals.operations.draft import ApprovalDraft, Spend
 from approvals.operations.requesting import open_request, open_requests, renew
 from approvals.operations.resuming import resume
 from approvals.operations.using import consume, start_validity
-from approvals.operations.waiver_requests import Terms, request_waiver
+from approvals.operations.waiver_requests import WaiverTerms, request_waiver
 from approvals.operations.waiving import end_waivers_of
 from approvals.selectors import unused_approved
 
@@ -20,7 +20,7 @@ __all__ = [
     "ApprovalDraft",
     "PolicyDenied",
     "Spend",
-    "Terms",
+    "WaiverTerms",
     "cancel_pending",
     "close",
     "consume",

@@ -57,7 +57,7 @@ class Ballot:
             voter=self.right.subject,
             person=self.right.person,
             acting_for=self.right.acting_for,
-            delegation_id=self.right.loan.delegation_id if self.right.loan else None,
+            delegation_id=self.right.delegation.delegation_id if self.right.delegation else None,
             version=self.row.version,
             proposal_hash=self.row.proposal_hash,
             reason=self.reason,

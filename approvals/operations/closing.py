@@ -78,17 +78,17 @@ def answer_of(row: ApprovalRequest) -> dict[str, Any]:
     """Return who answered what, as the journal keeps it beside the event; nothing where nobody did."""
     if not row.decision:
         return {}
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "decision": row.decision,
         "decidedAt": row.decided_at,
         "decidedPerson": row.decided_person,
         "proposalHash": row.proposal_hash,
     }
     if row.decided_for:
-        told |= {"onBehalfOf": row.decided_for, "delegationId": row.delegation_id}
+        answer |= {"onBehalfOf": row.decided_for, "delegationId": row.delegation_id}
     if row.break_glass:
-        told |= {"breakGlass": True, "passedOver": row.passed_over[:MOST_PASSED_OVER]}
-    return told
+        answer |= {"breakGlass": True, "passedOver": row.passed_over[:MOST_PASSED_OVER]}
+    return answer
 
 
 def decided(row: ApprovalRequest) -> ApprovalDecided:

@@ -67,7 +67,7 @@ def decide(
     try:
         right = right_to_decide(ctx, row, break_glass=break_glass)
         at = _require_open(row)
-        _require_loan(ctx, right, at)
+        _require_delegation(ctx, right, at)
         _require_same(row, version, proposal_hash)
         ballot = answer is Decision.APPROVE and not break_glass
         vote = Ballot(row, right, reason, at) if ballot else None
@@ -97,7 +97,7 @@ def _close(
         person=right.person,
         reason=reason,
         acting_for=right.acting_for,
-        delegation_id=right.loan.delegation_id if right.loan else None,
+        delegation_id=right.delegation.delegation_id if right.delegation else None,
         break_glass=right.break_glass,
         passed_over=passed_over,
     )
@@ -120,8 +120,8 @@ def _close(
 
 def _passed_over(row: ApprovalRequest, right: Right) -> tuple[str, ...]:
     """Return who could have decided at this moment, and was not asked."""
-    able = (one for one in candidates(row, row.project_id) if one.may_decide)
-    return tuple(one.subject for one in able if one.person != right.person)
+    able = (member for member in candidates(row, row.project_id) if member.may_decide)
+    return tuple(member.subject for member in able if member.person != right.person)
 
 
 def _broken(ctx: Context, row: ApprovalRequest) -> tuple[ApprovalBreakGlass]:
@@ -138,7 +138,7 @@ def _broken(ctx: Context, row: ApprovalRequest) -> tuple[ApprovalBreakGlass]:
         },
         stream=row.stream,
     )
-    told = ApprovalBreakGlass(
+    event = ApprovalBreakGlass(
         approval_id=row.id,
         run_id=row.run_id,
         tenant_id=row.tenant_id,
@@ -148,7 +148,7 @@ def _broken(ctx: Context, row: ApprovalRequest) -> tuple[ApprovalBreakGlass]:
         passed_over=list(row.passed_over),
         subject=None if row.subject_type == SubjectType.RUN else f"{row.subject_type}:{row.subject_id}",
     )
-    return (told,)
+    return (event,)
 
 
 def _answer(decision: str, reason: str, break_glass: bool) -> tuple[Decision, str]:
@@ -172,10 +172,10 @@ def _locked(ctx: Context, approval_id: UUID) -> ApprovalRequest:
     missing = ApprovalNotFound(
         f"There is no approval {approval_id} here.", extra={"subject": f"approval:{approval_id}"}
     )
-    found = reachable(ctx).filter(pk=approval_id).values("subject_type", "subject_id", "run_id").first()
-    if found is None:
+    unlocked = reachable(ctx).filter(pk=approval_id).values("subject_type", "subject_id", "run_id").first()
+    if unlocked is None:
         raise missing
-    subject_of(found["subject_type"]).lock(ctx, found["subject_id"], found["run_id"])
+    subject_of(unlocked["subject_type"]).lock(ctx, unlocked["subject_id"], unlocked["run_id"])
     return lock(ApprovalRequest, approval_id, missing=missing)
 
 
@@ -194,9 +194,9 @@ def _require_open(row: ApprovalRequest) -> datetime:
     return at
 
 
-def _require_loan(ctx: Context, right: Right, at: datetime) -> None:
+def _require_delegation(ctx: Context, right: Right, at: datetime) -> None:
     """Refuse a delegated role that is not delegated at the time of the decision itself."""
-    if right.loan is not None and not hold_delegation(ctx, right.loan.delegation_id, at):
+    if right.delegation is not None and not hold_delegation(ctx, right.delegation.delegation_id, at):
         raise NotEligible(f"The role was lent by {right.acting_for}, and is not lent any more.")
 
 

@@ -66,8 +66,8 @@ def _manifest(proposal: Mapping[str, Any]) -> Iterator[FieldError]:
 
 def _spend(proposal: Mapping[str, Any]) -> Iterator[FieldError]:
     money = proposal.get("amount")
-    words = ("amount", "currency")
-    if not isinstance(money, Mapping) or not all(isinstance(money.get(word), str) for word in words):
+    members = ("amount", "currency")
+    if not isinstance(money, Mapping) or not all(isinstance(money.get(word), str) for word in members):
         yield FieldError("/proposal/amount", "An object with amount and currency, both text.")
 
 

@@ -11,7 +11,7 @@ from approvals.models import LONGEST_WAIVER, MAX_REASON, Waiver
 from approvals.operations.draft import ApprovalDraft
 from approvals.operations.requesting import open_request
 from approvals.operations.waiving import waiver_changed
-from approvals.policy.telling import in_words
+from approvals.policy.messages import format_rule
 from approvals.selectors import PolicyVerdict, PolicyView, evaluate, is_enough
 from approvals.states import WAIVABLE, ActionClass, Effect, SubjectType, WaiverState
 from factory.kernel import clock
@@ -30,7 +30,7 @@ MOST_ENVIRONMENTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class WaiverTerms:
     """Say what would be approved in advance, in the words of the app that knows templates and releases.
 
     `template` and `release` are put before the reviewer as they are, `steps` too: the ones of the class.
@@ -50,7 +50,7 @@ class Terms:
 @operation
 def request_waiver(
     ctx: Context,
-    terms: Terms,
+    terms: WaiverTerms,
     *,
     environment_ids: Sequence[UUID],
     expires_at: datetime,
@@ -66,10 +66,10 @@ def request_waiver(
     if ctx.project_id is None:
         raise NotFound("There is no such project here.")
     at = clock.now()
-    places = _places(ctx.project_id, environment_ids)
+    environments = _environments(ctx.project_id, environment_ids)
     _check(expires_at, at, reason)
-    _check_serves(policy, terms, places, environment_ids)
-    _check_not_asked(ctx, terms, places)
+    _check_serves(policy, terms, environments, environment_ids)
+    _check_not_asked(ctx, terms, environments)
     row = Waiver(
         id=uuid7(),
         project_id=ctx.project_id,
@@ -79,7 +79,7 @@ def request_waiver(
         release_id=terms.release_id,
         release_name=terms.release_name,
         action_class=WAIVABLE,
-        environment_ids=[place.id for place in places],
+        environment_ids=[environment.id for environment in environments],
         reason=reason.strip(),
         requested_by=ctx.actor.subject,
         requester_person=ctx.actor.person or ctx.actor.subject,
@@ -93,8 +93,8 @@ def request_waiver(
         subject_id=row.id,
         project_id=row.project_id,
         action_class=ActionClass.PUBLICATION,
-        proposal=_proposal(row, terms, places),
-        summary=_summary(row, places),
+        proposal=_proposal(row, terms, environments),
+        summary=_summary(row, environments),
         policy=policy,
         requested_by=row.requested_by,
         requester_person=row.requester_person,
@@ -106,20 +106,20 @@ def request_waiver(
     return row
 
 
-def _places(project_id: UUID, wanted: Sequence[UUID]) -> list[EnvironmentView]:
+def _environments(project_id: UUID, wanted: Sequence[UUID]) -> list[EnvironmentView]:
     """Return the named environments, which are the project's; refuse those of others."""
     if not 1 <= len(set(wanted)) <= MOST_ENVIRONMENTS:
         fault = FieldError("/environmentIds", f"From 1 to {MOST_ENVIRONMENTS} environments.")
         raise InvalidInput("A waiver names the environments in which it holds.", errors=[fault])
-    found = {place.id: place for place in projects.environments(project_id)}
+    known = {environment.id: environment for environment in projects.environments(project_id)}
     faults = [
         FieldError(f"/environmentIds/{index}", "The project has no such environment.")
-        for index, one in enumerate(wanted)
-        if one not in found
+        for index, environment_id in enumerate(wanted)
+        if environment_id not in known
     ]
     if faults:
         raise InvalidInput("A waiver names environments of its project.", errors=faults)
-    return [found[one] for one in dict.fromkeys(wanted)]
+    return [known[environment_id] for environment_id in dict.fromkeys(wanted)]
 
 
 def _check(expires_at: datetime, at: datetime, reason: str) -> None:
@@ -132,16 +132,16 @@ def _check(expires_at: datetime, at: datetime, reason: str) -> None:
 
 
 def _check_serves(
-    policy: PolicyView, terms: Terms, places: Sequence[EnvironmentView], wanted: Sequence[UUID]
+    policy: PolicyView, terms: WaiverTerms, environments: Sequence[EnvironmentView], wanted: Sequence[UUID]
 ) -> None:
     """Refuse a waiver that could never serve, so that people are not bothered with it."""
     signed = evaluate(policy, ActionClass.PUBLICATION, None)
     if signed.effect is Effect.DENY:
         return  # no waiver at all: that is refused where it is asked for
     faults = [
-        FieldError(f"/environmentIds/{list(wanted).index(place.id)}", f"{place.slug}: {problem}")
-        for place in places
-        if (problem := _why_never(signed, evaluate(policy, WAIVABLE, place.slug), terms))
+        FieldError(f"/environmentIds/{list(wanted).index(environment.id)}", f"{environment.slug}: {problem}")
+        for environment in environments
+        if (problem := _why_never(signed, evaluate(policy, WAIVABLE, environment.slug), terms))
     ]
     if faults:
         raise WaiverNeverServes(
@@ -150,10 +150,10 @@ def _check_serves(
         )
 
 
-def _check_not_asked(ctx: Context, terms: Terms, places: Sequence[EnvironmentView]) -> None:
+def _check_not_asked(ctx: Context, terms: WaiverTerms, environments: Sequence[EnvironmentView]) -> None:
     """Refuse a second request about the same. One in force is no hindrance: it serves other people's runs."""
     one_at_a_time("approvals.waiver", ctx.tenant_id, ctx.project_id, terms.template_id, terms.release_id)
-    wanted = {place.id for place in places}
+    wanted = {environment.id for environment in environments}
     same = Waiver.objects.filter(
         project_id=ctx.project_id,
         template_id=terms.template_id,
@@ -174,47 +174,47 @@ def _check_not_asked(ctx: Context, terms: Terms, places: Sequence[EnvironmentVie
             )
 
 
-def _why_never(signed: PolicyVerdict, there: PolicyVerdict, terms: Terms) -> str:
+def _why_never(signed: PolicyVerdict, there: PolicyVerdict, terms: WaiverTerms) -> str:
     """Return why a yes under the publication's rule could serve no step there; empty if it could."""
     if there.effect is Effect.DENY:
-        return in_words(f"the policy denies {WAIVABLE} ({there.rule}).")
+        return format_rule(f"the policy denies {WAIVABLE} ({there.rule}).")
     if there.effect is Effect.ALLOW:
-        return in_words(f"the policy allows {WAIVABLE} without asking ({there.rule}).")
+        return format_rule(f"the policy allows {WAIVABLE} without asking ({there.rule}).")
     narrowed = [there.narrowed(step.get("gate")) for step in terms.steps]
-    if any(is_enough(signed.roles, signed.quorum, one) for one in narrowed):
+    if any(is_enough(signed.roles, signed.quorum, verdict) for verdict in narrowed):
         return ""
-    asked = "; or ".join(dict.fromkeys(one.approver_rule for one in narrowed))
-    return in_words(f"asked are {asked}; a waiver is decided by {signed.approver_rule}.")
+    rules = "; or ".join(dict.fromkeys(verdict.approver_rule for verdict in narrowed))
+    return format_rule(f"asked are {rules}; a waiver is decided by {signed.approver_rule}.")
 
 
-def _proposal(row: Waiver, terms: Terms, places: Sequence[EnvironmentView]) -> dict[str, Any]:
+def _proposal(row: Waiver, terms: WaiverTerms, environments: Sequence[EnvironmentView]) -> dict[str, Any]:
     """Return what the reviewer signs: who may do what, where, until when, and with exactly which release."""
-    told: dict[str, Any] = wire(
+    proposal: dict[str, Any] = wire(
         {
             "kind": "manifest",
             "waiverId": row.id,
             "actionClass": row.action_class,
             "template": row.template_name,
             "release": row.release_name,
-            "environments": ", ".join(place.slug for place in places),
+            "environments": ", ".join(environment.slug for environment in environments),
             "until": row.expires_at,
             "reason": row.reason,
             "neverFor": "runs of who asks for this or decides it, and where a rule asks for more",
             "manifest": {
                 "template": {"templateId": row.template_id, **terms.template},
                 "release": {"releaseId": row.release_id, **terms.release},
-                "environments": [{"environmentId": place.id, "slug": place.slug} for place in places],
+                "environments": [{"environmentId": row.id, "slug": row.slug} for row in environments],
                 "steps": list(terms.steps),
             },
         }
     )
-    return told
+    return proposal
 
 
-def _summary(row: Waiver, places: Sequence[EnvironmentView]) -> str:
-    where = ", ".join(place.slug for place in places)
-    told = (
+def _summary(row: Waiver, environments: Sequence[EnvironmentView]) -> str:
+    where = ", ".join(environment.slug for environment in environments)
+    summary = (
         f"approve shared writes of {row.template_name} with {row.release_name} on {where} "
         f"until {row.expires_at:%d %b %Y %H:%M:%S} UTC"
     )
-    return told if len(told) <= 500 else told[:499] + "…"
+    return summary if len(summary) <= 500 else summary[:499] + "…"

@@ -30,17 +30,19 @@ def serving(ctx: Context, draft: ApprovalDraft, verdict: PolicyVerdict) -> Waive
     """
     if not _may_be_waived(draft, verdict):
         return None
-    found = Waiver.objects.filter(
+    waivers = Waiver.objects.filter(
         template_id=draft.template_id,
         release_id=draft.release_id,
         project_id=draft.project_id,
         environment_ids__contains=[draft.environment_id],
         state=WaiverState.ACTIVE,
     )
-    locked = [lock(Waiver, one, shared=True) for one in found.order_by("id").values_list("id", flat=True)]
+    ids = waivers.order_by("id").values_list("id", flat=True)
+    locked = [lock(Waiver, waiver_id, shared=True) for waiver_id in ids]
     lasting = sorted(locked, key=lambda waiver: waiver.expires_at, reverse=True)
-    asking = {draft.requested_by, draft.requester_person}
-    return next((one for one in lasting if not why_not_serving(one, verdict, asking, clock.now())), None)
+    requesters = {draft.requested_by, draft.requester_person}
+    at = clock.now()
+    return next((row for row in lasting if not why_not_serving(row, verdict, requesters, at)), None)
 
 
 def _may_be_waived(draft: ApprovalDraft, verdict: PolicyVerdict) -> bool:
@@ -58,9 +60,9 @@ def _may_be_waived(draft: ApprovalDraft, verdict: PolicyVerdict) -> bool:
 @operation
 def hold_waiver_of(ctx: Context, approval_id: UUID) -> None:
     """Keep the waiver that a request rests on, if it does, from ending until the caller commits."""
-    found = ApprovalRequest.objects.filter(pk=approval_id).values_list("waiver_id", flat=True).first()
-    if found is not None:
-        lock(Waiver, found, shared=True)
+    waiver_id = ApprovalRequest.objects.filter(pk=approval_id).values_list("waiver_id", flat=True).first()
+    if waiver_id is not None:
+        lock(Waiver, waiver_id, shared=True)
 
 
 @operation
@@ -79,10 +81,10 @@ def end_waivers_of(
 
 def end_waiver(ctx: Context, row: Waiver, cause: str, reason: str) -> None:
     """→ Revoked of a locked waiver that is open; a question about it that still waits is Cancelled."""
-    asked = row.state == WaiverState.REQUESTED
+    requested = row.state == WaiverState.REQUESTED
     row.revoke(at=clock.now(), by=ctx.actor.subject, reason=reason)
     record(ctx, row, cause, waiver_changed(ctx, row))
-    if asked:
+    if requested:
         cancel_pending(ctx, subject=row.id, cause="SubjectWithdrawn")
 
 

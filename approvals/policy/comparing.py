@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from approvals.policy.messages import SHORT, THEN, hours
 from approvals.policy.patterns import ANYWHERE, where
-from approvals.policy.telling import SHORT, THEN, hours
 from approvals.states import Effect, OnExpiry
 
 ABSENT = "not said"
@@ -45,34 +45,34 @@ def _rules(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Poli
         ours, theirs = old.get(subject, []), new.get(subject, [])
         gone = [rule for rule in ours if rule not in theirs]
         come = [rule for rule in theirs if rule not in ours]
-        yield from _one(f"{subject[0]} {where(subject[1])}", _told(gone), _told(come))
+        yield from _one(f"{subject[0]} {where(subject[1])}", _terms(gone), _terms(come))
 
 
 def _by_subject(document: Mapping[str, Any]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    by_subject: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for rule in document["rules"]:
-        found.setdefault((rule["actionClass"], rule.get("environment", ANYWHERE)), []).append(rule)
-    return found
+        by_subject.setdefault((rule["actionClass"], rule.get("environment", ANYWHERE)), []).append(rule)
+    return by_subject
 
 
-def _told(rules: list[Mapping[str, Any]]) -> str | None:
-    return "; ".join(in_words(rule) for rule in rules) or None
+def _terms(rules: list[Mapping[str, Any]]) -> str | None:
+    return "; ".join(format_terms(rule) for rule in rules) or None
 
 
-def in_words(rule: Mapping[str, Any]) -> str:
+def format_terms(rule: Mapping[str, Any]) -> str:
     """Return what a rule asks, without what it is about."""
-    words = [SHORT[Effect(rule["effect"])]]
+    parts = [SHORT[Effect(rule["effect"])]]
     if "quorum" in rule:
-        words.append(f"{rule['quorum']} people")
+        parts.append(f"{rule['quorum']} people")
     if "roles" in rule:
-        words.append(" or ".join(rule["roles"]))
+        parts.append(" or ".join(rule["roles"]))
     if "expiryHours" in rule:
-        words.append(f"waits {hours(rule['expiryHours'])}")
+        parts.append(f"waits {hours(rule['expiryHours'])}")
     if "validHours" in rule:
-        words.append(f"valid {hours(rule['validHours'])}")
+        parts.append(f"valid {hours(rule['validHours'])}")
     if "onExpiry" in rule:
-        words.append(THEN[OnExpiry(rule["onExpiry"])])
-    return ", ".join(words)
+        parts.append(THEN[OnExpiry(rule["onExpiry"])])
+    return ", ".join(parts)
 
 
 def _one(place: str, before: Any, after: Any) -> Iterator[PolicyDifference]:

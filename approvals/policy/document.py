@@ -125,13 +125,13 @@ def _rule_faults(at: str, rule: Mapping[str, Any]) -> Iterator[FieldError]:
 
 def _quarrels(rules: Sequence[Mapping[str, Any]]) -> Iterator[FieldError]:
     """Two rules that hold at once and agree on no approver leave a gate that nobody can open."""
-    asking = [(i, rule) for i, rule in enumerate(rules) if rule["effect"] == Effect.REQUIRE_APPROVAL]
-    for (one, first), (other, second) in combinations(asking, 2):
+    requiring = [(i, rule) for i, rule in enumerate(rules) if rule["effect"] == Effect.REQUIRE_APPROVAL]
+    for (index, first), (later_index, second) in combinations(requiring, 2):
         widest = floor.roles(ActionClass(first["actionClass"]))
         apart = set(first.get("roles", widest)).isdisjoint(second.get("roles", widest))
         if first["actionClass"] == second["actionClass"] and apart and _both_hold(first, second):
-            detail = f"It and rule {one + 1} can hold at once, and name no role in common."
-            yield FieldError(f"/rules/{other}/roles", detail)
+            detail = f"It and rule {index + 1} can hold at once, and name no role in common."
+            yield FieldError(f"/rules/{later_index}/roles", detail)
 
 
 def _both_hold(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:

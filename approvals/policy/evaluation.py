@@ -27,7 +27,7 @@ class PolicyVerdict:
 
     @property
     def approver_rule(self) -> str:
-        """The rule as it is frozen into a request; `telling.in_words` says it to people."""
+        """The rule as it is frozen into a request; `messages.format_rule` says it to people."""
         who = " or ".join(self.roles) or "nobody: the rules and the node name no role in common,"
         many = "" if self.quorum == 1 else f"{self.quorum} people, each "
         return f"{many}{who} of the project, never whoever asked for it ({self.rule})"
@@ -119,22 +119,22 @@ def evaluate_rules(
     Strictest wins: the strictest effect, the roles that all rules agree on, the shortest times.
     No matching rule leaves the platform floor, which is never `allow` for a gated class.
     """
-    found = [
+    matching = [
         (number, rule)
         for number, rule in enumerate(document["rules"], start=1)
         if rule["actionClass"] == action_class and matches(rule.get("environment", ANYWHERE), environment)
     ]
-    effects = [floor.effect(action_class), *(Effect(rule["effect"]) for _, rule in found)]
+    effects = [floor.effect(action_class), *(Effect(rule["effect"]) for _, rule in matching)]
     effect = max(effects, key=lambda e: e.strictness)
-    asking = [rule for _, rule in found if rule["effect"] == Effect.REQUIRE_APPROVAL]
+    requiring = [rule for _, rule in matching if rule["effect"] == Effect.REQUIRE_APPROVAL]
     return PolicyVerdict(
         effect=effect,
-        roles=_common_roles(action_class, asking) if effect is Effect.REQUIRE_APPROVAL else (),
-        expires_in=_shortest(asking, "expiryHours", longest_expiry),
-        valid_for=_shortest(asking, "validHours", floor.DEFAULT_VALIDITY, bounded=False),
-        rule=_named([(n, rule) for n, rule in found if rule["effect"] == effect]),
-        quorum=max((rule.get("quorum", 1) for rule in asking), default=1),
-        on_expiry=_strictest_end(asking),
+        roles=_common_roles(action_class, requiring) if effect is Effect.REQUIRE_APPROVAL else (),
+        expires_in=_shortest(requiring, "expiryHours", longest_expiry),
+        valid_for=_shortest(requiring, "validHours", floor.DEFAULT_VALIDITY, bounded=False),
+        rule=_named([(n, rule) for n, rule in matching if rule["effect"] == effect]),
+        quorum=max((rule.get("quorum", 1) for rule in requiring), default=1),
+        on_expiry=_strictest_end(requiring),
     )
 
 
@@ -152,11 +152,11 @@ def _shortest(
 
 def _strictest_end(rules: Sequence[Mapping[str, Any]]) -> OnExpiry:
     """Asked once more only where a rule says so, and none says otherwise."""
-    said = {rule["onExpiry"] for rule in rules if "onExpiry" in rule}
-    return OnExpiry.RE_REQUEST if said == {OnExpiry.RE_REQUEST} else OnExpiry.FAIL
+    ends = {rule["onExpiry"] for rule in rules if "onExpiry" in rule}
+    return OnExpiry.RE_REQUEST if ends == {OnExpiry.RE_REQUEST} else OnExpiry.FAIL
 
 
 def _named(rules: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
-    """Frozen into requests and read by programs; `telling.in_words` says it to people."""
-    words = [f"rule {n}: {rule['actionClass']} in {rule.get('environment', ANYWHERE)}" for n, rule in rules]
-    return "; ".join(words) or FLOOR_RULE
+    """Frozen into requests and read by programs; `messages.format_rule` says it to people."""
+    names = [f"rule {n}: {rule['actionClass']} in {rule.get('environment', ANYWHERE)}" for n, rule in rules]
+    return "; ".join(names) or FLOOR_RULE

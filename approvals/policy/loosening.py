@@ -6,8 +6,8 @@ from string import ascii_lowercase, digits
 from typing import Any
 
 from approvals.policy.evaluation import PolicyVerdict, evaluate_rules
+from approvals.policy.messages import BEFORE, SHORT, UNKNOWN, UNKNOWN_BEFORE, duration
 from approvals.policy.patterns import ANYWHERE, matches
-from approvals.policy.telling import BEFORE, SHORT, UNKNOWN, UNKNOWN_BEFORE, duration
 from approvals.states import ActionClass, Effect, OnExpiry, UnknownUsage
 
 ELSEWHERE = "any other environment"
@@ -32,12 +32,12 @@ def loosened(
     one that fits each pattern, and in any other. A model profile that is gone is told too: runs that name
     it are refused from now on.
     """
-    places = _places(before, after, environments)
+    scopes = _places(before, after, environments)
     return [
         *_money(before, after),
         *_profiles(before, after),
         *_limits(before, after),
-        *_rules(before, after, places),
+        *_rules(before, after, scopes),
     ]
 
 
@@ -55,13 +55,13 @@ def _money(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
 
 def _unknown_usage(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     kinds = list(UnknownUsage)
-    before, after = (UnknownUsage(each.get("unknownUsage", UnknownUsage.ASK)) for each in (old, new))
+    before, after = (UnknownUsage(spend.get("unknownUsage", UnknownUsage.ASK)) for spend in (old, new))
     if kinds.index(after) > kinds.index(before):
         yield f"A run with usage of unknown cost {UNKNOWN[after]}; before, {UNKNOWN_BEFORE[before]}."
     days, earlier = new.get("unknownHoldDays"), old.get("unknownHoldDays")
     if days is not None and (earlier is None or days < earlier):
-        told = "only a person ended such a hold" if earlier is None else f"after {earlier} days"
-        yield f"Money held for usage of unknown cost is free again after {days} days; before, {told}."
+        ended = "only a person ended such a hold" if earlier is None else f"after {earlier} days"
+        yield f"Money held for usage of unknown cost is free again after {days} days; before, {ended}."
 
 
 def _profiles(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
@@ -79,16 +79,16 @@ def _limits(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str
             yield f"A run that names no limits gets {new} {unit} ({name}), before {old}."
 
 
-def _rules(before: Mapping[str, Any], after: Mapping[str, Any], places: Sequence[_Place]) -> Iterator[str]:
+def _rules(before: Mapping[str, Any], after: Mapping[str, Any], scopes: Sequence[_Place]) -> Iterator[str]:
     for action_class in ActionClass:
-        said: dict[str, list[str]] = {}
-        for place in places:
-            old, new = (evaluate_rules(document, action_class, place.slug) for document in (before, after))
-            for words in _weaker(old, new):
-                said.setdefault(words, []).append(place.name)
-        for words, names in said.items():
-            where = "everywhere" if len(names) == len(places) else f"in {', '.join(names)}"
-            yield f"{action_class} {where}: {words}."
+        warnings: dict[str, list[str]] = {}
+        for scope in scopes:
+            old, new = (evaluate_rules(document, action_class, scope.slug) for document in (before, after))
+            for warning in _weaker(old, new):
+                warnings.setdefault(warning, []).append(scope.name)
+        for warning, names in warnings.items():
+            where = "everywhere" if len(names) == len(scopes) else f"in {', '.join(names)}"
+            yield f"{action_class} {where}: {warning}."
 
 
 def _weaker(old: PolicyVerdict, new: PolicyVerdict) -> Iterator[str]:
@@ -100,12 +100,12 @@ def _weaker(old: PolicyVerdict, new: PolicyVerdict) -> Iterator[str]:
         yield f"decided by {' or '.join(new.roles)}, before by {' or '.join(old.roles) or 'nobody'}"
     if new.quorum < old.quorum:
         yield f"{_many(new.quorum)} decides, before {_many(old.quorum)}"
-    for words, later, sooner in (
+    for warning, later, sooner in (
         ("a request waits", new.expires_in, old.expires_in),
         ("an approval is valid for", new.valid_for, old.valid_for),
     ):
         if later > sooner:
-            yield f"{words} {duration(later)}, before {duration(sooner)}"
+            yield f"{warning} {duration(later)}, before {duration(sooner)}"
     if old.on_expiry == OnExpiry.FAIL and new.on_expiry == OnExpiry.RE_REQUEST:
         yield "what nobody answers is asked once more, before it failed"
 
@@ -128,14 +128,14 @@ def _places(before: Mapping[str, Any], after: Mapping[str, Any], environments: S
     return [
         _Place(None, NOWHERE),
         *(_Place(slug, slug) for slug in real),
-        *(_fitting(one, real, filler) for one in sorted(patterns - set(real))),
+        *(_fitting(pattern, real, filler) for pattern in sorted(patterns - set(real))),
         _Place(filler * 3, ELSEWHERE),
     ]
 
 
 def _filler(patterns: Iterable[str]) -> str:
     used = set("".join(patterns))
-    return next((one for one in ascii_lowercase + digits if one not in used), _UNNAMED)
+    return next((letter for letter in ascii_lowercase + digits if letter not in used), _UNNAMED)
 
 
 def _fitting(pattern: str, real: Sequence[str], filler: str) -> _Place:
@@ -145,5 +145,5 @@ def _fitting(pattern: str, real: Sequence[str], filler: str) -> _Place:
     return _Place(slug, f"any other {pattern}" if met else pattern)
 
 
-def _listed(words: set[str]) -> str:
-    return ", ".join(sorted(words))
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names))

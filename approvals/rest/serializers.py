@@ -125,10 +125,10 @@ class ApprovalDetailBody(ApprovalBody):
         return str(self.context["why_not"])
 
     def get_whoMayDecide(self, view: Any) -> list[dict[str, Any]]:
-        return [dict(CandidateBody(one).data) for one in self.context["candidates"]]
+        return [dict(CandidateBody(candidate).data) for candidate in self.context["candidates"]]
 
     def get_votesCast(self, view: Any) -> list[dict[str, Any]]:
-        return [dict(VoteBody(one).data) for one in self.context["votes"]]
+        return [dict(VoteBody(vote).data) for vote in self.context["votes"]]
 
     def get_proposal(self, view: Any) -> Any:
         return self.context["proposal"]
@@ -178,7 +178,7 @@ class DecisionsBody(StrictSerializer):
     items = serializers.ListField(child=ItemBody(), min_length=1, max_length=MOST_AT_ONCE)
 
 
-class OutcomeBody(StrictSerializer):
+class BulkDecisionResultBody(StrictSerializer):
     """Tell what came of one answer: its status, and the request or the problem."""
 
     approvalId = Identifier(source="approval_id")
@@ -190,7 +190,7 @@ class OutcomeBody(StrictSerializer):
 class OutcomesBody(StrictSerializer):
     """An outcome for each item, in the order of the items."""
 
-    items = OutcomeBody(many=True)
+    items = BulkDecisionResultBody(many=True)
 
 
 class PolicyRevisionBody(StrictSerializer):
@@ -214,7 +214,7 @@ class NewPolicyRevisionBody(StrictSerializer):
     note = TextField(max_length=500, required=False, default="", allow_blank=True)
 
 
-class QuestionBody(StrictSerializer):
+class EvaluationBody(StrictSerializer):
     """An action that somebody might ask for. Without a `revision`, the one in force answers.
 
     `amountUsd` is all that a run may cost, of class `spend`; without it the answer is about more than the
@@ -264,15 +264,15 @@ class ExplanationBody(StrictSerializer):
     thresholdUsd = serializers.SerializerMethodField()
     atTheLimit = serializers.SerializerMethodField()
 
-    def get_expiryHours(self, told: Any) -> float:
-        return float(told.verdict.expires_in.total_seconds() / 3600)
+    def get_expiryHours(self, explanation: Any) -> float:
+        return float(explanation.verdict.expires_in.total_seconds() / 3600)
 
-    def get_validHours(self, told: Any) -> float:
-        return float(told.verdict.valid_for.total_seconds() / 3600)
+    def get_validHours(self, explanation: Any) -> float:
+        return float(explanation.verdict.valid_for.total_seconds() / 3600)
 
-    def get_thresholdUsd(self, told: Any) -> float | None:
-        return None if told.threshold is None else float(told.threshold)
+    def get_thresholdUsd(self, explanation: Any) -> float | None:
+        return None if explanation.threshold is None else float(explanation.threshold)
 
     @extend_schema_field({"type": ["string", "null"], "enum": [*Effect.values, None]})
-    def get_atTheLimit(self, told: Any) -> str | None:
-        return str(told.at_the_limit.effect) if told.at_the_limit else None
+    def get_atTheLimit(self, explanation: Any) -> str | None:
+        return str(explanation.at_the_limit.effect) if explanation.at_the_limit else None

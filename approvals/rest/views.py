@@ -22,11 +22,11 @@ from approvals.rest.serializers import (
     ApprovalFilter,
     DecisionBody,
     DecisionsBody,
+    EvaluationBody,
     ExplanationBody,
     NewPolicyRevisionBody,
     OutcomesBody,
     PolicyRevisionBody,
-    QuestionBody,
 )
 from approvals.selectors import ApprovalView, approval_view, policy_view
 from factory.api.correlation import correlation_of
@@ -108,18 +108,18 @@ class ApprovalDecisions(BaseView):
         """Answer each item by itself: 207 with an outcome for each, whatever became of the others."""
         items = DecisionsBody.parse(request.data)["items"]
         outcomes = decide_each(self.ctx, [BulkDecision(**item) for item in items])
-        return Response({"items": [self._told(request, outcome) for outcome in outcomes]}, status=207)
+        return Response({"items": [self._body_of(request, outcome) for outcome in outcomes]}, status=207)
 
-    def _told(self, request: Request, outcome: BulkDecisionResult) -> dict[str, Any]:
-        told: dict[str, Any] = {"approvalId": str(outcome.approval_id), "approval": None, "problem": None}
+    def _body_of(self, request: Request, outcome: BulkDecisionResult) -> dict[str, Any]:
+        body: dict[str, Any] = {"approvalId": str(outcome.approval_id), "approval": None, "problem": None}
         if outcome.view is not None:
-            body = ApprovalBody(outcome.view, context={"at": outcome.view.closed_at}).data
-            return told | {"status": 200, "approval": body}
+            approval = ApprovalBody(outcome.view, context={"at": outcome.view.closed_at}).data
+            return body | {"status": 200, "approval": approval}
         assert outcome.refusal is not None
         problem = problem_of(outcome.refusal)
         where = f"/factory/approvals/{outcome.approval_id}/decision"
         trace = str(correlation_of(request))
-        return told | {"status": problem.status, "problem": problem.body(instance=where, trace_id=trace)}
+        return body | {"status": problem.status, "problem": problem.body(instance=where, trace_id=trace)}
 
 
 class PolicyRevisionList(BaseView):
@@ -166,10 +166,10 @@ class PolicyRevisionDetail(BaseView):
 class PolicyEvaluation(BaseView):
     operation = {"POST": "EvaluatePolicy"}
 
-    @extend_schema(summary="Explain the policy", request=QuestionBody, responses=ExplanationBody)
+    @extend_schema(summary="Explain the policy", request=EvaluationBody, responses=ExplanationBody)
     def post(self, request: Request) -> Response:
         """Explain what would happen to this action here, and who could decide; nothing changes."""
-        question = QuestionBody.parse(request.data)
+        question = EvaluationBody.parse(request.data)
         with self.reading():
             word = question["revision"]
             policy = selectors.policy_named(word) if word else selectors.current_policy(self.ctx)

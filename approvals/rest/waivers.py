@@ -76,7 +76,7 @@ class RevokeBody(StrictSerializer):
     reason = TextField(max_length=MAX_REASON)
 
 
-class WaiverList(BaseView):
+class WaiverListView(BaseView):
     operation = {"GET": "ListWaivers"}
 
     @extend_schema(summary="List waivers", parameters=[WaiverFilter], responses=WaiverBody(many=True))

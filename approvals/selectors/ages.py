@@ -42,24 +42,24 @@ def ages(ctx: Context, since: datetime, at: datetime) -> Ages:
     took = ExpressionWrapper(F("decided_at") - F("requested_at"), output_field=DurationField())
     closed = rows.filter(requested_at__gte=since, decided_at__isnull=False, waiver__isnull=True)
     newest = closed.annotate(took=took).order_by("-requested_at", "-id")[:NEWEST]
-    found = newest.aggregate(half=Half("took"), **_classes("took"))
+    figures = newest.aggregate(half=Half("took"), **_classes("took"))
     age = ExpressionWrapper(Value(at) - F("requested_at"), output_field=DurationField())
     past = Q(requested_at__lt=at - (F("expires_at") - F("requested_at")) / 2)
     waiting = rows.filter(state=ApprovalState.PENDING).annotate(age=age)
     now = waiting.aggregate(late=Count("pk", filter=past), **_classes("age"))
-    return Ages(_counts(found), _counts(now), found["half"], now["late"])
+    return Ages(_counts(figures), _counts(now), figures["half"], now["late"])
 
 
 def _classes(name: str) -> dict[str, Count]:
     edges = [None, *BOUNDS, None]
-    asked = {}
+    counts = {}
     for n, (low, high) in enumerate(pairwise(edges)):
         within = Q()
         within &= Q(**{f"{name}__gte": low}) if low else Q()
         within &= Q(**{f"{name}__lt": high}) if high else Q()
-        asked[f"n{n}"] = Count("pk", filter=within)
-    return asked
+        counts[f"n{n}"] = Count("pk", filter=within)
+    return counts
 
 
-def _counts(found: dict[str, int]) -> list[int]:
-    return [found[f"n{n}"] for n in range(len(NAMES))]
+def _counts(figures: dict[str, int]) -> list[int]:
+    return [figures[f"n{n}"] for n in range(len(NAMES))]

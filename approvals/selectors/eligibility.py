@@ -7,7 +7,7 @@ from uuid import UUID
 
 from approvals.errors import MachineNeverDecides, NotEligible, SeparationOfDuties
 from approvals.models import ApprovalRequest, Vote
-from approvals.policy.telling import in_words
+from approvals.policy.messages import format_rule
 from approvals.selectors.requests import approval, votes_by_request
 from approvals.selectors.views import ApprovalView
 from factory.identity.directory import EffectiveGrants, HeldDelegation, directory
@@ -49,9 +49,9 @@ class EligibilityResult:
     acting_for: str = ""
 
 
-def involved_in(gate: ApproverRuleSource) -> frozenset[str]:
+def involved_in(rule: ApproverRuleSource) -> frozenset[str]:
     """Return everybody who answers for the request: as recorded when it was asked, and as things are now."""
-    return projects.people_behind((gate.requested_by, gate.requester_person, gate.author_person))
+    return projects.people_behind((rule.requested_by, rule.requester_person, rule.author_person))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class Right:
     subject: str
     person: str
     role: str
-    loan: HeldDelegation | None = None
+    delegation: HeldDelegation | None = None
     break_glass: bool = False
 
     @property
     def acting_for(self) -> str:
         """Whose role it is, where it was lent."""
-        return self.loan.delegator if self.loan else ""
+        return self.delegation.delegator if self.delegation else ""
 
     @property
     def people(self) -> frozenset[str]:
@@ -76,8 +76,8 @@ class Right:
 
 
 def right_of(
-    gate: ApproverRuleSource,
-    standing: EffectiveGrants,
+    rule: ApproverRuleSource,
+    grants: EffectiveGrants,
     *,
     subject: str,
     involved: Collection[str],
@@ -94,60 +94,62 @@ def right_of(
 
     Raises `NotEligible`, `SeparationOfDuties` or `MachineNeverDecides`.
     """
-    held = standing.roles if roles is None else standing.roles & frozenset(roles)
-    own, loans = _ways_in(gate, standing, held | standing.withheld, break_glass)
-    if not own and not loans:
-        raise NotEligible(_not_named(gate, held, break_glass))
-    if {subject, standing.person} & set(involved):
+    held = grants.roles if roles is None else grants.roles & frozenset(roles)
+    own, delegations = _ways_in(rule, grants, held | grants.withheld, break_glass)
+    if not own and not delegations:
+        raise NotEligible(_not_named(rule, held, break_glass))
+    if {subject, grants.person} & set(involved):
         raise SeparationOfDuties("Who asked for it, or wrote it, never decides on it: a second person does.")
-    if machine or standing.machine:
+    if machine or grants.machine:
         raise MachineNeverDecides("A service account never decides: a person does, by a token of their own.")
     if own:
-        return Right(subject, standing.person, own[0], break_glass=break_glass)
-    for loan in loans:
-        if loan.delegator not in involved:
-            return Right(subject, standing.person, loan.role, loan)
+        return Right(subject, grants.person, own[0], break_glass=break_glass)
+    for delegation in delegations:
+        if delegation.delegator not in involved:
+            return Right(subject, grants.person, delegation.role, delegation)
     raise SeparationOfDuties(
-        f"The role is lent by {loans[0].delegator}, who asked for it or wrote it: "
+        f"The role is lent by {delegations[0].delegator}, who asked for it or wrote it: "
         "a lent role decides on nothing of its owner's."
     )
 
 
 def _ways_in(
-    gate: ApproverRuleSource, standing: EffectiveGrants, held: frozenset[str], break_glass: bool
+    rule: ApproverRuleSource, grants: EffectiveGrants, held: frozenset[str], break_glass: bool
 ) -> tuple[list[str], list[HeldDelegation]]:
     if break_glass:
-        return sorted({BREAKS_GLASS} & (standing.own_roles | standing.withheld) & held), []
-    wanted = set(gate.approver_roles) & held
-    own = standing.own_roles | standing.withheld
-    return sorted(wanted & own), [loan for loan in standing.lent if loan.role in wanted]
+        return sorted({BREAKS_GLASS} & (grants.own_roles | grants.withheld) & held), []
+    wanted = set(rule.approver_roles) & held
+    own = grants.own_roles | grants.withheld
+    return sorted(wanted & own), [
+        delegation for delegation in grants.delegations if delegation.role in wanted
+    ]
 
 
-def _not_named(gate: ApproverRuleSource, held: frozenset[str], break_glass: bool) -> str:
+def _not_named(rule: ApproverRuleSource, held: frozenset[str], break_glass: bool) -> str:
     if break_glass:
         return "Break-glass is for a PlatformAdmin alone."
     other = " A PlatformAdmin may break the glass, with a reason." if BREAKS_GLASS in held else ""
-    return f"It is decided by {in_words(gate.approver_rule)}.{other}"
+    return f"It is decided by {format_rule(rule.approver_rule)}.{other}"
 
 
 def right_to_decide(
-    ctx: Context, gate: ApprovalView | ApprovalRequest, *, break_glass: bool = False
+    ctx: Context, request: ApprovalView | ApprovalRequest, *, break_glass: bool = False
 ) -> Right:
     """Return the caller's right in the request's project at this moment; a token's roles can only narrow it.
 
     Raises `NotEligible`, `SeparationOfDuties` or `MachineNeverDecides`: then they may not decide.
     """
     actor = ctx.actor
-    standing = directory().grants_of(actor.subject, ctx.tenant_id, gate.project_id)
-    if standing is None:
+    grants = directory().grants_of(actor.subject, ctx.tenant_id, request.project_id)
+    if grants is None:
         raise NotEligible("The caller is no member of the project.")
-    involved = involved_in(gate)
+    involved = involved_in(request)
     came_as = projects.people_behind([actor.address]) | {actor.person}
     if not involved.isdisjoint(came_as):  # as the token said, besides what the directory says now
         involved |= {actor.subject}
     return right_of(
-        gate,
-        standing,
+        request,
+        grants,
         subject=actor.subject,
         involved=involved,
         roles=actor.roles,
@@ -173,7 +175,7 @@ class Electorate:
 
     def __init__(self) -> None:
         self._involved: dict[tuple[str, ...], frozenset[str]] = {}
-        self._standings: dict[tuple[str, UUID | None], EffectiveGrants | None] = {}
+        self._grants: dict[tuple[str, UUID | None], EffectiveGrants | None] = {}
         self._behind: dict[Right, frozenset[str]] = {}
 
     def involved(self, row: ApprovalView | ApprovalRequest) -> frozenset[str]:
@@ -189,12 +191,12 @@ class Electorate:
             self._behind[right] = projects.people_behind(right.people)
         return self._behind[right]
 
-    def standing(self, subject: str, row: ApprovalView | ApprovalRequest) -> EffectiveGrants | None:
+    def grants_of(self, subject: str, row: ApprovalView | ApprovalRequest) -> EffectiveGrants | None:
         """Return what a voter is granted at this moment where the request is."""
         key = (subject, row.project_id)
-        if key not in self._standings:
-            self._standings[key] = directory().grants_of(subject, row.tenant_id, row.project_id)
-        return self._standings[key]
+        if key not in self._grants:
+            self._grants[key] = directory().grants_of(subject, row.tenant_id, row.project_id)
+        return self._grants[key]
 
 
 def counted_votes(
@@ -209,7 +211,7 @@ def counted_votes(
     counted: list[tuple[Vote, Right]] = []
     people: set[str] = set()
     for vote in votes:
-        right = _standing_vote(row, vote, electorate)
+        right = _right_of_vote(row, vote, electorate)
         if right is not None and not electorate.behind(right) & people:
             counted.append((vote, right))
             people |= electorate.behind(right)
@@ -245,7 +247,7 @@ def _judged(view: ApprovalView, votes: Sequence[Vote], electorate: Electorate) -
 
 def voted_already(right: Right, votes: Iterable[Judged]) -> str:
     """Return why the reader's yes would not count: it is there already, or that of who shares the role."""
-    counting = [one.vote for one in votes if one.counts]
+    counting = [judged.vote for judged in votes if judged.counts]
     behind = projects.people_behind(right.people) if counting else frozenset()
     for vote in counting:
         if vote.person == right.person:
@@ -255,13 +257,13 @@ def voted_already(right: Right, votes: Iterable[Judged]) -> str:
     return ""
 
 
-def _standing_vote(row: ApprovalView | ApprovalRequest, vote: Vote, electorate: Electorate) -> Right | None:
+def _right_of_vote(row: ApprovalView | ApprovalRequest, vote: Vote, electorate: Electorate) -> Right | None:
     same = (vote.version, vote.proposal_hash) == (row.version, row.proposal_hash)
-    standing = electorate.standing(vote.voter, row) if same else None
-    if standing is None:
+    grants = electorate.grants_of(vote.voter, row) if same else None
+    if grants is None:
         return None
     try:
-        return right_of(row, standing, subject=vote.voter, involved=electorate.involved(row))
+        return right_of(row, grants, subject=vote.voter, involved=electorate.involved(row))
     except Forbidden:
         return None
 
@@ -272,35 +274,35 @@ def who_may_decide(approval_id: UUID) -> list[EligibilityResult]:
     return candidates(view, view.project_id)
 
 
-def candidates(gate: ApproverRuleSource, project_id: UUID | None) -> list[EligibilityResult]:
+def candidates(rule: ApproverRuleSource, project_id: UUID | None) -> list[EligibilityResult]:
     """Return the project's members before an approver rule, those who may decide first."""
-    involved = involved_in(gate)
+    involved = involved_in(rule)
     by_subject: dict[str, list[MemberView]] = {}
     for member in projects.members(project_id):
         by_subject.setdefault(member.subject, []).append(member)
-    loans: dict[str, list[HeldDelegation]] = {}
-    for lent in projects.delegations_in_force(project_id):
-        loan = HeldDelegation(lent.id, lent.role, lent.delegator, lent.expires_at)
-        loans.setdefault(lent.delegate, []).append(loan)
-    found = [_candidate(gate, own, loans.get(who, []), involved) for who, own in by_subject.items()]
-    return sorted(found, key=lambda c: (not c.may_decide, c.display_name or c.subject))
+    delegations: dict[str, list[HeldDelegation]] = {}
+    for row in projects.delegations_in_force(project_id):
+        delegation = HeldDelegation(row.id, row.role, row.delegator, row.expires_at)
+        delegations.setdefault(row.delegate, []).append(delegation)
+    results = [_candidate(rule, own, delegations.get(who, []), involved) for who, own in by_subject.items()]
+    return sorted(results, key=lambda c: (not c.may_decide, c.display_name or c.subject))
 
 
 def _candidate(
-    gate: ApproverRuleSource,
+    rule: ApproverRuleSource,
     memberships: list[MemberView],
-    loans: Sequence[HeldDelegation],
+    delegations: Sequence[HeldDelegation],
     involved: Collection[str],
 ) -> EligibilityResult:
     member = memberships[0]
-    own = tuple(dict.fromkeys(role for one in memberships for role in one.roles))
-    lent = tuple(loan for loan in loans if loan.role not in own)
+    own = tuple(dict.fromkeys(role for membership in memberships for role in membership.roles))
+    further = tuple(delegation for delegation in delegations if delegation.role not in own)
     machine = member.kind == SubjectKind.SERVICE
-    roles = frozenset(own) | {loan.role for loan in lent}
-    standing = EffectiveGrants(member.person, roles, lent=lent, machine=machine)
+    roles = frozenset(own) | {delegation.role for delegation in further}
+    grants = EffectiveGrants(member.person, roles, delegations=further, machine=machine)
     acting_for, why_not = "", ""
     try:
-        acting_for = right_of(gate, standing, subject=member.subject, involved=involved).acting_for
+        acting_for = right_of(rule, grants, subject=member.subject, involved=involved).acting_for
     except Forbidden as no:
         why_not = no.detail
     return EligibilityResult(

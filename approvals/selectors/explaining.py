@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from approvals.policy.evaluation import PolicyVerdict
-from approvals.policy.telling import UNKNOWN, in_words
+from approvals.policy.messages import UNKNOWN, format_rule
 from approvals.selectors.eligibility import EligibilityResult, candidates
 from approvals.selectors.policies import (
     evaluate,
@@ -70,7 +70,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gate:
+class _PossibleRequest:
     approver_rule: str
     approver_roles: tuple[str, ...]
     requested_by: str
@@ -100,67 +100,67 @@ def explain(
         problem = "A release is published in no environment: a rule that names one is not about publication."
         raise InvalidInput(problem, errors=[FieldError("/environment", problem)])
     verdict = evaluate(policy, action_class, environment, amount=amount)
-    places = _places(project_id, environment)
+    environments = _environments(project_id, environment)
     requested_by = projects.spelled(requested_by)
     person = projects.person_of(requested_by) if requested_by else ""
-    gate = _Gate(verdict.approver_rule, verdict.roles, requested_by, person)
-    asked = verdict.effect is Effect.REQUIRE_APPROVAL
-    people = tuple(candidates(gate, project_id)) if asked else ()
-    may_be = asked and action_class == WAIVABLE
-    waived = _waived(places, verdict, {requested_by, person}) if may_be else ()
-    advance = _advance(action_class, environment, waived) if asked else ""
-    told = (policy, action_class, environment, verdict, people, waived, advance, amount)
+    possible = _PossibleRequest(verdict.approver_rule, verdict.roles, requested_by, person)
+    required = verdict.effect is Effect.REQUIRE_APPROVAL
+    people = tuple(candidates(possible, project_id)) if required else ()
+    may_be = required and action_class == WAIVABLE
+    waived = _waived(environments, verdict, {requested_by, person}) if may_be else ()
+    advance = _advance(action_class, environment, waived) if required else ""
+    common = (policy, action_class, environment, verdict, people, waived, advance, amount)
     if not spends:
-        return Explanation(*told)
+        return Explanation(*common)
     at_the_limit = evaluate_at_the_limit(policy, environment)
-    return Explanation(*told, at_the_limit, evaluate_unknown_usage(policy, environment))
+    return Explanation(*common, at_the_limit, evaluate_unknown_usage(policy, environment))
 
 
-def about_money(told: Explanation) -> list[str]:
+def about_money(explanation: Explanation) -> list[str]:
     """Return the sentences about the threshold and the limit of a run that an explanation of `spend` adds."""
-    if told.at_the_limit is None or told.unknown_usage is None:
+    if explanation.at_the_limit is None or explanation.unknown_usage is None:
         return []
     sentences = []
-    if told.verdict.effect is Effect.REQUIRE_APPROVAL and told.threshold is not None:
-        sentences.append(f"Nobody is asked about {usd(told.threshold)} or less.")
-    asks = told.at_the_limit.effect is Effect.REQUIRE_APPROVAL
-    then = "asks a person for more" if asks else f"fails ({in_words(told.at_the_limit.rule)})"
+    if explanation.verdict.effect is Effect.REQUIRE_APPROVAL and explanation.threshold is not None:
+        sentences.append(f"Nobody is asked about {usd(explanation.threshold)} or less.")
+    asks = explanation.at_the_limit.effect is Effect.REQUIRE_APPROVAL
+    then = "asks a person for more" if asks else f"fails ({format_rule(explanation.at_the_limit.rule)})"
     return [
         *sentences,
         f"A run that has used all that it may cost {then}.",
-        f"A run that has used something of unknown cost {after_unknown_usage(told.unknown_usage)}.",
+        f"A run that has used something of unknown cost {after_unknown_usage(explanation.unknown_usage)}.",
     ]
 
 
 def after_unknown_usage(verdict: PolicyVerdict) -> str:
     """Return what becomes of a run that has used something of unknown cost, in a sentence's part."""
-    words = {
+    sentences = {
         Effect.ALLOW: UNKNOWN[UnknownUsage.IGNORE],
         Effect.REQUIRE_APPROVAL: UNKNOWN[UnknownUsage.ASK],
-        Effect.DENY: f"{UNKNOWN[UnknownUsage.FAIL]} ({in_words(verdict.rule)})",
+        Effect.DENY: f"{UNKNOWN[UnknownUsage.FAIL]} ({format_rule(verdict.rule)})",
     }
-    return words[verdict.effect]
+    return sentences[verdict.effect]
 
 
-def _places(project_id: UUID | None, environment: str | None) -> list[EnvironmentView]:
+def _environments(project_id: UUID | None, environment: str | None) -> list[EnvironmentView]:
     """The environments of that name; of a whole tenant several projects may have one."""
     if environment is None:
         return []
     known = projects.environments(project_id)
-    found = [one for one in known if one.slug == environment]
-    if not found:
-        names = ", ".join(sorted({one.slug for one in known})) or "none"
+    named = [row for row in known if row.slug == environment]
+    if not named:
+        names = ", ".join(sorted({row.slug for row in known})) or "none"
         problem = f"There is no environment {environment[:64]!r} here; there is {names}."
         raise InvalidInput(problem, errors=[FieldError("/environment", problem)])
-    return found
+    return named
 
 
 def _waived(
-    places: Collection[EnvironmentView], verdict: PolicyVerdict, asking: Collection[str]
+    environments: Collection[EnvironmentView], verdict: PolicyVerdict, requesters: Collection[str]
 ) -> tuple[Waived, ...]:
     at = clock.now()
-    rows = [row for place in places for row in waivers_in_force(place.project_id, place.id)]
-    found = [
+    rows = [row for place in environments for row in waivers_in_force(place.project_id, place.id)]
+    answers = [
         Waived(
             id=row.id,
             template_name=row.template_name,
@@ -168,11 +168,11 @@ def _waived(
             release_name=row.release_name,
             expires_at=row.expires_at,
             never_for=tuple(sorted({row.requested_by, *row.deciders})),
-            why_not=why_not_serving(row, verdict, asking, at),
+            why_not=why_not_serving(row, verdict, requesters, at),
         )
         for row in rows
     ]
-    return tuple(sorted(found, key=lambda one: not one.serves))
+    return tuple(sorted(answers, key=lambda waiver: not waiver.serves))
 
 
 def _advance(action_class: str, environment: str | None, waived: Collection[Waived]) -> str:
@@ -182,7 +182,7 @@ def _advance(action_class: str, environment: str | None, waived: Collection[Waiv
         return "No waiver serves: one names the environments in which it holds."
     if not waived:
         return f"No waiver serves: none is in force for {environment}."
-    if not any(one.serves for one in waived):
+    if not any(waiver.serves for waiver in waived):
         return "No waiver serves, although there is one in force."
     return (
         "Runs of these templates would rest on a waiver and ask nobody, each with that release alone, "

@@ -59,7 +59,7 @@ def revision_after(number: int) -> str:
 
 def slugs_of_tenant() -> list[str]:
     """The environments that rules are about, in whatever project: what two revisions are compared over."""
-    return sorted({one.slug for one in projects.environments(None)})
+    return sorted({environment.slug for environment in projects.environments(None)})
 
 
 def evaluate(

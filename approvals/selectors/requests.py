@@ -118,11 +118,11 @@ def votes_of(approval_id: UUID) -> list[Vote]:
 
 def votes_by_request(approval_ids: Sequence[UUID]) -> dict[UUID, list[Vote]]:
     """Return `votes_of` many requests, in one query; a request without any is left out."""
-    found: dict[UUID, list[Vote]] = {}
+    by_request: dict[UUID, list[Vote]] = {}
     rows = Vote.objects.filter(approval_id__in=approval_ids) if approval_ids else Vote.objects.none()
     for vote in rows.order_by("voted_at", "id"):
-        found.setdefault(vote.approval_id, []).append(vote)
-    return found
+        by_request.setdefault(vote.approval_id, []).append(vote)
+    return by_request
 
 
 def unused_approved(step_id: UUID, proposal_hash: str) -> ApprovalView | None:

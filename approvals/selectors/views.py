@@ -183,12 +183,12 @@ def _with_waiver(row: ApprovalRequest, own: datetime) -> datetime:
 
 def _shown_end(row: ApprovalRequest) -> datetime | None:
     """Return `valid_until` now, from the query that read the row where that has asked (`requests`)."""
-    told: timedelta | None = getattr(row, "paused", None)
+    put_off: timedelta | None = getattr(row, "paused", None)
     if row.valid_until is None:
         return row.waiver.end if row.waiver else None
-    if told is None:
+    if put_off is None:
         return valid_until(row, clock.now())
-    return _with_waiver(row, row.valid_until + told)
+    return _with_waiver(row, row.valid_until + put_off)
 
 
 def approval_view(row: ApprovalRequest) -> ApprovalView:

@@ -52,20 +52,20 @@ def mine(ctx: Context) -> QuerySet[ApprovalRequest]:
     The roles and the people are compared by the database, so that a page of them is a page.
     """
     actor = ctx.actor
-    standing = directory().grants_of(actor.subject, ctx.tenant_id, ctx.project_id)
+    grants = directory().grants_of(actor.subject, ctx.tenant_id, ctx.project_id)
     rows = reachable(ctx).filter(~unanswerable(), state=ApprovalState.PENDING, expires_at__gt=Now())
-    if standing is None or standing.machine or actor.kind == "service":
+    if grants is None or grants.machine or actor.kind == "service":
         return rows.none()
     by_role = Q(pk__in=[])
-    for role in standing.own_roles & actor.roles:
+    for role in grants.own_roles & actor.roles:
         by_role |= Q(approver_roles__contains=[role])
-    for loan in standing.lent:
-        if loan.role in actor.roles:
-            by_role |= Q(approver_roles__contains=[loan.role]) & ~_involves({loan.delegator})
-    own = {actor.subject, actor.person, standing.person} | people_behind([actor.address])
-    mine_before = _involves(names_of(standing.person))
+    for delegation in grants.delegations:
+        if delegation.role in actor.roles:
+            by_role |= Q(approver_roles__contains=[delegation.role]) & ~_involves({delegation.delegator})
+    own = {actor.subject, actor.person, grants.person} | people_behind([actor.address])
+    mine_before = _involves(names_of(grants.person))
     rows = rows.filter(by_role).exclude(_involves(own - {""})).exclude(mine_before)
-    own_names = Q(votes_cast__person=standing.person) | Q(votes_cast__person__in=names_of(standing.person))
+    own_names = Q(votes_cast__person=grants.person) | Q(votes_cast__person__in=names_of(grants.person))
     return rows.exclude(own_names)
 
 

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from approvals.errors import WaiverNotFound
 from approvals.models import ApprovalRequest, Waiver
 from approvals.policy.evaluation import PolicyVerdict
-from approvals.policy.telling import in_words
+from approvals.policy.messages import format_rule
 from approvals.selectors.requests import genuine, votes_of
 from approvals.selectors.views import ApprovalView
 from approvals.states import ApprovalState, SubjectType, WaiverState
@@ -111,10 +111,10 @@ def viewing_waivers() -> Callable[[Waiver], WaiverView]:
     at = clock.now()
 
     @cache
-    def places(project_id: UUID) -> dict[UUID, str]:
-        return {place.id: place.slug for place in projects.environments(project_id)}
+    def slugs(project_id: UUID) -> dict[UUID, str]:
+        return {environment.id: environment.slug for environment in projects.environments(project_id)}
 
-    return lambda row: _view(row, places(row.project_id), at)
+    return lambda row: _view(row, slugs(row.project_id), at)
 
 
 def others_in_force(row: Waiver | WaiverView) -> list[WaiverView]:
@@ -127,7 +127,7 @@ def others_in_force(row: Waiver | WaiverView) -> list[WaiverView]:
         state=WaiverState.ACTIVE,
         expires_at__gt=clock.now(),
     ).exclude(pk=row.id)
-    return [view_of_waiver(one) for one in with_uses(rows).order_by("-expires_at", "id")[:20]]
+    return [view_of_waiver(waiver) for waiver in with_uses(rows).order_by("-expires_at", "id")[:20]]
 
 
 def waivers_in_force(project_id: UUID, environment_id: UUID) -> list[Waiver]:
@@ -141,7 +141,7 @@ def waivers_in_force(project_id: UUID, environment_id: UUID) -> list[Waiver]:
     return list(rows.order_by("-expires_at", "id")[:50])
 
 
-def why_not_serving(waiver: Waiver, verdict: PolicyVerdict, asking: Collection[str], at: datetime) -> str:
+def why_not_serving(waiver: Waiver, verdict: PolicyVerdict, requesters: Collection[str], at: datetime) -> str:
     """Return why a waiver serves no request under a verdict that these people make; else empty.
 
     What the question is about (template, release, environment) is compared by the caller.
@@ -158,9 +158,9 @@ def why_not_serving(waiver: Waiver, verdict: PolicyVerdict, asking: Collection[s
     if machine:
         return f"it was decided by {machine}, which is a service account, and a machine never decides."
     if not is_enough(given.approver_roles, given.quorum, verdict):
-        gave, takes = in_words(given.approver_rule), in_words(verdict.approver_rule)
+        gave, takes = format_rule(given.approver_rule), format_rule(verdict.approver_rule)
         return f"it was decided by {gave}, and here it takes {takes}."
-    if not projects.people_behind(asking).isdisjoint(projects.people_behind(waiver.never_for)):
+    if not projects.people_behind(requesters).isdisjoint(projects.people_behind(waiver.never_for)):
         return "it never serves runs of who asked for it or gave it."
     return ""
 
@@ -172,7 +172,7 @@ def is_enough(roles: Collection[str], quorum: int, verdict: PolicyVerdict) -> bo
 
 def machine_among(deciders: Iterable[str]) -> str:
     """Return a service account that is among them; empty where all are people."""
-    return min((one for one in deciders if re.match(MACHINE, one)), default="")
+    return min((name for name in deciders if re.match(MACHINE, name)), default="")
 
 
 def deciders_of(view: ApprovalView) -> set[str]:
@@ -183,15 +183,15 @@ def deciders_of(view: ApprovalView) -> set[str]:
     return named - {""}
 
 
-def _view(row: Waiver, places: dict[UUID, str], at: datetime) -> WaiverView:
+def _view(row: Waiver, slugs: dict[UUID, str], at: datetime) -> WaiverView:
     same = ("uses", "environments", "environment_ids", "deciders", "state")
-    told = {name: getattr(row, name) for name in WaiverView.__slots__ if name not in same}
+    columns = {name: getattr(row, name) for name in WaiverView.__slots__ if name not in same}
     over = row.state == WaiverState.ACTIVE and not row.in_force(at)
     return WaiverView(
-        **told,
+        **columns,
         state=str(WaiverState.EXPIRED.value) if over else str(row.state),
         environment_ids=tuple(row.environment_ids),
-        environments=tuple(places.get(one, str(one)) for one in row.environment_ids),
+        environments=tuple(slugs.get(key, str(key)) for key in row.environment_ids),
         deciders=tuple(row.deciders),
         uses=int(getattr(row, "uses", 0)),
     )

@@ -2,7 +2,7 @@
 
 from django import template
 
-from approvals.policy import telling
+from approvals.policy import messages
 
 register = template.Library()
-register.filter("in_words", telling.in_words)
+register.filter("in_words", messages.format_rule)

@@ -24,14 +24,14 @@ class EffectiveGrants:
 
     `person` is the human who answers for the subject: two subjects of one person are one person
     wherever duties are separated, and a service account's person is its owner. `roles` are all of them;
-    `lent` are the loans of those that the subject does not hold itself. A machine never decides: roles of
+    `delegations` are of those roles that the subject does not hold itself. A machine never decides: roles of
     people that its memberships still name are `withheld`, and count for nothing.
     """
 
     person: str
     roles: frozenset[str]
     grants: frozenset[str] = frozenset()
-    lent: tuple[HeldDelegation, ...] = ()
+    delegations: tuple[HeldDelegation, ...] = ()
     machine: bool = False
     withheld: frozenset[str] = frozenset()
 
@@ -43,7 +43,7 @@ class EffectiveGrants:
     @property
     def own_roles(self) -> frozenset[str]:
         """What memberships alone give."""
-        return self.roles - {loan.role for loan in self.lent}
+        return self.roles - {loan.role for loan in self.delegations}
 
 
 @dataclass(frozen=True, slots=True)

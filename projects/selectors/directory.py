@@ -32,7 +32,7 @@ class Memberships:
             person=person,
             roles=roles | {delegation.role for delegation in delegations},
             grants=frozenset(grant for membership in own for grant in membership.grants),
-            lent=delegations,
+            delegations=delegations,
             machine=own[0].kind == SubjectKind.SERVICE,
             withheld=frozenset(role for membership in own for role in membership.roles) - roles,
         )

@@ -65,12 +65,12 @@ def _template(ctx: Context, template_id: UUID) -> RunTemplate:
         raise TemplateNotFound("There is no such run template here.") from unknown
 
 
-def _terms(template: RunTemplate, release: ReleaseView) -> approvals.Terms:
+def _terms(template: RunTemplate, release: ReleaseView) -> approvals.WaiverTerms:
     steps = _steps(release.workflow)
     if not steps:
         problem = f"No agent's step of {template.workflow_id} is of class {WAIVABLE} in this release."
         raise NothingToWaive(problem, errors=[FieldError("/releaseId", problem)])
-    return approvals.Terms(
+    return approvals.WaiverTerms(
         template_id=template.id,
         template_name=template.name,
         workflow_id=template.workflow_id,

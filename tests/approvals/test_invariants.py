@@ -8,9 +8,9 @@ import pytest
 from approvals.invariants import (
     answers_whole,
     asked_again_as_before,
+    delegations_in_force,
     duties_separate,
     glass_broken_in_sight,
-    loans_in_force,
     policies_gapless,
     policy_pinned,
     proposals_genuine,
@@ -208,21 +208,21 @@ OF_THE_QUORUM = [
     (quorums_reached, REQUEST, (), "UPDATE approvals_approvalrequest SET quorum = 3 WHERE id = %(id)s"),
     (quorums_reached, REQUEST, (), "UPDATE approvals_approvalrequest SET votes = 5 WHERE id = %(id)s"),
     (
-        loans_in_force,
+        delegations_in_force,
         LOAN,
         ("delegation_role_lendable",),
         "UPDATE projects_delegation d SET role = 'Operator' FROM approvals_vote v "
         "WHERE v.delegation_id = d.id AND v.approval_id = %(id)s",
     ),
     (
-        loans_in_force,
+        delegations_in_force,
         LOAN,
         ("delegation_has_a_time",),
         "UPDATE projects_delegation d SET expires_at = v.voted_at FROM approvals_vote v "
         "WHERE v.delegation_id = d.id AND v.approval_id = %(id)s",
     ),
     (
-        loans_in_force,
+        delegations_in_force,
         VOTE,
         (),
         "UPDATE approvals_vote SET acting_for = 'somebody' WHERE approval_id = %(id)s AND acting_for <> ''",

@@ -12,8 +12,8 @@ from approvals.errors import PolicyInvalid
 from approvals.policy import document as documents
 from approvals.policy import floor
 from approvals.policy.evaluation import FLOOR_RULE, evaluate
+from approvals.policy.messages import THEN, format_rule
 from approvals.policy.patterns import matches, overlap
-from approvals.policy.telling import THEN, in_words
 from approvals.states import GATED, ActionClass, Effect, OnExpiry
 
 DEFAULT = documents.platform_default()
@@ -241,13 +241,13 @@ def test_the_platforms_own_document_is_acceptable():
 
 def test_records_name_rules_as_they_are_and_people_read_them_in_words() -> None:
     frozen = "rule 1: sandbox in *; rule 2: shared-write in *-eu; rule 4: production in prod-*"
-    assert in_words(frozen) == (
+    assert format_rule(frozen) == (
         "rule 1: sandbox everywhere; rule 2: shared-write in *-eu; rule 4: production in prod-*"
     )
-    assert in_words("decided by Reviewer (rule 3: production in *)").endswith(
+    assert format_rule("decided by Reviewer (rule 3: production in *)").endswith(
         "(rule 3: production everywhere)"
     )
-    assert in_words("Nothing in * of theirs.") == "Nothing in * of theirs."
+    assert format_rule("Nothing in * of theirs.") == "Nothing in * of theirs."
 
 
 def test_what_follows_silence_is_told_in_the_same_words_everywhere() -> None:

@@ -33,5 +33,5 @@ def expire_reservation(ctx: Context, *, reservation_id: UUID, expires_at: dateti
 
 
 def _paused(project_id: UUID) -> bool:
-    found = project(project_id)
-    return found is None or found.state != ProjectState.ACTIVE
+    row = project(project_id)
+    return row is None or row.state != ProjectState.ACTIVE

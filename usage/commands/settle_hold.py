@@ -54,13 +54,13 @@ def settle_hold(
     require_finance(ctx)
     if reservation.state == ReservationState.RESERVED:
         raise RunNotEnded("The run has not ended: what it used can still become known.")
-    words = {"reason": reason, "evidence": evidence}
+    because = {"reason": reason, "evidence": evidence}
     if cost is not None:
-        _confirm(ctx, reservation, cost, _unknown(reservation, provider, name), words)
+        _confirm(ctx, reservation, cost, _unknown(reservation, provider, name), because)
     elif not reservation.held:
         raise HoldOver(f"Nothing is held for this run. {_what_became(reservation)}".strip())
     else:
-        end_hold(ctx, reservation, "HoldReleased", **words)
+        end_hold(ctx, reservation, "HoldReleased", **because)
     return str(reservation.id)
 
 
@@ -100,12 +100,13 @@ def date_holds(ctx: Context) -> int:
 
 
 def _check(reason: str, evidence: str, cost: Decimal | None, provider: str, name: str) -> None:
-    told = (("/reason", reason, "Say why."), ("/evidence", evidence, "Name what shows it: a bill, a ticket."))
-    faults = [FieldError(at, detail) for at, words, detail in told if not words.strip()]
+    shows = "Name what shows it: a bill, a ticket."
+    fields = (("/reason", reason, "Say why."), ("/evidence", evidence, shows))
+    faults = [FieldError(at, detail) for at, text, detail in fields if not text.strip()]
     faults += [
         FieldError(at, f"At most {MOST_WORDS} characters.")
-        for at, words, _ in told
-        if len(words) > MOST_WORDS
+        for at, text, _ in fields
+        if len(text) > MOST_WORDS
     ]
     if bool(provider) != bool(name):
         faults.append(FieldError("/name", "A model or tool is named with its provider, or neither is."))
@@ -127,24 +128,24 @@ def _unknown(reservation: Reservation, provider: str, name: str) -> list[UsageRe
     rows = UsageRecord.objects.filter(run_id=reservation.run_id, state=UsageState.UNCERTAIN)
     if provider:
         rows = rows.filter(provider=provider, name=name)
-    found = lock_many(rows)
-    if not found:
+    unknown = lock_many(rows)
+    if not unknown:
         raise HoldOver("No usage of unknown cost is left there: it is settled, or there never was any.")
-    models = sorted({f"{row.provider}/{row.name}" for row in found})
+    models = sorted({f"{row.provider}/{row.name}" for row in unknown})
     if len(models) > 1:
         listed = ", ".join(models[:10])
         detail = f"A cost is that of one model or tool: say of which of {listed}."
         raise UsageOfSeveralModels(detail, errors=[FieldError("/name", detail)])
-    return found
+    return unknown
 
 
 def _confirm(
-    ctx: Context, reservation: Reservation, cost: Decimal, rows: Sequence[UsageRecord], words: dict[str, str]
+    ctx: Context, reservation: Reservation, cost: Decimal, rows: Sequence[UsageRecord], why: dict[str, str]
 ) -> None:
     at = clock.now()
     for row, share in zip(rows, shares(cost, len(rows)), strict=True):
-        row.settle(cost=share, at=at, by=ctx.actor.subject, **words)
-    moves = [Move(row, "UsageSettled", [_told(ctx, row)], {"amountUsd": row.cost}) for row in rows]
+        row.settle(cost=share, at=at, by=ctx.actor.subject, **why)
+    moves = [Move(row, "UsageSettled", [_event(ctx, row)], {"amountUsd": row.cost}) for row in rows]
     record_many(ctx, moves)
     settle_sums(rows)
     adjust(ctx, reservation)
@@ -155,11 +156,11 @@ def shares(cost: Decimal, calls: int) -> list[Decimal]:
     if cost >= CALL_LIMIT * calls:
         detail = f"No call is believed to cost {text_of(CALL_LIMIT)} or more."
         raise InvalidInput(detail, errors=[FieldError("/cost", detail)])
-    each, over = divmod(int(cost / QUANTUM), calls)
-    return [(each + (index < over)) * QUANTUM for index in range(calls)]
+    share, over = divmod(int(cost / QUANTUM), calls)
+    return [(share + (index < over)) * QUANTUM for index in range(calls)]
 
 
-def _told(ctx: Context, row: UsageRecord) -> UsageReconciled:
+def _event(ctx: Context, row: UsageRecord) -> UsageReconciled:
     return UsageReconciled(
         usage_id=row.id,
         run_id=row.run_id,

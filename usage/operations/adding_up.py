@@ -49,8 +49,8 @@ def add_up(records: Sequence[UsageRecord], *, workflow_id: str, release_id: UUID
         sums[key] = [total(both) for both in zip(sums[key], _figures(row), strict=True)]
     if not sums:
         return
-    place = (records[0].project_id, workflow_id, release_id)
-    rows = [(*key, uuid7(), *place, *figures) for key, figures in sorted(sums.items())]
+    scope = (records[0].project_id, workflow_id, release_id)
+    rows = [(*key, uuid7(), *scope, *figures) for key, figures in sorted(sums.items())]
     columns = (*KEY, *PLACE, *FIGURES)
     marks = f"({', '.join(['%s'] * len(columns))})"
     statement = _ADD.format(

@@ -66,10 +66,10 @@ def release(ctx: Context, run_id: UUID, cause: str) -> ReservationView | None:
 
 def locked_reservation(run_id: UUID) -> Reservation | None:
     """Return the run's reservation under its lock."""
-    found: Reservation | None = (
+    reservation: Reservation | None = (
         Reservation.objects.select_for_update(no_key=True).filter(run_id=run_id).first()
     )
-    return found
+    return reservation
 
 
 def hold_for(reservation: Reservation, used: UsageView) -> Decimal:
@@ -101,10 +101,10 @@ def hold_due(reservation: Reservation) -> datetime | None:
 
 
 def _unknown_calls(reservation: Reservation) -> QuerySet[UsageRecord]:
-    found: QuerySet[UsageRecord] = UsageRecord.objects.filter(
+    rows: QuerySet[UsageRecord] = UsageRecord.objects.filter(
         run_id=reservation.run_id, state=UsageState.UNCERTAIN
     )
-    return found
+    return rows
 
 
 def close(ctx: Context, reservation: Reservation, ending: Ending, *, because: str = "") -> None:

@@ -38,14 +38,14 @@ def extend(ctx: Context, *, run_id: UUID, to: Decimal) -> str:
     fault = not_enough(budgets, more)
     if not fault:
         reservation.extend(by=more)
-        told = _told(ctx, reservation, reservation.expires_at)
-        record(ctx, reservation, "BudgetExtended", told, detail={"by": more})
+        event = _event(ctx, reservation, reservation.expires_at)
+        record(ctx, reservation, "BudgetExtended", event, detail={"by": more})
         posting = Posting(uuid7(), Movement.EXTENDED, clock.now(), reservation.id)
         post(budgets, {Account.AVAILABLE: -more, Account.COMMITTED: more}, posting, covered=True)
     return fault
 
 
-def _told(ctx: Context, reservation: Reservation, expires_at: datetime) -> BudgetReserved:
+def _event(ctx: Context, reservation: Reservation, expires_at: datetime) -> BudgetReserved:
     return BudgetReserved(
         reservation_id=reservation.id,
         run_id=reservation.run_id,

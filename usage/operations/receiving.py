@@ -51,8 +51,8 @@ def record_receipts(
     reservation = locked_reservation(run_id)
     new = _unseen(run_id, wanted)
     now = clock.now()
-    place = {"run_id": run_id, "project_id": project_id, "step_id": step_id, "attempt_id": attempt_id}
-    facts = place | {"agent_id": agent_id or "", "recorded_at": now}
+    scope = {"run_id": run_id, "project_id": project_id, "step_id": step_id, "attempt_id": attempt_id}
+    facts = scope | {"agent_id": agent_id or "", "recorded_at": now}
     prices = _Prices(dispatched_at, settled_at or now)
     records = [_record(ctx, receipt, facts, prices) for receipt in new]
     records += [_record_refused(ctx, call, facts, prices.believed(now)) for call in refused]

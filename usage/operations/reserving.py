@@ -34,9 +34,9 @@ def reserve(ctx: Context, *, run_id: UUID, project_id: UUID, amount: Decimal | N
     `InvalidInput` for what is no amount of money.
     """
     one_at_a_time("reservation", [run_id])
-    standing = Reservation.objects.filter(run_id=run_id).first()
-    if standing is not None:
-        return reservation_view(standing)
+    present = Reservation.objects.filter(run_id=run_id).first()
+    if present is not None:
+        return reservation_view(present)
     if amount is not None:
         amount = amount_of(amount, "/limits/maxCostUsd")
     budgets, at = lock_in_scope(project_id)

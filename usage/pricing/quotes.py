@@ -91,8 +91,8 @@ def _priced(known: UsageState, units: Mapping[str, Decimal], quantities: Mapping
     missing = sorted(unit for unit, price in units.items() if price and unit not in quantities)
     if missing:
         return _unknown(f"The receipt does not say how many {', '.join(missing)} the call used.")
-    parts = [money.times(quantity, units[unit]) for unit, quantity in quantities.items()]
-    cost = money.rounded(money.total(parts))
+    amounts = [money.times(quantity, units[unit]) for unit, quantity in quantities.items()]
+    cost = money.rounded(money.total(amounts))
     if cost >= money.CALL_LIMIT:
         return _unknown(f"No call is believed to cost {money.text_of(cost)}.")
     return Quote(known, cost, {unit: money.text_of(units[unit]) for unit in quantities})
@@ -110,12 +110,12 @@ def checked(document: Any, at: str = "") -> dict[str, Any]:
     if document["currency"] != money.CURRENCY:
         faults.append(FieldError(f"{at}/currency", f"The currency is {money.CURRENCY}."))
     providers = _mapping(document["providers"], f"{at}/providers", faults)
-    found = {
+    canonical = {
         key: _provider(value, f"{at}/providers/{_token(key)}", faults) for key, value in providers.items()
     }
     if faults:
         raise _refused(faults)
-    return {"currency": money.CURRENCY, "providers": found}
+    return {"currency": money.CURRENCY, "providers": canonical}
 
 
 def _provider(value: Any, pointer: str, faults: list[FieldError]) -> dict[str, Any]:

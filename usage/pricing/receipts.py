@@ -109,14 +109,14 @@ def _content(receipt: ParsedReceipt, value: Mapping[str, Any]) -> str:
     Numbers count by their value and times by their instant; what is left out is null.
     """
     units, cost = receipt.quantities, receipt.cost
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         name: getattr(receipt, name) for name in ("receipt_id", "kind", "provider", "name")
     }
-    said["quantities"] = units and {unit: f"{number.normalize():f}" for unit, number in units.items()}
-    said["cost"] = None if cost is None else money.text_of(cost)
-    said["occurredAt"] = receipt.occurred_at.isoformat(timespec="microseconds")
-    said |= {name: value.get(name) or None for name in ("approvalId", "proposalHash", "details")}
-    return digest(said)
+    content["quantities"] = units and {unit: f"{number.normalize():f}" for unit, number in units.items()}
+    content["cost"] = None if cost is None else money.text_of(cost)
+    content["occurredAt"] = receipt.occurred_at.isoformat(timespec="microseconds")
+    content |= {name: value.get(name) or None for name in ("approvalId", "proposalHash", "details")}
+    return digest(content)
 
 
 def _refuse_unkept(value: Mapping[str, Any], at: str) -> None:

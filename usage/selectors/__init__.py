@@ -130,16 +130,16 @@ def reservation_of(run_id: UUID) -> ReservationView | None:
 def set_aside_for(run_id: UUID) -> Decimal | None:
     """All that is, or was, set aside for a run, with what was added; None when nothing was."""
     rows = Reservation.objects.filter(run_id=run_id, state__in=FUNDED)
-    found: Decimal | None = rows.values_list(F("amount") + F("extended"), flat=True).first()
-    return found
+    amount: Decimal | None = rows.values_list(F("amount") + F("extended"), flat=True).first()
+    return amount
 
 
 def usage_of_run(run_id: UUID) -> UsageView:
     """Return what a run has used so far."""
-    found = UsageRecord.objects.filter(run_id=run_id).aggregate(
+    sums = UsageRecord.objects.filter(run_id=run_id).aggregate(
         cost=Sum("cost"), records=Count("id"), uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN))
     )
-    return UsageView(found["cost"] or ZERO, found["uncertain"], found["records"])
+    return UsageView(sums["cost"] or ZERO, sums["uncertain"], sums["records"])
 
 
 def usage_of_runs(run_ids: Iterable[UUID]) -> dict[UUID, UsageView]:
@@ -152,13 +152,13 @@ def usage_of_attempts(run_id: UUID) -> dict[UUID, UsageView]:
     return _used(UsageRecord.objects.filter(run_id=run_id), "attempt_id")
 
 
-def _used(records: QuerySet[UsageRecord], each: str) -> dict[UUID, UsageView]:
-    rows = records.values(each).annotate(
+def _used(records: QuerySet[UsageRecord], key: str) -> dict[UUID, UsageView]:
+    rows = records.values(key).annotate(
         known=Sum("cost"),
         records=Count("id"),
         uncertain=Count("id", filter=Q(state=UsageState.UNCERTAIN)),
     )
-    return {row[each]: UsageView(row["known"] or ZERO, row["uncertain"], row["records"]) for row in rows}
+    return {row[key]: UsageView(row["known"] or ZERO, row["uncertain"], row["records"]) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,9 @@ class UnknownCalls:
     @property
     def used(self) -> str:
         """Return what they used in all, by unit, and how many do not say it."""
-        told = [f"{number.normalize():,f} {unit}" for unit, number in self.quantities.items()]
+        parts = [f"{number.normalize():,f} {unit}" for unit, number in self.quantities.items()]
         silent = "one call does" if self.unsaid == 1 else f"{self.unsaid} calls do"
-        return ", ".join([*told, *([f"{silent} not say what it used"] if self.unsaid else [])])
+        return ", ".join([*parts, *([f"{silent} not say what it used"] if self.unsaid else [])])
 
     @property
     def in_words(self) -> str:
@@ -266,9 +266,9 @@ def in_scope(project_id: UUID, month: date) -> QuerySet[Budget]:
     return rows
 
 
-def uncovered(found: Iterable[Budget], month: date) -> str:
+def uncovered(budgets: Iterable[Budget], month: date) -> str:
     """Return why no run can reserve anything in a month, given all budgets over its project; else nothing."""
-    return "" if any(True for _ in found) else f"No budget covers this project in {label(month)}."
+    return "" if any(True for _ in budgets) else f"No budget covers this project in {label(month)}."
 
 
 def projects_without_budget(project_id: UUID | None, months: Sequence[date]) -> list[tuple[date, str]]:
@@ -346,8 +346,7 @@ def open_reservations(budget: Budget, project_id: UUID | None) -> QuerySet[Reser
     that are open at all."""
     holds = ReservationHold.objects.filter(reservation=OuterRef("pk"), budget=budget)
     rows = reservations(project_id).filter(Exists(holds), state=ReservationState.RESERVED)
-    found: QuerySet[Reservation] = rows.select_related("project").order_by("-created_at", "-id")
-    return found
+    return rows.select_related("project").order_by("-created_at", "-id")
 
 
 def open_holds(budget: Budget, project_id: UUID | None) -> QuerySet[Reservation]:
@@ -355,8 +354,7 @@ def open_holds(budget: Budget, project_id: UUID | None) -> QuerySet[Reservation]
     cost, the oldest first."""
     holds = ReservationHold.objects.filter(reservation=OuterRef("pk"), budget=budget)
     rows = reservations(project_id).filter(Exists(holds), held__gt=0)
-    found: QuerySet[Reservation] = rows.select_related("project").order_by("closed_at", "id")
-    return found
+    return rows.select_related("project").order_by("closed_at", "id")
 
 
 def pricing_revisions() -> QuerySet[PricingRevision]:

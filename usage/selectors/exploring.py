@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -132,5 +133,5 @@ def _explored(by: str, start: date, end: date, rows: Sequence[tuple[Any, ...]], 
             days.append((day, used))
         else:
             total = used
-    days.sort(key=lambda each: each[0])
+    days.sort(key=itemgetter(0))
     return Explored(start, end, groups[:MOST_GROUPS], days, total, len(groups) > MOST_GROUPS, crowded)

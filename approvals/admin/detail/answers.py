@@ -6,8 +6,8 @@ from typing import Any
 
 from approvals.policy import floor
 from approvals.policy.evaluation import PolicyVerdict, evaluate
+from approvals.policy.messages import SHORT, THEN, duration, hours
 from approvals.policy.patterns import ANYWHERE, matches
-from approvals.policy.telling import SHORT, THEN, duration, hours
 from approvals.selectors import EligibilityResult, Explanation
 from approvals.selectors.explaining import about_money
 from approvals.states import ActionClass, Effect, OnExpiry

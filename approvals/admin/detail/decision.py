@@ -8,7 +8,7 @@ from approvals.admin.detail import labels
 from approvals.admin.detail.changes import Since, compare
 from approvals.admin.detail.proposal import Shown, shown
 from approvals.errors import ProposalCorrupted
-from approvals.policy.telling import duration
+from approvals.policy.messages import duration
 from approvals.selectors import (
     ApprovalView,
     EligibilityResult,

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from approvals.admin.detail.proposal import Shown
 from approvals.operations import kinds
-from approvals.policy.telling import duration
+from approvals.policy.messages import duration
 from approvals.selectors import ApprovalView, Right
 from approvals.states import GATED, ApprovalState, SubjectType
 from approvals.subjects import Timeline

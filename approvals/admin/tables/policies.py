@@ -23,8 +23,8 @@ from approvals.models import PolicyRevision
 from approvals.policy import document as documents
 from approvals.policy.comparing import compare
 from approvals.policy.loosening import loosened
+from approvals.policy.messages import SHORT
 from approvals.policy.patterns import ANYWHERE
-from approvals.policy.telling import SHORT
 from approvals.states import ActionClass, Effect
 from factory.console.asking import not_understood
 from factory.console.base import OwnPageAdmin

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from approvals import selectors
 from approvals.commands import decide_approval
-from approvals.policy.telling import in_words
+from approvals.policy.messages import format_rule
 from approvals.selectors import ApprovalView
 from approvals.states import Decision
 from factory.console.show import pretty, seen
@@ -58,7 +58,7 @@ class Command(BaseCommand):
                 break_glass=options["break_glass"],
             )
         except DomainError as refusal:
-            raise CommandError(f"{refusal.title}. {in_words(refusal.detail)}") from refusal
+            raise CommandError(f"{refusal.title}. {format_rule(refusal.detail)}") from refusal
         self._tell(view, as_json=options["json"])
 
     def _show(self, ctx: Context, options: dict[str, Any]) -> None:
@@ -74,12 +74,12 @@ class Command(BaseCommand):
             no = selectors.refusal_for(ctx, view, break_glass=options["break_glass"])
             content = selectors.proposal(view.id).content if selectors.may_see_proposal(ctx, view) else None
         if options["json"]:
-            told = self._facts(view) | {"proposal": content, "whyNot": no.detail if no else ""}
-            self.stdout.write(json.dumps(told))
+            facts = self._facts(view) | {"proposal": content, "whyNot": no.detail if no else ""}
+            self.stdout.write(json.dumps(facts))
         else:
             self._read_out(view, content, may_decide=no is None)
         if no is not None and view.is_pending:
-            raise CommandError(f"You may not decide: {in_words(no.detail)}")
+            raise CommandError(f"You may not decide: {format_rule(no.detail)}")
 
     def _read_out(self, view: ApprovalView, content: dict[str, Any] | None, *, may_decide: bool) -> None:
         self.stdout.write(f"{view.action_class}: {seen(view.summary)} ({view.state})")

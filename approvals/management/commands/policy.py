@@ -13,7 +13,7 @@ from approvals.commands import publish_policy_revision
 from approvals.policy import document as documents
 from approvals.policy.comparing import compare
 from approvals.policy.loosening import loosened
-from approvals.policy.telling import THEN, duration, in_words
+from approvals.policy.messages import THEN, duration, format_rule
 from approvals.selectors.explaining import about_money
 from approvals.states import ActionClass, Effect
 from factory.console.show import seen
@@ -86,18 +86,19 @@ class Command(BaseCommand):
         with reading(ctx):
             before, after = (selectors.policy_named(options[key]) for key in ("before", "after"))
             weaker = loosened(before.document, after.document, selectors.slugs_of_tenant())
-        found = compare(before.document, after.document)
-        for one in found:
-            self.stdout.write(seen(f"{one.place}\n  - {one.before}\n  + {one.after}"))
-        if not found:
+        differences = compare(before.document, after.document)
+        for difference in differences:
+            self.stdout.write(seen(f"{difference.place}\n  - {difference.before}\n  + {difference.after}"))
+        if not differences:
             self.stdout.write("They say the same.")
         if weaker:
-            self.stdout.write(seen("\n".join(["What is looser, or lost:", *(f"  {one}" for one in weaker)])))
+            lines = ["What is looser, or lost:", *(f"  {text}" for text in weaker)]
+            self.stdout.write(seen("\n".join(lines)))
 
     def _explain(self, ctx: Context, options: dict[str, Any]) -> None:
         authorize(ctx, "EvaluatePolicy")
         with reading(ctx):
-            told = selectors.explain(
+            explanation = selectors.explain(
                 self._named(ctx, options["revision"]),
                 options["action_class"],
                 project_id=ctx.project_id,
@@ -105,27 +106,28 @@ class Command(BaseCommand):
                 requested_by=options["requester"],
                 amount=options["amount"],
             )
-        verdict, where = told.verdict, told.environment or "no environment"
-        self.stdout.write(f"{told.action_class} in {where}: {verdict.effect}")
-        self.stdout.write(f"because of {in_words(verdict.rule)}, policy {told.policy.revision}")
-        for sentence in about_money(told):
+        verdict, where = explanation.verdict, explanation.environment or "no environment"
+        self.stdout.write(f"{explanation.action_class} in {where}: {verdict.effect}")
+        self.stdout.write(f"because of {format_rule(verdict.rule)}, policy {explanation.policy.revision}")
+        for sentence in about_money(explanation):
             self.stdout.write(sentence)
         if verdict.effect != Effect.REQUIRE_APPROVAL:
             return
         waits = duration(verdict.expires_in)
-        by = in_words(verdict.approver_rule)
+        by = format_rule(verdict.approver_rule)
         self.stdout.write(f"decided by {by}; waits {waits}, {THEN[verdict.on_expiry]}")
-        for who in told.candidates:
-            why = "may decide" if who.may_decide else in_words(who.why_not)
+        for who in explanation.candidates:
+            why = "may decide" if who.may_decide else format_rule(who.why_not)
             self.stdout.write(seen(f"  {who.subject} ({', '.join(who.roles)}): {why}"))
-        if not any(who.may_decide for who in told.candidates):
+        if not any(who.may_decide for who in explanation.candidates):
             self.stdout.write("Nobody could decide now: the request would wait until it expires.")
-        self.stdout.write(told.advance)
-        for one in told.waived:
-            self.stdout.write(seen(f"  waiver {one.id} of {one.template_name} with {one.release_name}"))
-            serves = f"serves all but runs of {', '.join(one.never_for)}"
+        self.stdout.write(explanation.advance)
+        for waiver in explanation.waived:
+            release = waiver.release_name
+            self.stdout.write(seen(f"  waiver {waiver.id} of {waiver.template_name} with {release}"))
+            serves = f"serves all but runs of {', '.join(waiver.never_for)}"
             self.stdout.write(
-                seen(f"    until {one.expires_at:%d %b %Y %H:%M:%S} UTC: {one.why_not or serves}")
+                seen(f"    until {waiver.expires_at:%d %b %Y %H:%M:%S} UTC: {waiver.why_not or serves}")
             )
 
     def _publish(self, ctx: Context, options: dict[str, Any]) -> None:
@@ -136,8 +138,8 @@ class Command(BaseCommand):
         word = publish_policy_revision(ctx, document=documents.read(text), note=options["note"])
         with reading(ctx):
             policy = selectors.policy_named(word)
-        told = {"revision": word, "documentHash": policy.document_hash, "warnings": list(policy.warnings)}
-        self.stdout.write(json.dumps(told))
+        answer = {"revision": word, "documentHash": policy.document_hash, "warnings": list(policy.warnings)}
+        self.stdout.write(json.dumps(answer))
 
     def _named(self, ctx: Context, word: str) -> selectors.PolicyView:
         return selectors.policy_named(word) if word else selectors.current_policy(ctx)

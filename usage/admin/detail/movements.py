@@ -10,7 +10,7 @@ from uuid import UUID
 
 from factory.kernel.amounts import number, usd
 from usage.models import Budget, LedgerEntry
-from usage.permissions import told_of
+from usage.permissions import is_visible
 from usage.pricing.money import ZERO
 from usage.states import ACCOUNT_WORDS, Account, Movement
 
@@ -63,7 +63,7 @@ def movements(budget: Budget, project_id: UUID | None, before: int | None = None
 def _line(entries: Sequence[LedgerEntry], project_id: UUID | None) -> MovementLine:
     first = entries[0]
     run = first.reservation
-    elsewhere = run is not None and not told_of(run.project_id, project_id)
+    elsewhere = run is not None and not is_visible(run.project_id, project_id)
     moved = {Account(each.account): each.amount for each in entries}
     left = next((each.balance for each in entries if each.account == Account.AVAILABLE), None)
     told = ", ".join(f"{ACCOUNT_WORDS[account]} {_signed(amount)}" for account, amount in moved.items())

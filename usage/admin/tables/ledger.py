@@ -30,7 +30,7 @@ from usage.admin.detail.charts import name_of
 from usage.admin.explorer import explorer, file_of
 from usage.admin.tables.base import MoneyAdmin, OfRuns, run_link
 from usage.models import LedgerEntry, Reservation, UsageRecord
-from usage.permissions import told_of
+from usage.permissions import is_visible
 from usage.selectors import visible_budgets
 from usage.states import ACCOUNT_WORDS, Account, Movement, ReceiptKind, ReservationState, UsageState
 
@@ -63,7 +63,7 @@ def _run_of(row: Any) -> UUID | str | None:
 
 
 def _told(row: LedgerEntry, reader: UUID | None) -> bool:
-    return row.reservation is not None and told_of(row.reservation.project_id, reader)
+    return row.reservation is not None and is_visible(row.reservation.project_id, reader)
 
 
 @admin.register(LedgerEntry, site=site)

@@ -38,15 +38,15 @@ _NOBODY = re.compile(
 """Where no role is left that could decide, as they say it by the pattern of all others."""
 
 
-def in_words(told: str) -> str:
+def format_rule(told: str) -> str:
     """A text that names rules as records do, for people; records and the API keep it as it is."""
     told = _NOBODY.sub("nobody, for the rules and the node name no role in common", told)
     return _ANYWHERE.sub(rf"\1 {where(ANYWHERE)}", told)
 
 
-def duration(told: timedelta) -> str:
+def duration(time: timedelta) -> str:
     """Return how long a request waits, or an approval holds: whole days from two on, else hours."""
-    hours = told.total_seconds() / 3600
+    hours = time.total_seconds() / 3600
     return f"{hours / 24:g} days" if hours >= 48 and hours % 24 == 0 else f"{hours:g} h"
 
 
