@@ -1,9 +1,11 @@
 """Frozen views: what approvals hand to other apps and to interfaces, never rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
+
+from django.db.models import Model
 
 from approvals.models import ApprovalRequest, Authorization, PolicyRevision
 from approvals.states import ApprovalState, OnExpiry, SubjectType
@@ -11,6 +13,13 @@ from factory.kernel import clock
 from projects.selectors import paused
 
 Use = Literal["", "not-yet-used", "used", "ended-unused"]
+V = TypeVar("V")
+
+
+def of_row(view: type[V], row: Model, **other: Any) -> V:
+    """Return the view of a row: its columns of the view's names, and `other` in the place of some."""
+    names = (field.name for field in fields(view) if field.name not in other)  # type: ignore[arg-type]
+    return view(**{name: getattr(row, name) for name in names}, **other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +39,7 @@ class PolicyView:
 
 
 def policy_view(row: PolicyRevision) -> PolicyView:
-    return PolicyView(
-        id=row.id,
-        policy_id=row.policy_id,
-        revision=row.revision,
-        number=row.number,
-        document=row.document,
-        document_hash=row.document_hash,
-        note=row.note,
-        warnings=tuple(row.warnings),
-        published_by=row.published_by,
-        published_at=row.published_at,
-    )
+    return of_row(PolicyView, row, warnings=tuple(row.warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +60,7 @@ class AuthorizationView:
 
 
 def authorization_view(row: Authorization) -> AuthorizationView:
-    return AuthorizationView(
-        id=row.id,
-        approval_id=row.approval_id,
-        run_id=row.run_id,
-        step_id=row.step_id,
-        attempt_id=row.attempt_id,
-        lease_id=row.lease_id,
-        fencing_token=row.fencing_token,
-        proposal_hash=row.proposal_hash,
-        waiver_id=row.waiver_id,
-        authorized_by=row.authorized_by,
-        authorized_at=row.authorized_at,
-    )
+    return of_row(AuthorizationView, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,50 +181,13 @@ def approval_view(row: ApprovalRequest) -> ApprovalView:
     """The view of a row; its authorization, project and environment are read with it if not yet there."""
     may_be_used = row.state == ApprovalState.APPROVED
     used = next(iter(row.authorizations.all()), None) if may_be_used else None
-    return ApprovalView(
-        id=row.id,
-        tenant_id=row.tenant_id,
-        project_id=row.project_id,
+    return of_row(
+        ApprovalView,
+        row,
         project=row.project.slug if row.project else "",
-        subject_type=row.subject_type,
-        subject_id=row.subject_id,
-        run_id=row.run_id,
-        step_id=row.step_id,
-        attempt_id=row.attempt_id,
-        release_id=row.release_id,
-        environment_id=row.environment_id,
         environment=row.environment.slug if row.environment else "",
-        action_class=row.action_class,
-        summary=row.summary,
-        proposal_hash=row.proposal_hash,
-        policy_id=row.policy_id,
-        policy_revision=row.policy_revision,
-        approver_rule=row.approver_rule,
         approver_roles=tuple(row.approver_roles),
-        quorum=row.quorum,
-        on_expiry=row.on_expiry,
-        valid_for=row.valid_for,
-        nobody_eligible=row.nobody_eligible,
-        requested_by=row.requested_by,
-        requester_person=row.requester_person,
-        author_person=row.author_person,
-        requested_at=row.requested_at,
-        expires_at=row.expires_at,
-        renews=row.renews,
-        waiver_id=row.waiver_id,
-        state=row.state,
-        version=row.version,
-        votes=row.votes,
-        decision=row.decision,
-        decided_by=row.decided_by,
-        decided_person=row.decided_person,
-        decided_for=row.decided_for,
-        delegation_id=row.delegation_id,
-        break_glass=row.break_glass,
         passed_over=tuple(row.passed_over),
-        decided_at=row.decided_at,
-        reason=row.reason,
-        closed_at=row.closed_at,
         valid_until=_shown_end(row),
         authorization=authorization_view(used) if used else None,
     )

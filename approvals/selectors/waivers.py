@@ -15,7 +15,7 @@ from approvals.models import ApprovalRequest, Waiver
 from approvals.policy.evaluation import PolicyVerdict
 from approvals.policy.messages import format_rule
 from approvals.selectors.requests import genuine, votes_of
-from approvals.selectors.views import ApprovalView
+from approvals.selectors.views import ApprovalView, of_row
 from approvals.states import ApprovalState, SubjectType, WaiverState
 from factory.kernel import clock
 from factory.kernel.context import Context
@@ -184,11 +184,10 @@ def deciders_of(view: ApprovalView) -> set[str]:
 
 
 def _view(row: Waiver, slugs: dict[UUID, str], at: datetime) -> WaiverView:
-    same = ("uses", "environments", "environment_ids", "deciders", "state")
-    columns = {name: getattr(row, name) for name in WaiverView.__slots__ if name not in same}
     over = row.state == WaiverState.ACTIVE and not row.in_force(at)
-    return WaiverView(
-        **columns,
+    return of_row(
+        WaiverView,
+        row,
         state=str(WaiverState.EXPIRED.value) if over else str(row.state),
         environment_ids=tuple(row.environment_ids),
         environments=tuple(slugs.get(key, str(key)) for key in row.environment_ids),

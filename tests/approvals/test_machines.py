@@ -24,10 +24,11 @@ from projects.models import Membership
 from tests.approvals.test_decisions import decide, refused
 from tests.support.api import Api, problem
 from tests.support.approvals import asking
+from tests.support.corruption import found_by
 from tests.support.delegations import lend
 from tests.support.evidence import counts, violations
 from tests.support.own_database import own_database
-from tests.support.superuser import found, tampering, without_walls
+from tests.support.superuser import tampering, without_walls
 from tests.support.world import context_of, subject_of
 
 OF_PEOPLE = ["Reviewer", "WorkspaceAdmin", "PlatformAdmin"]
@@ -196,9 +197,9 @@ def test_the_auditor_finds_what_a_machine_decided_or_voted(asker, table, sql):
         with pytest.raises(psycopg.errors.CheckViolation), cursor.connection.transaction():
             cursor.execute(sql.encode(), values)
         without_walls(cursor, table, *(["vote_of_people"] if table == "approvals_vote" else []))
-        assert "D12" not in found(cursor, asker.world.tenant)
+        assert found_by("D12", cursor, asker.world.tenant) == []
         cursor.execute(sql.encode(), values)
-        assert "D12" in found(cursor, asker.world.tenant)
+        assert found_by("D12", cursor, asker.world.tenant)
 
 
 @pytest.fixture

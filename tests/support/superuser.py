@@ -9,7 +9,6 @@ import psycopg
 from django.db import connections
 
 from factory.embedded.provision import with_database
-from factory.evidence.auditor import invariants
 from factory.kernel.hashing import digest_bytes
 from tests import plugin
 
@@ -31,16 +30,6 @@ def without_walls(cursor: "psycopg.Cursor[Any]", table: str, *constraints: str) 
     cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL")
     for name in constraints:
         cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
-
-
-def found(cursor: "psycopg.Cursor[Any]", tenant_id: str) -> set[str]:
-    """The codes of the invariants that this transaction's view of the tenant violates."""
-    return {
-        v.code
-        for check in {rule.check for rule in invariants()}
-        for v in check(cursor)  # type: ignore[arg-type]  # it only executes and fetches
-        if v.tenant_id == tenant_id
-    }
 
 
 @contextmanager
