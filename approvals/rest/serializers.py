@@ -214,7 +214,7 @@ class NewPolicyRevisionBody(StrictSerializer):
     note = TextField(max_length=500, required=False, default="", allow_blank=True)
 
 
-class EvaluationBody(StrictSerializer):
+class PolicyEvaluationBody(StrictSerializer):
     """An action that somebody might ask for. Without a `revision`, the one in force answers.
 
     `amountUsd` is all that a run may cost, of class `spend`; without it the answer is about more than the

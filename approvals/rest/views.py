@@ -22,10 +22,10 @@ from approvals.rest.serializers import (
     ApprovalFilter,
     DecisionBody,
     DecisionsBody,
-    EvaluationBody,
     ExplanationBody,
     NewPolicyRevisionBody,
     OutcomesBody,
+    PolicyEvaluationBody,
     PolicyRevisionBody,
 )
 from approvals.selectors import ApprovalView, approval_view, policy_view
@@ -166,10 +166,10 @@ class PolicyRevisionDetail(BaseView):
 class PolicyEvaluation(BaseView):
     operation = {"POST": "EvaluatePolicy"}
 
-    @extend_schema(summary="Explain the policy", request=EvaluationBody, responses=ExplanationBody)
+    @extend_schema(summary="Explain the policy", request=PolicyEvaluationBody, responses=ExplanationBody)
     def post(self, request: Request) -> Response:
         """Explain what would happen to this action here, and who could decide; nothing changes."""
-        question = EvaluationBody.parse(request.data)
+        question = PolicyEvaluationBody.parse(request.data)
         with self.reading():
             word = question["revision"]
             policy = selectors.policy_named(word) if word else selectors.current_policy(self.ctx)
