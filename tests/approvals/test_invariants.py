@@ -19,6 +19,7 @@ from approvals.invariants import (
     uses_journaled,
 )
 from approvals.reconcilers import ApprovalExpiryReconciler
+from factory.evidence.auditor import Violation
 from tests.approvals.test_decisions import decide
 from tests.support.delegations import lend
 from tests.support.evidence import violations
@@ -151,9 +152,8 @@ def test_finds_the_corruption(asker, used, rule, table, constraints, corruption)
         assert own_rows(cursor, rule, asker)
 
 
-def own_rows(cursor, rule, asker) -> list[tuple[str, str, str]]:
-    cursor.execute(rule())
-    return [row for row in cursor.fetchall() if row[0] == asker.world.tenant]
+def own_rows(cursor, rule, asker) -> list[Violation]:
+    return [violation for violation in rule.check(cursor) if violation.tenant_id == asker.world.tenant]
 
 
 def test_finds_nothing_in_an_honest_tenant(asker, used):
