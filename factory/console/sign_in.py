@@ -5,11 +5,13 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.contrib.auth.forms import SetPasswordForm
-from django.contrib.auth.views import PasswordResetConfirmView
+from django.contrib.auth.views import INTERNAL_RESET_SESSION_TOKEN, PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse_lazy
 from unfold.widgets import BASE_INPUT_CLASSES
+
+from factory.kernel.models import User
 
 
 class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # generic in the stubs alone
@@ -37,9 +39,17 @@ class SetPassword(PasswordResetConfirmView):
         return answer
 
     def form_valid(self, form: Any) -> HttpResponse:
+        """Set the password in the place of the one for which the link was made: of several who use a link at
+        the same moment one does, and the others are answered that it is good no more."""
+        account, before = form.user, form.user.password
+        account.set_password(form.cleaned_data["new_password1"])
+        rows = User.objects.filter(pk=account.pk, password=before)
+        self.validlink = bool(rows.update(password=account.password))
+        self.request.session.pop(INTERNAL_RESET_SESSION_TOKEN, None)
+        if not self.validlink:
+            return self.render_to_response(self.get_context_data())
         messages.success(self.request, "Your password is set. Sign in with it.")
-        answer: HttpResponse = super().form_valid(form)
-        return answer
+        return HttpResponseRedirect(self.get_success_url())
 
 
 def set_password(site: AdminSite, request: HttpRequest, uidb64: str, token: str) -> HttpResponseBase:

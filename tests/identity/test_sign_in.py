@@ -88,7 +88,12 @@ def wide(email: str) -> str:
     return "".join(chr(ord(c) + 0xFEE0) if c.isalnum() else c for c in email)
 
 
-@pytest.mark.parametrize("spelling", [str.upper, str.title, lambda email: f" {email} ", wide])
+def ideographic(email: str) -> str:
+    """Write the dots of its domain as another script does."""
+    return email.replace(".", "\N{IDEOGRAPHIC FULL STOP}")
+
+
+@pytest.mark.parametrize("spelling", [str.upper, str.title, lambda email: f" {email} ", wide, ideographic])
 def test_another_spelling_is_the_same_account(spelling: Any) -> None:
     who = person()
     lock(spelling(who.email))

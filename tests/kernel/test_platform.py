@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -19,6 +20,7 @@ from factory.identity.issuer import NotIssuable, issue_person_token
 from factory.kernel import reloading
 from factory.kernel.changing import change_setting
 from factory.kernel.context import PLATFORM, platform, system
+from factory.kernel.errors import Forbidden
 from factory.kernel.models import AuditEntry, Setting, Verification
 from factory.kernel.tenancy import reading
 from projects.commands import onboard_tenant
@@ -50,6 +52,14 @@ def test_no_token_and_no_tenant_is_called_as_the_platform_s_scope() -> None:
         issue_person_token("u", tenant_id=PLATFORM)
     with pytest.raises(Exception, match=r"slug|letters|valid"):
         onboard_tenant(system(PLATFORM, "test"), name="The platform")
+
+
+def test_nobody_of_a_tenant_changes_a_setting_whatever_they_are(tenant_id: str) -> None:
+    w = world(tenant_id)
+    strange = replace(w.platform_admin, tenant_id=PLATFORM, project_id=None)
+    for by in (w.platform_admin, w.tenant_admin, w.service, w.system(), strange):
+        with pytest.raises(Forbidden):
+            change_setting(by, name=LEASE, value=1, reason="mine alone")
 
 
 def test_the_host_s_command_lists_sets_and_resets(alone: None) -> None:

@@ -1,6 +1,7 @@
 """Who was added comes to a password by their own mailbox, or from the host, and the page says how."""
 
 import re
+from functools import partial
 from io import StringIO
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from tests.notifications.support import handle, send
 from tests.support.client import Client
 from tests.support.evidence import audits, journal, outbox, violations
 from tests.support.issuers import outside
+from tests.support.races import race
 from tests.support.world import World, context_of, second_world, subject_of, world
 
 PASSWORD = "a-long-enough-passphrase"
@@ -120,6 +122,21 @@ def test_no_line_of_the_log_has_what_opens_a_link(w, way, host):
         Client(headers={"Host": host}).get(way.format(link), follow=host == "testserver")
     assert [line for line in told if line["event"] in ("request", "host_refused")]
     assert link.rpartition("/")[2] not in str(told)
+
+
+def test_of_several_who_use_a_link_at_once_one_sets_the_password(w):
+    row = added(w)
+    account = User.objects.create_user(row.subject, subject=row.subject, is_staff=True)
+    link, passwords = sign_in_link(account), [f"{PASSWORD}-{number}" for number in range(4)]
+    browsers = [Client() for _ in passwords]
+    ways = [browser.get(link, follow=True).request["PATH_INFO"] for browser in browsers]
+
+    def use(browser: Client, way: str, password: str) -> int:
+        return browser.post(way, {"new_password1": password, "new_password2": password}).status_code
+
+    answers = race(*(partial(use, *each) for each in zip(browsers, ways, passwords, strict=True)))
+    assert sorted(answers) == [302, 404, 404, 404]
+    assert [sign_in(row.subject, password) for password in passwords] == [code == 302 for code in answers]
 
 
 def test_sessions_end_when_a_password_is_set(w, mails):
