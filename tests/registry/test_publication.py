@@ -4,6 +4,8 @@ import pytest
 
 from approvals.errors import NotEligible, SeparationOfDuties
 from factory.kernel.tenancy import reading
+from projects.commands import add_member
+from projects.commands.inputs import NewMember
 from registry import selectors
 from registry.commands import record_evaluation, request_review
 from registry.errors import (
@@ -16,7 +18,9 @@ from registry.errors import (
     UnknownAlias,
     UnknownWorkflow,
 )
+from tests.registry.support import resolve
 from tests.support.evidence import journal, outbox, violations
+from tests.support.world import context_of
 
 pytestmark = pytest.mark.slow
 
@@ -70,11 +74,21 @@ def test_refuses_what_names_no_published_release(r):
 
 
 @pytest.mark.requirement("REG-07")
-def test_the_author_cannot_publish(r):
-    release_id = r.in_review()
-    with pytest.raises((SeparationOfDuties, NotEligible)):
-        r.decide(release_id, ctx=r.w.requester)
+def test_the_author_cannot_publish_though_a_reviewer_and_asked_for_by_another(r):
+    author = f"author@{r.w.tenant}"
+    member = NewMember(author, ("Requester", "Reviewer"))
+    add_member(r.w.system(), project_id=r.w.project, member=member)
+    both = context_of(author, r.w.tenant, r.w.project)
+    release_id = r.submit(ctx=both)
+    resolve(r.w.tenant, release_id)
+    r.evaluate(release_id)
+    request_review(r.w.requester, release_id=release_id)
+    for involved in (both, r.w.requester):
+        with pytest.raises((SeparationOfDuties, NotEligible)):
+            r.decide(release_id, ctx=involved)
     assert r.row(release_id).state == "InReview"
+    r.decide(release_id)
+    assert r.row(release_id).state == "Published"
 
 
 @pytest.mark.parametrize(
