@@ -4,6 +4,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from factory.kernel.colours import Colour, ColouredChoices
 from factory.kernel.lifecycle import Edge, Lifecycle
 
 REQUESTED: Final = "run-control.approvals.v1.approval-requested"
@@ -13,13 +14,13 @@ WAIVER_CHANGED: Final = "run-control.waivers.v1.waiver-changed"
 POLICY_PUBLISHED: Final = "governance.policies.v1.policy-revision-published"
 
 
-class ApprovalState(TextChoices):
-    PENDING = "Pending"
-    APPROVED = "Approved"
-    REJECTED = "Rejected"
-    EXPIRED = "Expired"
-    STALE = "Stale"
-    CANCELLED = "Cancelled"
+class ApprovalState(ColouredChoices):
+    PENDING = "Pending", Colour.WAIT
+    APPROVED = "Approved", Colour.GOOD
+    REJECTED = "Rejected", Colour.BAD
+    EXPIRED = "Expired", Colour.BAD
+    STALE = "Stale", Colour.PLAIN
+    CANCELLED = "Cancelled", Colour.PLAIN
 
 
 ACTIVE: Final = frozenset({ApprovalState.PENDING})
@@ -43,14 +44,14 @@ class SubjectType(TextChoices):
     WAIVER = "waiver"
 
 
-class WaiverState(TextChoices):
+class WaiverState(ColouredChoices):
     """An approval given in advance: asked for, in force, or over."""
 
-    REQUESTED = "Requested"
-    ACTIVE = "Active"
-    REFUSED = "Refused"
-    EXPIRED = "Expired"
-    REVOKED = "Revoked"
+    REQUESTED = "Requested", Colour.BUSY
+    ACTIVE = "Active", Colour.GOOD
+    REFUSED = "Refused", Colour.BAD
+    EXPIRED = "Expired", Colour.BAD
+    REVOKED = "Revoked", Colour.BAD
 
 
 class ActionClass(TextChoices):
@@ -80,12 +81,12 @@ WAIVABLE: Final = ActionClass.SHARED_WRITE.value
 """The one class that can be approved in advance, and never one above it."""
 
 
-class Effect(TextChoices):
+class Effect(ColouredChoices):
     """List what the policy answers, weakest first."""
 
-    ALLOW = "allow"
-    REQUIRE_APPROVAL = "require-approval"
-    DENY = "deny"
+    ALLOW = "allow", Colour.GOOD
+    REQUIRE_APPROVAL = "require-approval", Colour.WAIT
+    DENY = "deny", Colour.BAD
 
     @property
     def strictness(self) -> int:

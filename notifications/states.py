@@ -4,6 +4,8 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from factory.kernel.colours import Colour, ColouredChoices
+
 BUDGET_ENDING: Final = "cost-usage.budgets.v1.budget-ending"
 """The news of a budget that ends with none after it. Its app stands beside this one."""
 OVER_MONEY: Final = "finance"
@@ -58,10 +60,10 @@ class Medium(TextChoices):
     SERVICE = "service"
 
 
-class NotificationState(TextChoices):
+class NotificationState(ColouredChoices):
     """Name the states of a notification."""
 
-    WAITING = "Waiting"
-    SENT = "Sent"
-    SET_ASIDE = "Set aside"
-    DROPPED = "Dropped"
+    WAITING = "Waiting", Colour.WAIT
+    SENT = "Sent", Colour.GOOD
+    SET_ASIDE = "Set aside", Colour.BAD
+    DROPPED = "Dropped", Colour.PLAIN

@@ -4,6 +4,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from factory.kernel.colours import Colour, ColouredChoices
 from factory.kernel.lifecycle import Edge, Lifecycle
 
 STATE_CHANGED: Final = "projects.projects.v1.project-state-changed"
@@ -11,40 +12,40 @@ SIGN_IN_LINK_REQUESTED: Final = "projects.members.v1.sign-in-link-requested"
 DELEGATION_CHANGED: Final = "projects.delegations.v1.delegation-changed"
 
 
-class ProjectState(TextChoices):
+class ProjectState(ColouredChoices):
     """Only an Active project accepts runs and has work dispatched."""
 
-    ACTIVE = "Active"
-    SUSPENDED = "Suspended"
+    ACTIVE = "Active", Colour.GOOD
+    SUSPENDED = "Suspended", Colour.WAIT
 
 
-class MembershipState(TextChoices):
+class MembershipState(ColouredChoices):
     """A membership ends, it is never deleted: who could decide at the time stays readable."""
 
-    ACTIVE = "Active"
-    REMOVED = "Removed"
+    ACTIVE = "Active", Colour.GOOD
+    REMOVED = "Removed", Colour.PLAIN
 
 
-class ServiceAccountState(TextChoices):
+class ServiceAccountState(ColouredChoices):
     """A revoked account has no standing anywhere."""
 
-    ACTIVE = "Active"
-    REVOKED = "Revoked"
+    ACTIVE = "Active", Colour.GOOD
+    REVOKED = "Revoked", Colour.BAD
 
 
-class DelegationState(TextChoices):
+class DelegationState(ColouredChoices):
     """A delegation counts while it is Active and its time has not come; only its end is ever recorded."""
 
-    ACTIVE = "Active"
-    EXPIRED = "Expired"
-    REVOKED = "Revoked"
+    ACTIVE = "Active", Colour.GOOD
+    EXPIRED = "Expired", Colour.BAD
+    REVOKED = "Revoked", Colour.BAD
 
 
-class IdentityState(TextChoices):
+class IdentityState(ColouredChoices):
     """A sign-in is somebody's until that is ended; who it was stays on record."""
 
-    ACTIVE = "Active"
-    ENDED = "Ended"
+    ACTIVE = "Active", Colour.GOOD
+    ENDED = "Ended", Colour.PLAIN
 
 
 class Role(TextChoices):

@@ -4,6 +4,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from factory.kernel.colours import Colour, ColouredChoices
 from factory.kernel.lifecycle import Edge, Lifecycle
 from registry.events import (
     AliasMoved,
@@ -14,12 +15,12 @@ from registry.events import (
 )
 
 
-class ReleaseState(TextChoices):
-    DRAFT = "Draft"
-    IN_REVIEW = "InReview"
-    PUBLISHED = "Published"
-    DEPRECATED = "Deprecated"
-    REVOKED = "Revoked"
+class ReleaseState(ColouredChoices):
+    DRAFT = "Draft", Colour.WAIT
+    IN_REVIEW = "InReview", Colour.BUSY
+    PUBLISHED = "Published", Colour.GOOD
+    DEPRECATED = "Deprecated", Colour.PLAIN
+    REVOKED = "Revoked", Colour.BAD
 
 
 LOADABLE = frozenset({ReleaseState.PUBLISHED, ReleaseState.DEPRECATED})
@@ -29,8 +30,14 @@ HOLDS_VERSION = frozenset(ReleaseState) - {ReleaseState.DRAFT}
 """States in which a release alone owns its version; there may be several Draft candidates for one."""
 
 
-class AliasState(TextChoices):
-    SET = "Set"
+class AliasState(ColouredChoices):
+    SET = "Set", Colour.PLAIN
+
+
+class PieceState(ColouredChoices):
+    """What a release needs and nobody has."""
+
+    MISSING = "Missing", Colour.BAD
 
 
 class InFlight(TextChoices):
@@ -45,9 +52,9 @@ STRICTNESS: Final = (InFlight.DRAIN, InFlight.CANCEL, InFlight.BLOCK)
 """Of two decrees over one run the later in this order stands: to stop at once is the strictest."""
 
 
-class EvaluationVerdict(TextChoices):
-    PASS = "pass"
-    FAIL = "fail"
+class EvaluationVerdict(ColouredChoices):
+    PASS = "pass", Colour.GOOD
+    FAIL = "fail", Colour.BAD
 
 
 RELEASE = Lifecycle(

@@ -7,6 +7,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from factory.kernel.colours import Colour, ColouredChoices
 from factory.kernel.lifecycle import Edge, Lifecycle
 
 RUN_ACCEPTED: Final = "run-control.runs.v1.run-accepted"
@@ -23,52 +24,52 @@ WORKFLOW_RUN_FAILED: Final = "workflow-engine.runs.v1.workflow-run-failed"
 RUN_TEMPLATE_CHANGED: Final = "run-control.run-templates.v1.run-template-changed"
 
 
-class RunState(TextChoices):
-    ACCEPTED = "Accepted"
-    RUNNING = "Running"
-    WAITING = "WaitingForApproval", "WaitingForApproval"
-    CANCELLING = "Cancelling"
-    COMPLETED = "Completed"
-    FAILED = "Failed"
-    CANCELLED = "Cancelled"
+class RunState(ColouredChoices):
+    ACCEPTED = "Accepted", Colour.BUSY
+    RUNNING = "Running", Colour.BUSY
+    WAITING = "WaitingForApproval", Colour.WAIT, "WaitingForApproval"
+    CANCELLING = "Cancelling", Colour.WAIT
+    COMPLETED = "Completed", Colour.GOOD
+    FAILED = "Failed", Colour.BAD
+    CANCELLED = "Cancelled", Colour.PLAIN
 
 
-class TemplateState(TextChoices):
+class TemplateState(ColouredChoices):
     """A template is not changed: it is retired, and another takes its name."""
 
-    ACTIVE = "Active"
-    RETIRED = "Retired"
+    ACTIVE = "Active", Colour.GOOD
+    RETIRED = "Retired", Colour.PLAIN
 
 
-class StepState(TextChoices):
-    PENDING = "Pending"
-    DISPATCHED = "Dispatched"
-    RUNNING = "Running"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    SKIPPED = "Skipped"
-    CANCELLED = "Cancelled"
+class StepState(ColouredChoices):
+    PENDING = "Pending", Colour.WAIT
+    DISPATCHED = "Dispatched", Colour.BUSY
+    RUNNING = "Running", Colour.BUSY
+    SUCCEEDED = "Succeeded", Colour.GOOD
+    FAILED = "Failed", Colour.BAD
+    SKIPPED = "Skipped", Colour.PLAIN
+    CANCELLED = "Cancelled", Colour.PLAIN
 
 
-class AttemptState(TextChoices):
+class AttemptState(ColouredChoices):
     """Open under a lease, Parked without one, or one of the five outcomes."""
 
-    OPEN = "Open"
-    PARKED = "Parked"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    TIMED_OUT = "TimedOut", "TimedOut"
-    CANCELLED = "Cancelled"
-    UNCERTAIN = "Uncertain"
+    OPEN = "Open", Colour.BUSY
+    PARKED = "Parked", Colour.WAIT
+    SUCCEEDED = "Succeeded", Colour.GOOD
+    FAILED = "Failed", Colour.BAD
+    TIMED_OUT = "TimedOut", Colour.BAD, "TimedOut"
+    CANCELLED = "Cancelled", Colour.PLAIN
+    UNCERTAIN = "Uncertain", Colour.DOUBT
 
 
-class LeaseState(TextChoices):
-    OFFERED = "Offered"
-    HELD = "Held"
-    RELEASED = "Released"
-    SETTLED = "Settled"
-    EXPIRED = "Expired"
-    REVOKED = "Revoked"
+class LeaseState(ColouredChoices):
+    OFFERED = "Offered", Colour.BUSY
+    HELD = "Held", Colour.GOOD
+    RELEASED = "Released", Colour.PLAIN
+    SETTLED = "Settled", Colour.GOOD
+    EXPIRED = "Expired", Colour.BAD
+    REVOKED = "Revoked", Colour.BAD
 
 
 class FailureClass(TextChoices):
@@ -88,6 +89,17 @@ class Attention(TextChoices):
     UNCERTAIN = "uncertain"
     VIOLATION = "violation"
     LATE_EFFECT = "late-effect", "late-effect"
+
+
+class PageState(ColouredChoices):
+    """What pages say where no row has a state for it."""
+
+    WAITS_FOR_A_WORKER = "Waits for a worker", Colour.WAIT
+    WAITS_FOR_PEOPLE = "Waits for approval", Colour.WAIT
+    VIOLATION = "Violation", Colour.BAD
+    LATE_EFFECT = "Late effect", Colour.DOUBT
+    DRAINING = "Draining", Colour.PLAIN
+    OFFLINE = "Offline", Colour.BAD
 
 
 RUN_ACTIVE: Final = frozenset({RunState.ACCEPTED, RunState.RUNNING, RunState.WAITING, RunState.CANCELLING})

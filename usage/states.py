@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from factory.kernel.colours import Colour, ColouredChoices
 from factory.kernel.lifecycle import Edge, Lifecycle
 
 BUDGET_RESERVED = "cost-usage.reservations.v1.budget-reserved"
@@ -12,26 +13,26 @@ BUDGET_ENDING = "cost-usage.budgets.v1.budget-ending"
 USAGE_RECONCILED = "cost-usage.usage.v1.usage-reconciled"
 
 
-class BudgetState(StrEnum):
-    OPEN = "Open"
+class BudgetState(ColouredChoices):
+    OPEN = "Open", Colour.BUSY
 
 
-class PricingState(StrEnum):
-    PUBLISHED = "Published"
+class PricingState(ColouredChoices):
+    PUBLISHED = "Published", Colour.GOOD
 
 
-class ReservationState(StrEnum):
-    RESERVED = "Reserved"
-    DENIED = "Denied"
-    SETTLED = "Settled"
-    RELEASED = "Released"
-    EXPIRED = "Expired"
+class ReservationState(ColouredChoices):
+    RESERVED = "Reserved", Colour.BUSY
+    DENIED = "Denied", Colour.BAD
+    SETTLED = "Settled", Colour.GOOD
+    RELEASED = "Released", Colour.PLAIN
+    EXPIRED = "Expired", Colour.BAD
 
 
-class UsageState(StrEnum):
-    ESTIMATED = "Estimated"
-    CONFIRMED = "Confirmed"
-    UNCERTAIN = "Uncertain"
+class UsageState(ColouredChoices):
+    ESTIMATED = "Estimated", Colour.BUSY
+    CONFIRMED = "Confirmed", Colour.GOOD
+    UNCERTAIN = "Uncertain", Colour.DOUBT
 
 
 class Account(StrEnum):

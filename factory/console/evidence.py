@@ -25,7 +25,7 @@ from factory.evidence.chain_checks import check_chain
 from factory.kernel.context import CHANNELS
 from factory.kernel.lifecycle import CREATION, lifecycles
 from factory.kernel.models import AuditEntry, Finding, JournalEntry, Verification
-from factory.kernel.models.journal import OFTEN, SELDOM
+from factory.kernel.models.journal import OFTEN, SELDOM, AuditOutcome
 from factory.kernel.permissions import table
 
 
@@ -183,7 +183,7 @@ class AuditAdmin(EvidenceAdmin):
     large = True
     list_display = ("at", "actor", "what", "about_", "result", "told", "way_in")
     list_filter = (
-        one_of("outcome", "outcome", ("done", "refused", "noted")),
+        one_of("outcome", "outcome", AuditOutcome.values),
         one_of("action", "action", lambda request: sorted(table)),
         one_of("channel", "way in", CHANNELS),
     )

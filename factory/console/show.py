@@ -10,66 +10,16 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from factory.kernel.amounts import CENT, usd
+from factory.kernel.colours import colour_of
 
-TONES = {
-    "good": {
-        "Completed",
-        "Succeeded",
-        "Approved",
-        "Published",
-        "Active",
-        "Settled",
-        "done",
-        "Confirmed",
-        "Held",
-        "Sent",
-    },
-    "busy": {
-        "Open",
-        "Accepted",
-        "Running",
-        "Dispatched",
-        "Offered",
-        "Reserved",
-        "InReview",
-        "Estimated",
-        "Requested",
-    },
-    "wait": {
-        "WaitingForApproval",
-        "Waits for approval",
-        "Waits for a worker",
-        "Parked",
-        "Pending",
-        "Cancelling",
-        "Suspended",
-        "Draft",
-        "noted",
-        "Waiting",
-    },
-    "doubt": {"Uncertain", "Late effect"},
-    "bad": {
-        "Failed",
-        "Rejected",
-        "Expired",
-        "TimedOut",
-        "Denied",
-        "Revoked",
-        "Violation",
-        "refused",
-        "Offline",
-        "Set aside",
-        "Refused",
-    },
-}
 COMMIT_DIGITS = 12
 SHORTENED_ID = re.compile(r"(…\w+)")
 MARKS = {"good": "✓", "busy": "▸", "wait": "⋯", "doubt": "?", "bad": "✕", "plain": "○"}
 
 
 def tone(state: str) -> str:
-    """The colour of a state; the word itself is always shown with it."""
-    return next((name for name, states in TONES.items() if state in states), "plain")
+    """Return the colour of a state; the word itself is always shown with it."""
+    return colour_of(state).value
 
 
 UNSEEN = {

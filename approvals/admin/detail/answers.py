@@ -11,6 +11,7 @@ from approvals.policy.patterns import ANYWHERE, matches
 from approvals.selectors import EligibilityResult, Explanation
 from approvals.selectors.explaining import about_money
 from approvals.states import ActionClass, Effect, OnExpiry
+from factory.console.show import tone
 
 MEANS = {
     ActionClass.READ: "looks, and changes nothing",
@@ -22,7 +23,6 @@ MEANS = {
     ActionClass.SPEND: "spends money",
 }
 """What an action of a class does, for whoever has to choose one."""
-TONES = {Effect.ALLOW: "good", Effect.REQUIRE_APPROVAL: "wait", Effect.DENY: "bad"}
 MOST_PLACES = 50
 """So many are named beside an answer; all of them are looked at."""
 NOWHERE = "no environment"
@@ -48,7 +48,7 @@ def answer(told: Explanation) -> PolicyAnswer:
     }[verdict.effect]
     if verdict.effect is Effect.REQUIRE_APPROVAL and verdict.quorum > 1:
         headline = f"It would wait until {verdict.quorum} different people have approved"
-    return PolicyAnswer(headline, TONES[verdict.effect], SHORT[verdict.effect], tuple(_sentences(told)))
+    return PolicyAnswer(headline, tone(verdict.effect), SHORT[verdict.effect], tuple(_sentences(told)))
 
 
 def _sentences(told: Explanation) -> list[str]:
@@ -156,7 +156,7 @@ def _few(places: Sequence[str]) -> tuple[str, ...]:
 
 def _told(verdict: PolicyVerdict) -> ShortAnswer:
     words = terms(verdict) if verdict.effect is Effect.REQUIRE_APPROVAL else ""
-    return ShortAnswer(str(verdict.effect), TONES[verdict.effect], SHORT[verdict.effect], words)
+    return ShortAnswer(str(verdict.effect), tone(verdict.effect), SHORT[verdict.effect], words)
 
 
 def terms(verdict: PolicyVerdict) -> str:

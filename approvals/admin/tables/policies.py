@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from approvals import selectors
-from approvals.admin.detail.answers import MEANS, TONES, answer, changed_answers, rule_in_words
+from approvals.admin.detail.answers import MEANS, answer, changed_answers, rule_in_words
 from approvals.commands import publish_policy_revision
 from approvals.commands.policy import may_publish
 from approvals.models import PolicyRevision
@@ -35,7 +35,7 @@ from factory.console.lists.columns import Column, column
 from factory.console.lists.pages import BaseList
 from factory.console.page_extensions import able
 from factory.console.scope import context_of
-from factory.console.show import seen, short, when
+from factory.console.show import seen, short, tone, when
 from factory.console.site import site
 from factory.console.textdiff import between
 from factory.kernel.errors import DomainError, FieldError, InvalidInput
@@ -131,7 +131,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         return {
             "title": f"Policy revision {row.revision}",
             "rules": [
-                (number, rule, rule_in_words(rule), TONES[effect], SHORT[effect])
+                (number, rule, rule_in_words(rule), tone(effect), SHORT[effect])
                 for number, rule in enumerate(row.document["rules"], start=1)
                 for effect in (Effect(rule["effect"]),)
             ],

@@ -4,6 +4,7 @@ from typing import ClassVar, Final
 
 from django.db import models
 
+from factory.kernel.colours import Colour, ColouredChoices
 from factory.kernel.models.base import TenantModel, uuid_key
 
 OFTEN: Final = ("run", "step", "attempt", "lease", "reservation", "approval")
@@ -74,6 +75,12 @@ class JournalEntry(TenantModel):
         return f"{self.sequence} {self.entity} {self.from_state or '–'} → {self.to_state}"
 
 
+class AuditOutcome(ColouredChoices):
+    DONE = "done", Colour.GOOD
+    REFUSED = "refused", Colour.BAD
+    NOTED = "noted", Colour.WAIT
+
+
 class AuditEntry(TenantModel):
     """Who did or tried what: one row a command, and one for each refusal that is evidence."""
 
@@ -100,7 +107,7 @@ class AuditEntry(TenantModel):
         constraints: ClassVar = [
             models.UniqueConstraint("stream_id", "sequence", name="audit_sequence_once"),
             models.CheckConstraint(
-                condition=models.Q(outcome__in=["done", "refused", "noted"]), name="audit_outcome_known"
+                condition=models.Q(outcome__in=AuditOutcome.values), name="audit_outcome_known"
             ),
         ]
         indexes: ClassVar = [

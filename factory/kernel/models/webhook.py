@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django_fsm import FSMField, transition
 
+from factory.kernel.colours import Colour, ColouredChoices
 from factory.kernel.lifecycle import Edge, Lifecycle
 from factory.kernel.models.base import Journaled, TenantForeignKey, TenantModel, in_check
 
@@ -16,9 +17,9 @@ LONGEST_CONSUMER: Final = 64
 LONGEST_DESCRIPTION: Final = 200
 
 
-class WebhookState(models.TextChoices):
-    ACTIVE = "Active"
-    DISABLED = "Disabled"
+class WebhookState(ColouredChoices):
+    ACTIVE = "Active", Colour.GOOD
+    DISABLED = "Disabled", Colour.PLAIN
 
 
 WEBHOOK: Final = Lifecycle(

@@ -10,14 +10,14 @@ from django.urls import reverse
 from registry.manifest.closure import ClosureFile
 from registry.models import ClosureDependency, ClosureEntry, Release, ReleaseBlob
 from registry.selectors import entries, format_needs
-from registry.states import LOADABLE, ReleaseState
+from registry.states import LOADABLE, PieceState, ReleaseState
 
 MOST = 60
 """So many parts of one thing stand on the page; the rest is counted."""
 MOST_IN_ALL = 400
 OPENED = 12
 """A part with more parts than that is closed until somebody opens it."""
-MISSING = "Missing"
+MISSING = str(PieceState.MISSING)
 REACHES = ("read", "sandbox", "shared-write", "external", "production", "publication")
 
 

@@ -4,18 +4,15 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
 from factory.console.base import BaseAdmin
-from factory.console.lists.columns import Column, column
+from factory.console.lists.columns import Column
 from factory.console.lists.pages import BaseList
-from factory.console.show import short, when
+from factory.console.show import badge, short, when
 from factory.console.site import site
 from registry.admin.detail.release import linked
 from registry.models import EvaluationRecord
 from registry.selectors import releases
-from registry.states import EvaluationVerdict
 
 
 class MeasuredList(BaseList):
@@ -55,13 +52,7 @@ class EvaluationAdmin(BaseAdmin[EvaluationRecord]):
 
     what = Column("evaluation", lambda row: f"{row.suite} on {row.measured}" if row.measured else row.suite)
 
-    @column("verdict", "verdict")
-    def said(self, row: EvaluationRecord) -> SafeString:
-        tone, mark = ("good", "✓") if row.verdict == EvaluationVerdict.PASS else ("bad", "✕")
-        return format_html(
-            '<span class="fc-badge {}"><span aria-hidden="true">{}</span>{}</span>', tone, mark, row.verdict
-        )
-
+    said = Column("verdict", "verdict", badge)
     release = Column("release", "measured", linked)
     scored = Column(
         "scores", lambda row: ", ".join(f"{name} {score}" for name, score in sorted(row.scores.items()))

@@ -33,7 +33,7 @@ from runs.selectors.figures import Crew, attention_steps, crew, lapsed, open_by_
 from runs.selectors.limits import limit_of
 from runs.selectors.reasons import Reasons
 from runs.selectors.runs import attempts_of
-from runs.states import RUN_ACTIVE, Attention, RunState
+from runs.states import RUN_ACTIVE, Attention, PageState, RunState
 from usage.selectors import UsageView, usage_of_runs
 
 SHOWN = 6
@@ -53,9 +53,9 @@ TOLD = {
         "Settle",
         "It may or may not have happened; nobody repeats it until you say which.",
     ),
-    Attention.VIOLATION: ("Violation", "Look", "It acted without an authorization."),
+    Attention.VIOLATION: (PageState.VIOLATION, "Look", "It acted without an authorization."),
     Attention.LATE_EFFECT: (
-        "Late effect",
+        PageState.LATE_EFFECT,
         "Look",
         "An effect was reported by a holder that had lost its lease, or by a receipt that was refused.",
     ),

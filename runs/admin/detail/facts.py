@@ -11,10 +11,10 @@ from factory.kernel.models import JournalEntry
 from runs.models import Artifact, Attempt, Lease, Receipt, Resolution, Run, Step
 from runs.models.lease import USED
 from runs.selectors.standing import NodeProgress, standings
-from runs.states import LeaseState, RunState, StepState
+from runs.states import LeaseState, PageState, RunState, StepState
 from usage.selectors import UsageView, usage_of_attempts, usage_of_run
 
-WAITS_FOR_A_WORKER = "Waits for a worker"
+WAITS_FOR_A_WORKER = str(PageState.WAITS_FOR_A_WORKER)
 """How a step stands that was offered to a worker, or decided about, and that nobody has begun with."""
 
 

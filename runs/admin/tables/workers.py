@@ -33,14 +33,14 @@ from runs.models import Lease, TenantQuota, Worker
 from runs.selectors.figures import in_hands
 from runs.selectors.pools import serves_others, set_by_the_platform
 from runs.selectors.waiting import slots_used
-from runs.states import LEASE_CURRENT
+from runs.states import LEASE_CURRENT, PageState
 
 ONLINE_SECONDS = 60
 SILENT = Q(last_seen_at__lt=F("at") - timedelta(seconds=ONLINE_SECONDS))
 STANDING = {
     "Active": ~SILENT & Q(draining_at=None),
-    "Draining": ~SILENT & Q(draining_at__isnull=False),
-    "Offline": SILENT,
+    PageState.DRAINING: ~SILENT & Q(draining_at__isnull=False),
+    PageState.OFFLINE: SILENT,
 }
 """What a worker's state is called, and of which workers it is that of, at the moment `at`."""
 DRAINERS = "An Operator or a PlatformAdmin drains workers."
@@ -212,8 +212,8 @@ def _only(ctx: Context, operation: str, who: str) -> None:
 
 def _state(row: Any) -> str:
     if _silent(row):
-        return "Offline"
-    return "Draining" if row.draining_at else "Active"
+        return PageState.OFFLINE
+    return PageState.DRAINING if row.draining_at else "Active"
 
 
 def _drain(row: Worker) -> str:

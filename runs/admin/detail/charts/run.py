@@ -11,9 +11,9 @@ from runs.admin.detail.charts.timeline import THINNEST, Span, Timeline, draw_tim
 from runs.admin.detail.facts import WAITS_FOR_A_WORKER, AttemptFacts, Facts
 from runs.models import Run, Step
 from runs.selectors.standing import NodeProgress
-from runs.states import RUN_ACTIVE, AttemptState, Attention, RunState, StepState
+from runs.states import RUN_ACTIVE, AttemptState, Attention, PageState, RunState, StepState
 
-WAITS_FOR_PEOPLE = "Waits for approval"
+WAITS_FOR_PEOPLE = str(PageState.WAITS_FOR_PEOPLE)
 
 
 def nodes_of(run: Run) -> list[Mapping[str, Any]]:
