@@ -72,7 +72,7 @@ class ActionClass(TextChoices):
 
     @property
     def gated(self) -> bool:
-        """The platform floor: from shared-write up a person decides, each time; on spend past a threshold."""
+        """Return whether a person decides each time: from shared-write up; on spend past a threshold."""
         return self.rank >= ActionClass.SHARED_WRITE.rank
 
 

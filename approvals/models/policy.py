@@ -42,10 +42,10 @@ class PolicyRevision(Journaled):
 
     @property
     def revision(self) -> str:
-        """The word that runs pin."""
+        """Return the word that runs pin."""
         return f"r{self.number}"
 
     @property
     def stream(self) -> UUID:
-        """All revisions of one policy are one chain."""
+        """Return the policy's id: all its revisions are one chain."""
         return uuid5(NAMESPACE_URL, f"factory:policy:{self.tenant_id}:{self.policy_id}")

@@ -278,7 +278,7 @@ class ApprovalRequest(Journaled):
 
     @property
     def stream(self) -> UUID:
-        """A run's requests stand in its chain, a publication's in its release's."""
+        """Return the chain in which it stands: its run's, or its release's."""
         return self.run_id or self.subject_id
 
     @property
@@ -307,7 +307,7 @@ class ApprovalRequest(Journaled):
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.PENDING)
     def count_vote(self) -> None:
-        """One more approval, while more are needed: the vote's own row says whose."""
+        """Count one more approval, while more are needed: the vote's own row says whose."""
         self.votes += 1
 
     @transition(field="state", source=ApprovalState.PENDING, target=ApprovalState.APPROVED)

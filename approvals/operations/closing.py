@@ -20,7 +20,7 @@ from factory.kernel.telemetry import meters
 
 @operation
 def supersede(ctx: Context, approval_id: UUID) -> ApprovalView:
-    """The proposal changed: Pending → Stale, `ApprovalDecided`. The caller opens the next request.
+    """Make a request Stale, because the proposal changed; `ApprovalDecided`. The caller opens the next.
 
     Raises `ApprovalNotFound`, `TransitionRefused` when it is closed already.
     """
@@ -92,7 +92,7 @@ def answer_of(row: ApprovalRequest) -> dict[str, Any]:
 
 
 def decided(row: ApprovalRequest) -> ApprovalDecided:
-    """The event of a request that is closed as it is now."""
+    """Return the event of a request that is closed as it is now."""
     return ApprovalDecided(
         approval_id=row.id,
         run_id=row.run_id,

@@ -152,7 +152,7 @@ def _broken(ctx: Context, row: ApprovalRequest) -> tuple[ApprovalBreakGlass]:
 
 
 def _answer(decision: str, reason: str, break_glass: bool) -> tuple[Decision, str]:
-    """The answer, and why, as they are kept. A word that nobody defined is refused: it never means yes."""
+    """Return the answer, and why, as they are kept; refuse a word that nobody defined."""
     try:
         answer = Decision(decision)
     except ValueError as fault:
@@ -168,7 +168,7 @@ def _answer(decision: str, reason: str, break_glass: bool) -> tuple[Decision, st
 
 
 def _locked(ctx: Context, approval_id: UUID) -> ApprovalRequest:
-    """The request with all that its answer moves, locked from the top."""
+    """Return the request with all that its answer moves, locked from the top."""
     missing = ApprovalNotFound(
         f"There is no approval {approval_id} here.", extra={"subject": f"approval:{approval_id}"}
     )

@@ -56,7 +56,7 @@ class ApprovalDraft:
 
     @cached_property
     def content(self) -> bytes:
-        """The proposal's canonical bytes. Raises `TooLarge`, `ProposalNotReadable`."""
+        """Return the proposal's canonical bytes. Raises `TooLarge`, `ProposalNotReadable`."""
         content = canonical(self.proposal, "/proposal")
         if len(content) > MAX_PROPOSAL_BYTES:
             raise TooLarge(f"A proposal may have {MAX_PROPOSAL_BYTES} bytes; this one has {len(content)}.")
@@ -65,17 +65,17 @@ class ApprovalDraft:
 
     @cached_property
     def proposal_hash(self) -> str:
-        """The hash that is signed."""
+        """Return the hash that is signed."""
         return digest_bytes(self.content)
 
     @property
     def is_human(self) -> bool:
-        """A step that is nothing but a person's answer: whatever its class, it is always gated."""
+        """Return whether the step is nothing but a person's answer: it is gated, whatever its class."""
         return self.subject_type is SubjectType.RUN and self.attempt_id is None
 
     @property
     def about(self) -> dict[str, Any]:
-        """The columns in which two requests about the same thing agree."""
+        """Return the columns in which two requests about the same thing agree."""
         if self.subject_type is SubjectType.RUN:
             return {"subject_type": self.subject_type, "step_id": self.step_id}
         return {"subject_type": self.subject_type, "subject_id": self.subject_id}

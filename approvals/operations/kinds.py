@@ -24,7 +24,7 @@ MOST_NAME = 200
 
 
 def check(proposal: Any) -> str:
-    """The kind of a proposal. Raises `ProposalNotReadable` with a pointer to each fault."""
+    """Return the kind of a proposal. Raises `ProposalNotReadable` with a pointer to each fault."""
     if not isinstance(proposal, Mapping):
         raise ProposalNotReadable("A proposal is a JSON object that names its kind.")
     kind = proposal.get("kind")

@@ -69,7 +69,7 @@ def consume(
 
 @operation
 def start_validity(ctx: Context, run_id: UUID) -> list[UUID]:
-    """The run leaves WaitingForApproval: from now on the validity of these approvals runs.
+    """Begin the validity of a run's approvals: the run leaves WaitingForApproval.
 
     Not earlier, because a sibling's request may have kept them from being used.
     """

@@ -21,7 +21,7 @@ from factory.kernel.recording import record
 
 
 def serving(ctx: Context, draft: ApprovalDraft, verdict: PolicyVerdict) -> Waiver | None:
-    """The waiver under which exactly this draft needs no decision, held until the caller commits.
+    """Return the waiver under which exactly this draft needs no decision, held until the caller commits.
 
     None wherever there is a doubt, and then people are asked: no template, no environment, another class, a
     release, environment or project that it does not name; asked for or decided by who answers for the run;
@@ -69,7 +69,7 @@ def hold_waiver_of(ctx: Context, approval_id: UUID) -> None:
 def end_waivers_of(
     ctx: Context, of: Literal["template_id", "release_id"], subject: UUID, *, reason: str
 ) -> None:
-    """A template is retired, or a release is taken out of use: nothing can rest on their waivers any more.
+    """End the waivers of a template that is retired, or of a release that is taken out of use.
 
     Requested and Active ones → Revoked; `WaiverChanged` for each.
     """
@@ -89,7 +89,7 @@ def end_waiver(ctx: Context, row: Waiver, cause: str, reason: str) -> None:
 
 
 def waiver_changed(ctx: Context, row: Waiver) -> WaiverChanged:
-    """The event of a waiver as it is now."""
+    """Return the event of a waiver as it is now."""
     return WaiverChanged(
         waiver_id=row.id,
         tenant_id=ctx.tenant_id,

@@ -21,7 +21,7 @@ class PolicyDifference:
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[PolicyDifference]:
-    """Every difference that can change an answer, and the description's.
+    """Return every difference that can change an answer, and the description's.
 
     Rules are compared by what they are about, class and environment, not by their number: the strictest
     of all that match wins, so that their order means nothing.

@@ -25,19 +25,19 @@ _ASKING_WORDS = ("roles", "quorum", "expiryHours", "validHours", "onExpiry")
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a policy document."""
+    """Return the JSON Schema of a policy document."""
     loaded: dict[str, Any] = json.loads((HERE / "schema.json").read_text())
     return loaded
 
 
 def platform_default() -> dict[str, Any]:
-    """The document that a tenant starts with."""
+    """Return the document that a tenant starts with."""
     loaded: dict[str, Any] = yaml.safe_load((HERE / "default.yaml").read_text())
     return loaded
 
 
 def read(text: str) -> Any:
-    """The document that somebody wrote as YAML (or JSON), not yet checked.
+    """Return the document that somebody wrote as YAML (or JSON), not yet checked.
 
     Raises `PolicyInvalid` with the line and column of what cannot be read, and for what could be read in
     two ways: double keys, aliases, dates.
@@ -57,7 +57,7 @@ def read(text: str) -> Any:
 
 
 def written(document: Mapping[str, Any]) -> str:
-    """The document as the YAML that people read and edit."""
+    """Return the document as the YAML that people read and edit."""
     return yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True, width=100)
 
 

@@ -27,13 +27,13 @@ class PolicyVerdict:
 
     @property
     def approver_rule(self) -> str:
-        """The rule as it is frozen into a request; `messages.format_rule` says it to people."""
+        """Return the rule as it is frozen into a request; `messages.format_rule` says it to people."""
         who = " or ".join(self.roles) or "nobody: the rules and the node name no role in common,"
         many = "" if self.quorum == 1 else f"{self.quorum} people, each "
         return f"{many}{who} of the project, never whoever asked for it ({self.rule})"
 
     def narrowed(self, approvers: Mapping[str, Any] | None) -> "PolicyVerdict":
-        """The verdict where a workflow's node names `approvers`: fewer roles, a larger quorum, never more."""
+        """Return the verdict narrowed by a workflow's node: fewer roles, a larger quorum, never more."""
         if not approvers:
             return self
         wanted = approvers.get("roles", self.roles)
@@ -53,7 +53,7 @@ def evaluate(
     amount: Decimal | None = None,
     longest_expiry: timedelta = floor.LONGEST_EXPIRY,
 ) -> PolicyVerdict:
-    """The verdict on one action. `environment` is a slug, or None for an action in no environment.
+    """Return the verdict on one action. `environment` is a slug, or None for an action in no environment.
 
     Of `spend`, `amount` is all that a run may cost before it begins. Up to the threshold it is nobody's
     decision; above it people are asked, or a rule denies it. Where there is no threshold nobody is asked, and

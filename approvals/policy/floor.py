@@ -12,10 +12,10 @@ PUBLICATION_APPROVER = ("Reviewer",)
 
 
 def effect(action_class: ActionClass) -> Effect:
-    """The weakest answer there may be for a class."""
+    """Return the weakest answer there may be for a class."""
     return Effect.REQUIRE_APPROVAL if action_class.gated else Effect.ALLOW
 
 
 def roles(action_class: ActionClass) -> tuple[str, ...]:
-    """The widest circle that may decide about a class."""
+    """Return the widest circle that may decide about a class."""
     return PUBLICATION_APPROVER if action_class is ActionClass.PUBLICATION else EVERY_APPROVER

@@ -26,7 +26,7 @@ class _Place:
 def loosened(
     before: Mapping[str, Any], after: Mapping[str, Any], environments: Sequence[str] = ()
 ) -> list[str]:
-    """Every way in which `after` is weaker, a sentence for each; empty where it is as strict everywhere.
+    """Return a sentence for each way in which `after` is weaker; none where it is as strict everywhere.
 
     Rules are judged by what they answer, together, about each class in the environments that there are, in
     one that fits each pattern, and in any other. A model profile that is gone is told too: runs that name
@@ -139,7 +139,7 @@ def _filler(patterns: Iterable[str]) -> str:
 
 
 def _fitting(pattern: str, real: Sequence[str], filler: str) -> _Place:
-    """One that fits a pattern, and is none of those that there are."""
+    """Return one that fits a pattern, and is none of those that there are."""
     met = any(matches(pattern, slug) for slug in real)
     slug = pattern.replace("*", filler * 2).replace("?", filler[0])
     return _Place(slug, f"any other {pattern}" if met else pattern)

@@ -39,7 +39,7 @@ _NOBODY = re.compile(
 
 
 def format_rule(told: str) -> str:
-    """A text that names rules as records do, for people; records and the API keep it as it is."""
+    """Return a text that names rules as records do, for people; records and the API keep it as it is."""
     told = _NOBODY.sub("nobody, for the rules and the node name no role in common", told)
     return _ANYWHERE.sub(rf"\1 {where(ANYWHERE)}", told)
 

@@ -7,7 +7,7 @@ ANYWHERE = "*"
 
 
 def where(pattern: str) -> str:
-    """The environments of a pattern in words."""
+    """Return the environments of a pattern in words."""
     return "everywhere" if pattern == ANYWHERE else f"in {pattern}"
 
 

@@ -143,7 +143,7 @@ def after_unknown_usage(verdict: PolicyVerdict) -> str:
 
 
 def _environments(project_id: UUID | None, environment: str | None) -> list[EnvironmentView]:
-    """The environments of that name; of a whole tenant several projects may have one."""
+    """Return the environments of that name; of a whole tenant several projects may have one."""
     if environment is None:
         return []
     known = projects.environments(project_id)

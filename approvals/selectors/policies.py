@@ -19,12 +19,12 @@ from projects import selectors as projects
 
 
 def policy_revisions() -> QuerySet[PolicyRevision]:
-    """Every revision of the tenant in scope, newest first."""
+    """Return every revision of the tenant in scope, newest first."""
     return PolicyRevision.objects.order_by("-number")
 
 
 def current_policy(ctx: Context) -> PolicyView:
-    """The revision in force. Raises `PolicyMissing` where none was published: that is never a yes."""
+    """Return the revision in force. Raises `PolicyMissing` where none was published: that is never a yes."""
     row = policy_revisions().first()
     if row is None:
         raise PolicyMissing(
@@ -34,7 +34,7 @@ def current_policy(ctx: Context) -> PolicyView:
 
 
 def policy_revision(revision_id: UUID) -> PolicyView:
-    """A revision that was pinned, by its id."""
+    """Return a revision that was pinned, by its id."""
     row = PolicyRevision.objects.filter(pk=revision_id).first()
     if row is None:
         raise NotFound(f"There is no policy revision {revision_id} here.")
@@ -42,7 +42,7 @@ def policy_revision(revision_id: UUID) -> PolicyView:
 
 
 def policy_named(revision: str) -> PolicyView:
-    """A revision by its word, such as r1."""
+    """Return a revision by its word, such as r1."""
     number = revision.removeprefix("r")
     known = number.isascii() and number.isdecimal() and len(number) < 9
     row = PolicyRevision.objects.filter(number=int(number)).first() if known else None
@@ -52,13 +52,13 @@ def policy_named(revision: str) -> PolicyView:
 
 
 def revision_after(number: int) -> str:
-    """The word of the revision that followed one; empty for the one in force."""
+    """Return the word of the revision that followed one; empty for the one in force."""
     row = PolicyRevision.objects.filter(number=number + 1).only("number").first()
     return row.revision if row else ""
 
 
 def slugs_of_tenant() -> list[str]:
-    """The environments that rules are about, in whatever project: what two revisions are compared over."""
+    """Return the environments that rules are about, in whatever project: revisions are compared over them."""
     return sorted({environment.slug for environment in projects.environments(None)})
 
 
@@ -107,12 +107,12 @@ def unknown_hold() -> timedelta | None:
 
 
 def everybody_who_may(action_class: str) -> tuple[str, ...]:
-    """The widest circle of roles that the platform lets decide about a class."""
+    """Return the widest circle of roles that the platform lets decide about a class."""
     return floor.roles(known_class(action_class))
 
 
 def known_class(word: str) -> ActionClass:
-    """The action class of that name, or a refusal that lists those that there are."""
+    """Return the action class of that name, or a refusal that lists those that there are."""
     try:
         return ActionClass(word)
     except ValueError as fault:

@@ -29,7 +29,7 @@ class ProposalView:
 
 
 def requests() -> QuerySet[ApprovalRequest]:
-    """All requests of the tenant in scope, with what a view of them needs."""
+    """Return all requests of the tenant in scope, with what a view of them needs."""
     at = Func(function="clock_timestamp", output_field=DateTimeField())
     paused = Paused(F("project_id"), F("valid_until") - F("valid_for"), F("valid_until"), at)
     beside = ("project", "environment", "waiver")
@@ -59,17 +59,17 @@ def pending_of_run(run_id: UUID) -> list[ApprovalView]:
 
 
 def approvals_of_run(run_id: UUID) -> list[ApprovalView]:
-    """All that a run asked, oldest first."""
+    """Return all that a run asked, oldest first."""
     return [approval_view(row) for row in requests().filter(run_id=run_id).order_by("requested_at", "id")]
 
 
 def approvals_of_step(step_id: UUID) -> list[ApprovalView]:
-    """All that a step asked, oldest first: its rounds."""
+    """Return all that a step asked, oldest first: its rounds."""
     return [approval_view(row) for row in requests().filter(step_id=step_id).order_by("requested_at", "id")]
 
 
 def approvals_of_subject(subject_id: UUID) -> list[ApprovalView]:
-    """All that was asked about a subject, such as a release, oldest first."""
+    """Return all that was asked about a subject, such as a release, oldest first."""
     rows = requests().filter(subject_id=subject_id).order_by("requested_at", "id")
     return [approval_view(row) for row in rows]
 
@@ -83,7 +83,7 @@ def cancelled_by(view: ApprovalView) -> str:
 
 
 def previous_of(view: ApprovalView) -> ApprovalView | None:
-    """The request that this one followed, for showing what changed since."""
+    """Return the request that this one followed, for showing what changed since."""
     about = {"step_id": view.step_id} if view.step_id else {"subject_id": view.subject_id}
     row = requests().filter(**about, id__lt=view.id).order_by("-requested_at", "-id").first()
     return None if row is None else approval_view(row)
@@ -102,7 +102,7 @@ def proposal(approval_id: UUID) -> ProposalView:
 
 
 def genuine(stored: Proposal, expected: str) -> bytes:
-    """The stored bytes, if they still have the hash that was asked about."""
+    """Return the stored bytes, if they still have the hash that was asked about."""
     content = bytes(stored.content)
     if not digest_bytes(content) == stored.hash == expected:
         raise ProposalCorrupted(
@@ -112,7 +112,7 @@ def genuine(stored: Proposal, expected: str) -> bytes:
 
 
 def votes_of(approval_id: UUID) -> list[Vote]:
-    """The votes cast on a request, oldest first; whether they count is judged anew each time."""
+    """Return the votes cast on a request, oldest first; whether they count is judged anew each time."""
     return list(Vote.objects.filter(approval_id=approval_id).order_by("voted_at", "id"))
 
 
@@ -126,7 +126,7 @@ def votes_by_request(approval_ids: Sequence[UUID]) -> dict[UUID, list[Vote]]:
 
 
 def unused_approved(step_id: UUID, proposal_hash: str) -> ApprovalView | None:
-    """An approval of exactly this proposal that the step may still use: a later attempt needs no other."""
+    """Return an approval of exactly this proposal that the step may still use, in a later attempt too."""
     at = clock.now()
     rows = requests().filter(step_id=step_id, proposal_hash=proposal_hash, state=ApprovalState.APPROVED)
     views = (approval_view(row) for row in rows.order_by("-requested_at"))

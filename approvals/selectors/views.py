@@ -130,7 +130,7 @@ class ApprovalView:
 
     @property
     def sent_back(self) -> bool:
-        """A reviewer asked for changes: the words are in `reason`."""
+        """Return whether a reviewer asked for changes: the words are in `reason`."""
         return self.decision == "request_changes"
 
     @property
@@ -178,7 +178,7 @@ def _shown_end(row: ApprovalRequest) -> datetime | None:
 
 
 def approval_view(row: ApprovalRequest) -> ApprovalView:
-    """The view of a row; its authorization, project and environment are read with it if not yet there."""
+    """Return the view of a row; its authorization, project and environment are read if not yet there."""
     may_be_used = row.state == ApprovalState.APPROVED
     used = next(iter(row.authorizations.all()), None) if may_be_used else None
     return of_row(

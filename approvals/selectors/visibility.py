@@ -23,7 +23,7 @@ PAYLOADS = "factory.payloads.read"
 
 
 def reachable(ctx: Context) -> QuerySet[ApprovalRequest]:
-    """The requests within the caller's trusted scope: of their project, and of the tenant as a whole.
+    """Return the requests within the caller's trusted scope: of their project, and of the tenant as a whole.
 
     A token without a project reaches no project's requests; a session that has chosen none stands in
     the whole tenant, by memberships of the whole tenant.
@@ -36,7 +36,7 @@ def reachable(ctx: Context) -> QuerySet[ApprovalRequest]:
 
 
 def visible(ctx: Context) -> QuerySet[ApprovalRequest]:
-    """The requests that the caller may see: all within their scope, or only their own."""
+    """Return the requests that the caller may see: all within their scope, or only their own."""
     rows, actor = reachable(ctx), ctx.actor
     if actor.kind == "system" or actor.roles & SEES_THE_PROJECT:
         return rows

@@ -61,7 +61,7 @@ class WaiverView:
 
 
 def waivers(ctx: Context) -> QuerySet[Waiver]:
-    """The waivers within the caller's trusted scope: of their project.
+    """Return the waivers within the caller's trusted scope: of their project.
 
     A token without a project reaches none; a session that has chosen none stands in the whole tenant.
     """
@@ -72,7 +72,7 @@ def waivers(ctx: Context) -> QuerySet[Waiver]:
 
 
 def open_waivers_of_release(release_id: UUID) -> QuerySet[Waiver]:
-    """The waivers for a release that its end would end, in whatever project; for a bounded look."""
+    """Return the waivers for a release that its end would end, in whatever project; for a bounded look."""
     rows: QuerySet[Waiver] = Waiver.objects.filter(
         release_id=release_id, state__in=[WaiverState.REQUESTED, WaiverState.ACTIVE]
     )
@@ -80,7 +80,7 @@ def open_waivers_of_release(release_id: UUID) -> QuerySet[Waiver]:
 
 
 def waiver_view(ctx: Context, waiver_id: UUID) -> WaiverView:
-    """One waiver with its uses counted. Raises `WaiverNotFound`."""
+    """Return one waiver with its uses counted. Raises `WaiverNotFound`."""
     row = with_uses(waivers(ctx)).filter(pk=waiver_id).first()
     if row is None:
         raise WaiverNotFound("There is no such waiver here.")
@@ -95,14 +95,14 @@ def with_uses(rows: QuerySet[Waiver]) -> QuerySet[Waiver]:
 
 
 def waivers_of_template(template_id: UUID) -> list[WaiverView]:
-    """All that were ever asked for about a template, newest first."""
+    """Return all that were ever asked for about a template, newest first."""
     rows = with_uses(Waiver.objects.filter(template_id=template_id))
     view = viewing_waivers()
     return [view(row) for row in rows.order_by("-requested_at", "-id")[:100]]
 
 
 def view_of_waiver(row: Waiver) -> WaiverView:
-    """The view of a row that carries `uses`."""
+    """Return the view of a row that carries `uses`."""
     return viewing_waivers()(row)
 
 
@@ -118,7 +118,7 @@ def viewing_waivers() -> Callable[[Waiver], WaiverView]:
 
 
 def others_in_force(row: Waiver | WaiverView) -> list[WaiverView]:
-    """The other waivers of the same template and release that hold now in one of its environments."""
+    """Return the other waivers of the same template and release that hold now in one of its environments."""
     rows = Waiver.objects.filter(
         template_id=row.template_id,
         release_id=row.release_id,
@@ -131,7 +131,7 @@ def others_in_force(row: Waiver | WaiverView) -> list[WaiverView]:
 
 
 def waivers_in_force(project_id: UUID, environment_id: UUID) -> list[Waiver]:
-    """The rows of those that hold now in an environment, which last longest first; for this app's rooms."""
+    """Return the rows of those that hold now in an environment, which last longest first."""
     rows = Waiver.objects.filter(
         project_id=project_id,
         environment_ids__contains=[environment_id],
@@ -176,7 +176,7 @@ def machine_among(deciders: Iterable[str]) -> str:
 
 
 def deciders_of(view: ApprovalView) -> set[str]:
-    """Everybody whose yes it is: who decided or voted, and in whose place; accounts and people."""
+    """Return everybody whose yes it is: who decided or voted, and in whose place; accounts and people."""
     named = {view.decided_by, view.decided_person, view.decided_for}
     for vote in votes_of(view.id):
         named |= {vote.voter, vote.person, vote.acting_for}

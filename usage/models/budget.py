@@ -86,7 +86,7 @@ class Budget(Journaled):
 
     @transition(field=state, source=BudgetState.OPEN, target=BudgetState.OPEN)
     def see_to_next_month(self) -> None:
-        """The month after it has its budget, or it was told that it has none."""
+        """Note that the month after it has its budget, or that it was told that it has none."""
         self.next_due_at = None
 
 

@@ -6,5 +6,5 @@ from django.db import models
 
 
 def money_field(**options: Any) -> "models.DecimalField[Any, Any]":
-    """An exact amount of USD: numeric(18,6)."""
+    """Return an exact amount of USD: numeric(18,6)."""
     return models.DecimalField(max_digits=18, decimal_places=6, **options)

@@ -134,22 +134,22 @@ class Reservation(Journaled):
 
     @transition(field=state, source=_RESERVED, target=_RESERVED)
     def extend(self, *, by: Decimal) -> None:
-        """The run may cost more than was thought."""
+        """Set more aside: the run may cost more than was thought."""
         self.extended += by
 
     @transition(field=state, source=_RESERVED, target=ReservationState.SETTLED)
     def settle(self, *, at: datetime, spent: Decimal, held: Decimal) -> None:
-        """The run is over: what it used is spent, and what is unknown stays held."""
+        """End it with its run: what was used is spent, and what is unknown stays held."""
         self._close(at, spent, held)
 
     @transition(field=state, source=_RESERVED, target=ReservationState.RELEASED)
     def release(self, *, at: datetime, spent: Decimal, held: Decimal) -> None:
-        """The run ended before it began."""
+        """Give the money back: the run ended before it began."""
         self._close(at, spent, held)
 
     @transition(field=state, source=_RESERVED, target=ReservationState.EXPIRED)
     def expire(self, *, at: datetime, spent: Decimal, held: Decimal) -> None:
-        """The run did not begin in time."""
+        """Give the money back: the run did not begin in time."""
         self._close(at, spent, held)
 
     def _close(self, at: datetime, spent: Decimal, held: Decimal) -> None:

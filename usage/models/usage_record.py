@@ -86,7 +86,7 @@ class UsageRecord(Journaled):
 
     @transition(field=state, source=UsageState.UNCERTAIN, target=UsageState.CONFIRMED)
     def settle(self, *, cost: Decimal, at: datetime, by: str, reason: str, evidence: str) -> None:
-        """A person says what it cost."""
+        """Confirm it at what a person says that it cost."""
         self.cost = cost
         self.settled_at, self.settled_by = at, by
         self.settled_reason, self.settled_evidence = reason, evidence

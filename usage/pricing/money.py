@@ -32,19 +32,19 @@ def rounded(value: Decimal) -> Decimal:
 
 
 def times(quantity: Decimal, price: Decimal) -> Decimal:
-    """An exact product, not yet rounded."""
+    """Return an exact product, not yet rounded."""
     with localcontext(prec=_PRECISION):
         return quantity * price
 
 
 def total(values: Iterable[Decimal]) -> Decimal:
-    """An exact sum."""
+    """Return an exact sum."""
     with localcontext(prec=_PRECISION):
         return sum(values, ZERO)
 
 
 def amount_of(value: Any, pointer: str) -> Decimal:
-    """An amount of USD from a number or its decimal text: not negative, at most six places."""
+    """Return an amount of USD from a number or its decimal text: not negative, at most six places."""
     number = _decimal(value, pointer)
     if number >= LIMIT:
         raise _refuse(pointer, f"An amount is below {LIMIT:,}.")
@@ -54,7 +54,7 @@ def amount_of(value: Any, pointer: str) -> Decimal:
 
 
 def money_of(value: Any, pointer: str) -> Decimal:
-    """The amount of `{"amount": "12.000000", "currency": "USD"}`."""
+    """Return the amount of `{"amount": "12.000000", "currency": "USD"}`."""
     if not isinstance(value, Mapping) or set(value) != {"amount", "currency"}:
         raise _refuse(pointer, 'Money is an object of exactly "amount" and "currency".')
     if value["currency"] != CURRENCY:
@@ -65,7 +65,7 @@ def money_of(value: Any, pointer: str) -> Decimal:
 
 
 def quantity_of(value: Any, pointer: str) -> Decimal:
-    """A quantity: not negative, at most 18 digits, so that every float of 17 digits passes as it is."""
+    """Return a quantity: not negative, at most 18 digits, so that each float of 17 digits passes."""
     number = _decimal(value, pointer)
     digits, exponent = len(number.as_tuple().digits), int(number.as_tuple().exponent)
     if number >= LIMIT or digits > _QUANTITY_DIGITS or exponent < -_QUANTITY_PLACES:
@@ -74,7 +74,7 @@ def quantity_of(value: Any, pointer: str) -> Decimal:
 
 
 def text_of(value: Decimal) -> str:
-    """The plain decimal text of a number, never with an exponent."""
+    """Return the plain decimal text of a number, never with an exponent."""
     return format(value, "f")
 
 

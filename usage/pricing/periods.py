@@ -11,12 +11,12 @@ _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])", re.ASCII)
 
 
 def month_of(at: datetime) -> date:
-    """The first day of the month that an instant falls in, in UTC."""
+    """Return the first day of the month that an instant falls in, in UTC."""
     return at.astimezone(UTC).date().replace(day=1)
 
 
 def next_month(start: date) -> date:
-    """The first day of the month after the one that begins at `start`."""
+    """Return the first day of the month after the one that begins at `start`."""
     return (start + timedelta(days=31)).replace(day=1)
 
 
@@ -26,12 +26,12 @@ def begins_at(start: date) -> datetime:
 
 
 def label(start: date) -> str:
-    """A month as people write it: `2026-11`."""
+    """Return a month as people write it: `2026-11`."""
     return start.strftime("%Y-%m")
 
 
 def parse_month(value: object, pointer: str) -> date:
-    """The first day of a month written as `YYYY-MM`."""
+    """Return the first day of a month written as `YYYY-MM`."""
     match = _MONTH.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         detail = "A period is a calendar month such as 2026-11."

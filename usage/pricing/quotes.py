@@ -42,7 +42,7 @@ class PriceList:
         self._providers: Mapping[str, Any] = document["providers"]
 
     def prices_of(self, provider: str, name: str) -> dict[str, Decimal] | None:
-        """The price of each unit, or None when nobody set a price for this call."""
+        """Return the price of each unit, or None when nobody set a price for this call."""
         names = self._providers.get(provider, {}).get("prices", {})
         units = names.get(name, names.get(ANY_NAME))
         return None if units is None else {unit: Decimal(price) for unit, price in units.items()}
@@ -103,7 +103,7 @@ def _unknown(reason: str) -> Quote:
 
 
 def checked(document: Any, at: str = "") -> dict[str, Any]:
-    """The document in its canonical shape; refuses anything else with a pointer to each fault."""
+    """Return the document in its canonical shape; refuses anything else with a pointer to each fault."""
     faults: list[FieldError] = []
     if not isinstance(document, Mapping) or set(document) != {"currency", "providers"}:
         raise _refused([FieldError(at, 'A price document has exactly "currency" and "providers".')])
@@ -162,5 +162,5 @@ def _refused(faults: list[FieldError]) -> InvalidInput:
 
 @cache
 def default_document() -> dict[str, Any]:
-    """The prices that come with the product: those of its own tools, and of nobody else."""
+    """Return the prices that come with the product: those of its own tools, and of nobody else."""
     return checked(yaml.safe_load(DEFAULT_DOCUMENT.read_text(encoding="utf-8")))

@@ -52,7 +52,7 @@ class MoneyView(BaseView):
             require_sight(self.ctx)  # what a project's token says of its bearer needs no look at the tables
 
     def own(self, budget_id: UUID) -> Budget:
-        """The budget, or `NotFound` where it is outside the caller's scope."""
+        """Return the budget, or `NotFound` where it is outside the caller's scope."""
         row = selectors.visible_budgets(self.ctx.project_id).filter(pk=budget_id).first()
         if row is None:
             raise NotFound("There is no such budget here.")
@@ -217,7 +217,7 @@ class UsageReport(MoneyView):
         return Response(answer)
 
     def _salt(self, group_by: str, start: datetime, end: datetime) -> str:
-        """A cursor is good for this question in this scope: another tenant's or project's is refused."""
+        """Return the words that bind a cursor to this report in this scope: another's is refused."""
         scope = [self.ctx.tenant_id, str(self.ctx.project_id)]
         return digest(["usage", group_by, start.isoformat(), end.isoformat(), scope])
 

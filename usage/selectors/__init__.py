@@ -122,13 +122,13 @@ def pricing_view(row: PricingRevision) -> PricingView:
 
 
 def reservation_of(run_id: UUID) -> ReservationView | None:
-    """The run's reservation, if one was tried."""
+    """Return the run's reservation, if one was tried."""
     row = Reservation.objects.filter(run_id=run_id).first()
     return reservation_view(row) if row else None
 
 
 def set_aside_for(run_id: UUID) -> Decimal | None:
-    """All that is, or was, set aside for a run, with what was added; None when nothing was."""
+    """Return all that is, or was, set aside for a run, with what was added; None when nothing was."""
     rows = Reservation.objects.filter(run_id=run_id, state__in=FUNDED)
     amount: Decimal | None = rows.values_list(F("amount") + F("extended"), flat=True).first()
     return amount
@@ -237,7 +237,7 @@ class RecordView:
 
 
 def records_of_run(run_id: UUID, most: int) -> list[RecordView]:
-    """The newest priced receipts of a run, with the prices that were used."""
+    """Return the newest priced receipts of a run, with the prices that were used."""
     rows = UsageRecord.objects.filter(run_id=run_id).select_related("pricing_revision")
     return [_record_view(row) for row in rows.order_by("-occurred_at", "-id")[:most]]
 
@@ -259,7 +259,7 @@ def _record_view(row: UsageRecord) -> RecordView:
 
 
 def in_scope(project_id: UUID, month: date) -> QuerySet[Budget]:
-    """The budgets that a run of this project draws on in this month: its project's and the tenant's."""
+    """Return the budgets on which a run of this project draws in this month: its own and the tenant's."""
     rows: QuerySet[Budget] = Budget.objects.filter(
         Q(project_id=project_id) | Q(project_id=None), period_start=month
     )
@@ -289,7 +289,7 @@ def projects_without_budget(project_id: UUID | None, months: Sequence[date]) -> 
 
 
 def budgets(project_id: UUID, month: date | None = None) -> list[BudgetView]:
-    """The budgets over this project in a month, by default the present one; the tenant's comes last."""
+    """Return the budgets over this project in a month, by default the present; the tenant's comes last."""
     rows = in_scope(project_id, month or month_of(clock.now()))
     return sorted(map(budget_view, rows), key=lambda budget: budget.project_id is None)
 
@@ -301,13 +301,13 @@ def visible_budgets(project_id: UUID | None) -> QuerySet[Budget]:
 
 
 def ledger_of(budget_id: UUID) -> QuerySet[LedgerEntry]:
-    """The movements of one budget."""
+    """Return the movements of one budget."""
     rows: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(budget_id=budget_id)
     return rows
 
 
 def budgets_now(project_id: UUID | None, today: date) -> QuerySet[Budget]:
-    """The budgets in this scope that cover a day; a project's own before the tenant's."""
+    """Return the budgets in this scope that cover a day; a project's own before the tenant's."""
     rows = visible_budgets(project_id).filter(period_start__lte=today, period_end__gt=today)
     return rows.select_related("project").order_by("project__slug")
 
@@ -336,13 +336,13 @@ def spent_so_far(budget_id: UUID, first: date, last: date) -> list[tuple[date, D
 
 
 def reservations(project_id: UUID | None) -> QuerySet[Reservation]:
-    """The reservations of a project, or of the whole tenant."""
+    """Return the reservations of a project, or of the whole tenant."""
     rows: QuerySet[Reservation] = Reservation.objects.all()
     return rows if project_id is None else rows.filter(project_id=project_id)
 
 
 def open_reservations(budget: Budget, project_id: UUID | None) -> QuerySet[Reservation]:
-    """The reservations of a project, or of all, that hold money of a budget now, newest first: of the few
+    """Return the reservations of a project, or of all, that hold money of a budget now, newest first: the few
     that are open at all."""
     holds = ReservationHold.objects.filter(reservation=OuterRef("pk"), budget=budget)
     rows = reservations(project_id).filter(Exists(holds), state=ReservationState.RESERVED)
@@ -363,19 +363,19 @@ def pricing_revisions() -> QuerySet[PricingRevision]:
 
 
 def revision_in_force(at: datetime) -> PricingRevision | None:
-    """The prices that held at an instant: the revision that began last before it, the later one of two."""
+    """Return the prices that held at an instant: the revision that began last before it."""
     return PricingRevision.objects.filter(valid_from__lte=at).order_by("-valid_from", "-number").first()
 
 
 def revisions_between(earliest: datetime, latest: datetime) -> list[PricingRevision]:
-    """Every revision in force at some instant from `earliest` to `latest`, as they took over."""
+    """Return every revision in force at some instant from `earliest` to `latest`, as they took over."""
     first = revision_in_force(earliest)
     later = PricingRevision.objects.filter(valid_from__gt=earliest, valid_from__lte=latest)
     return [*([first] if first else []), *later.order_by("valid_from", "number")]
 
 
 def current_pricing() -> PricingView | None:
-    """The prices that hold now."""
+    """Return the prices that hold now."""
     row = revision_in_force(clock.now())
     return pricing_view(row) if row else None
 
@@ -394,7 +394,7 @@ GROUPS: dict[str, Combinable] = {
 def usage_by(
     group: str, project_id: UUID | None, start: datetime, end: datetime, *, after: str | None, limit: int
 ) -> list[UsageGroup]:
-    """The usage of calls in `[start, end)` by group, in the order of the keys, beginning after one."""
+    """Return the usage of calls in `[start, end)` by group, in the order of the keys, beginning after one."""
     rows = UsageRecord.objects.filter(priced_at__gte=start, priced_at__lt=end)
     if project_id is not None:
         rows = rows.filter(project_id=project_id)

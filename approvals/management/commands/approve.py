@@ -113,13 +113,13 @@ class Command(BaseCommand):
 
 
 def _readable(content: dict[str, Any]) -> str:
-    """The proposal as a person reads it: what has lines of its own (a diff, a message) line by line, last."""
+    """Return the proposal as a person reads it: a diff or a message line by line, last."""
     long = {key: text for key, text in content.items() if isinstance(text, str) and "\n" in text.strip()}
     facts = {key: value for key, value in content.items() if key not in long}
     return "\n".join([seen(pretty(facts)), *(_quoted(key, text) for key, text in long.items())])
 
 
 def _quoted(key: str, text: str) -> str:
-    """Each line behind a bar, so that none of them can pass for a line of this command."""
+    """Return each line behind a bar, so that none of them can pass for a line of this command."""
     lines = "\n".join(f"  | {line}" for line in seen(text).split("\n"))
     return f"{seen(key)}:\n{lines}"
