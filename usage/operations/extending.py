@@ -1,6 +1,5 @@
 """Setting more money aside for a run that has begun, and has used what it was given."""
 
-from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -10,11 +9,9 @@ from factory.kernel.context import Context
 from factory.kernel.ids import uuid7
 from factory.kernel.recording import record
 from usage.errors import ReservationNotLive
-from usage.events import BudgetReserved
-from usage.models import Reservation
 from usage.operations.closing import lock_held, locked_reservation
 from usage.operations.ledger import Posting, post
-from usage.operations.reserving import not_enough
+from usage.operations.reserving import not_enough, reserved
 from usage.pricing.money import amount_of
 from usage.states import Account, Movement, ReservationState
 
@@ -38,19 +35,8 @@ def extend(ctx: Context, *, run_id: UUID, to: Decimal) -> str:
     fault = not_enough(budgets, more)
     if not fault:
         reservation.extend(by=more)
-        event = _event(ctx, reservation, reservation.expires_at)
+        event = reserved(ctx, reservation, reservation.expires_at)
         record(ctx, reservation, "BudgetExtended", event, detail={"by": more})
         posting = Posting(uuid7(), Movement.EXTENDED, clock.now(), reservation.id)
         post(budgets, {Account.AVAILABLE: -more, Account.COMMITTED: more}, posting, covered=True)
     return fault
-
-
-def _event(ctx: Context, reservation: Reservation, expires_at: datetime) -> BudgetReserved:
-    return BudgetReserved(
-        reservation_id=reservation.id,
-        run_id=reservation.run_id,
-        tenant_id=ctx.tenant_id,
-        project_id=reservation.project_id,
-        amount_usd=reservation.total,
-        expires_at=expires_at,
-    )

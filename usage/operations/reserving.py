@@ -107,14 +107,7 @@ def _set_aside(
 ) -> ReservationView:
     expires_at = facts["created_at"] + LIFETIME
     made = Reservation(state=ReservationState.RESERVED, expires_at=expires_at, due_at=expires_at, **facts)
-    event = BudgetReserved(
-        reservation_id=made.id,
-        run_id=made.run_id,
-        tenant_id=ctx.tenant_id,
-        project_id=made.project_id,
-        amount_usd=amount,
-        expires_at=expires_at,
-    )
+    event = reserved(ctx, made, expires_at)
     record(ctx, made, "BudgetReserved", event, detail={"budgets": [str(b.id) for b in budgets]})
     posting = Posting(uuid7(), Movement.RESERVED, facts["created_at"], made.id)
     ReservationHold.objects.bulk_create(
@@ -123,3 +116,15 @@ def _set_aside(
     )
     post(budgets, {Account.AVAILABLE: -amount, Account.COMMITTED: amount}, posting, covered=True)
     return reservation_view(made)
+
+
+def reserved(ctx: Context, reservation: Reservation, expires_at: datetime) -> BudgetReserved:
+    """Return the event of all that is set aside for a run."""
+    return BudgetReserved(
+        reservation_id=reservation.id,
+        run_id=reservation.run_id,
+        tenant_id=ctx.tenant_id,
+        project_id=reservation.project_id,
+        amount_usd=reservation.total,
+        expires_at=expires_at,
+    )

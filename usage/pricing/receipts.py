@@ -40,7 +40,7 @@ class ParsedReceipt:
 
     @property
     def is_usage(self) -> bool:
-        """Return whether it is no usage: an effect is evidence, unless it says that it was paid for."""
+        """Return whether it costs: an effect is evidence, and usage only if it says that it was paid for."""
         return self.kind != ReceiptKind.EFFECT or self.quantities is not None or self.cost is not None
 
 
