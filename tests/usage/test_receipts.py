@@ -269,9 +269,9 @@ def test_what_says_something_else_is_other_content(other: dict[str, Any]) -> Non
 def test_many_of_the_smallest_amount_add_up_exactly(m: Money) -> None:
     own, run_id = m.budget("10"), m.dispatched("1")
     for _ in range(2):
-        m.receive(run_id, [costing("0.000001") for _ in range(500)])
+        m.receive(run_id, [costing("0.000001") for _ in range(100)])
     m.settle(run_id)
-    assert m.figures(own) == ("9.999", "0", "0.001", "0")
+    assert m.figures(own) == ("9.9998", "0", "0.0002", "0")
 
 
 def test_the_clock_of_a_worker_decides_nothing(m: Money) -> None:
