@@ -49,17 +49,19 @@ class Timeline:
     """Tell what a reviewer should know about a subject: where it is, its figures, and what happened so far.
 
     `asker` is the part of the subject that asks; `bars` belong to the proposal, `meters` to the subject;
-    `opens` is what the link to its page is called; `helps` says what to do where no answer would be taken.
+    `page` and `cancel_page` name pages of the console for the subject's `key`, `opens` is the link's text;
+    `helps` says what to do where no answer would be taken.
     """
 
     title: str
-    url: str
+    page: str
+    key: UUID
     facts: tuple[tuple[str, str], ...] = ()
     moments: tuple[TimelineEntry, ...] = ()
     bars: tuple[ShareBar, ...] = ()
     meters: tuple[ShareBar, ...] = ()
     asker: str = ""
-    cancel_url: str = ""
+    cancel_page: str = ""
     opens: str = "Open the run"
     helps: str = ""
 

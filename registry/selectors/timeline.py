@@ -3,8 +3,6 @@
 from dataclasses import replace
 from uuid import UUID
 
-from django.urls import reverse
-
 from approvals.selectors import ApprovalView
 from approvals.states import ApprovalState
 from approvals.subjects import Timeline, TimelineEntry
@@ -61,7 +59,8 @@ def timeline_of_release(row: Release, view: ApprovalView) -> Timeline:
     before = rows.exclude(pk=row.pk).order_by("-created_at", "-id").first()
     return Timeline(
         title=f"The release so far: {row.asset.name}@{row.semver}",
-        url=reverse("admin:registry_release_change", args=[row.pk]),
+        page="registry_release_change",
+        key=row.pk,
         opens="See its parts, and what is different",
         helps="A release never changes: what is mended takes another version.",
         facts=(

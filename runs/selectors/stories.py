@@ -6,8 +6,6 @@ from datetime import timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from django.urls import reverse
-
 from approvals.selectors import ApprovalView, approvals_of_run
 from approvals.states import ApprovalState
 from approvals.subjects import ShareBar, Timeline, TimelineEntry
@@ -46,7 +44,8 @@ def story_of_run(run_id: UUID) -> Timeline | None:
     asset = release(run.release_id)
     return Timeline(
         title=f"The run so far: {run.workflow_id}",
-        url=reverse("admin:runs_run_change", args=[run_id]),
+        page="runs_run_change",
+        key=run_id,
         facts=(
             ("State", str(run.state)),
             ("Release", f"{asset.asset}@{asset.version}"),
@@ -55,7 +54,7 @@ def story_of_run(run_id: UUID) -> Timeline | None:
         ),
         meters=(_cost(run, usage_of_run(run_id)), *_clock(run)),
         moments=tuple(_moments(run)),
-        cancel_url=reverse("admin:runs_cancel", args=[run_id]) if run.state in RUN_ACTIVE else "",
+        cancel_page="runs_cancel" if run.state in RUN_ACTIVE else "",
     )
 
 
