@@ -198,7 +198,7 @@ class Notification(TenantModel):
         return f"to {self.subject}"
 
     @property
-    def fate(self) -> NotificationState:
+    def state(self) -> NotificationState:
         if self.sent_at is not None:
             return NotificationState.SENT
         if self.dropped_at is not None:
@@ -206,7 +206,7 @@ class Notification(TenantModel):
         return NotificationState.SET_ASIDE if self.set_aside_at is not None else NotificationState.WAITING
 
     def claim(self, *, until: datetime) -> None:
-        """The try counts from here: a sender that dies has made one too."""
+        """Begin an attempt, which counts from here: a sender that dies has made one too."""
         self.attempts += 1
         self.claimed_until = until
 

@@ -10,6 +10,6 @@ from notifications.states import SEND
 
 @shared_task(name=SEND)
 def send(*, tenant_id: str) -> None:
-    """One round for a tenant; the schedule does it too if this is lost."""
+    """Send what is due in a tenant; the schedule does it too if this is lost."""
     with put_off(SEND, tenant=tenant_id):
         reconcilers()[NotificationSender.name].run_once(tenant_id)

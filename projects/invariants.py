@@ -16,7 +16,7 @@ def _array(values: tuple[str, ...]) -> str:
     return "ARRAY[" + ", ".join(f"'{value}'" for value in values) + "]::varchar[]"
 
 
-@invariant("P1", "A membership carries roles and grants that the house knows, and at least one role")
+@invariant("P1", "A membership carries roles and grants that are known, and at least one role")
 def roles_known() -> str:
     return f"""
         SELECT tenant_id, 'membership:' || id AS subject,

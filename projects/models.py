@@ -400,7 +400,7 @@ class Delegation(Journaled):
         return f"{self.role} of {self.delegator} for {self.delegate}"
 
     def state_at(self, at: datetime) -> DelegationState:
-        """Its state as of a moment: its end itself is already too late, whether recorded or not."""
+        """Return its state as of a moment: its end itself is already too late, whether recorded or not."""
         over = self.state == DelegationState.ACTIVE and at >= self.expires_at
         return DelegationState.EXPIRED if over else DelegationState(self.state)
 

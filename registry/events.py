@@ -1,4 +1,4 @@
-"""What the registry tells the rest of the house."""
+"""The events of the registry."""
 
 from uuid import UUID
 

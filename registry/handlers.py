@@ -9,5 +9,5 @@ from registry.tasks import RESOLVE
 
 @on(AssetReleaseSubmitted.topic, name="registry.hint_resolver")
 def hint_resolver(ctx: Context, event: Received) -> None:
-    """A fetch takes seconds, which a relay has not: a job worker is told. Twice is harmless."""
+    """Hint to a job worker to fetch the commit, which is too slow for a relay. Twice is harmless."""
     hint(RESOLVE, tenant_id=ctx.tenant_id, release_id=str(event.payload["releaseId"]))

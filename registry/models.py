@@ -131,7 +131,7 @@ class Release(Journaled):
 
     @property
     def resolved(self) -> "Closure":
-        """Its closure, which all but a young Draft has; raises `ClosureNotResolved`."""
+        """Return its closure, which all but a young Draft has; raises `ClosureNotResolved`."""
         if self.closure is None:
             raise ClosureNotResolved("The release's closure is not resolved yet.")
         return self.closure

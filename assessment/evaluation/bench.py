@@ -50,7 +50,7 @@ class Decided:
 
     @property
     def changes_requested(self) -> bool:
-        """The words are in `reason`."""
+        """Tell that a change was asked for; `reason` says which."""
         return self.decision == "request_changes"
 
 
@@ -137,7 +137,7 @@ class Bench:
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
     def propose(self, action_class: str, proposal: Any, summary: str, **more: Any) -> Decided:
-        """The next of the answers that the suite laid out; approval when there is none left."""
+        """Return the next of the answers that the suite laid out; approval when there is none left."""
         self.proposals.append(proposal)
         word, reason = self.answers.pop(0) if self.answers else ("approve", "")
         return Decided(self.digest(proposal), word, reason)

@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def evaluate(folder: Path) -> dict[str, Any]:
-    """The scores of all skills, each between 0 and 1."""
+    """Return the scores of all skills, each between 0 and 1."""
     build(folder / "shop")
     os.environ["FACTORY_ARTIFACT_REPOSITORY"] = str(folder / "artifacts.git")
     checks = {name: list(_checks(name, folder)) for name in SKILLS}
@@ -54,7 +54,7 @@ _outputs: dict[str, Any] = {}
 
 
 def _checks(name: str, folder: Path) -> Iterator[tuple[str, bool]]:
-    """Each expected fact, and whether it came out."""
+    """Yield each expected fact, and whether it came out."""
     if name == "inventory":
         _outputs.clear()
     bench = Bench(folder / name, {"repository": str(folder / "shop")}, dict(_outputs))

@@ -21,7 +21,7 @@ PREDECESSORS = ("inventory", "history", "code", "dependencies")
 
 
 def run(context: "SkillContext") -> dict[str, Any]:
-    """The facts, the judgements and the time; `publish` renders them, with what a reviewer asked for."""
+    """Return the facts, the judgements and the time; `publish` renders them, with the reviewer's words."""
     facts = {name: context.predecessors[name] for name in PREDECESSORS}
     with context.tool("compose-report") as call:
         findings = judge(**facts)
@@ -46,12 +46,12 @@ def run(context: "SkillContext") -> dict[str, Any]:
 
 
 def name_of(repository: str) -> str:
-    """A name to call it by: the last part of its path."""
+    """Return a name to call it by: the last part of its path."""
     return PurePosixPath(repository.rstrip("/")).name.removesuffix(".git") or repository
 
 
 def render(report: Mapping[str, Any]) -> dict[str, str]:
-    """The two files that are published, always the same for the same report."""
+    """Return the two files that are published, always the same for the same report."""
     whole = json.dumps(report, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
     files = {"report.md": clean(markdown(report)), "report.json": clean(whole)}
     for path, text in files.items():

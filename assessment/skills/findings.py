@@ -20,7 +20,7 @@ class AssessmentFinding:
 
 
 def judge(inventory: Facts, history: Facts, code: Facts, dependencies: Facts) -> list[dict[str, Any]]:
-    """All findings, the gravest first."""
+    """Return all findings, the gravest first."""
     found = [
         *_secrets(code),
         *_hot_and_complex(history, code),

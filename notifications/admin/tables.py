@@ -160,7 +160,7 @@ class NotificationAdmin(Mine, BaseAdmin[Notification]):
     def what(self, row: Notification) -> SafeString:
         return link(reverse("admin:notifications_notification_change", args=[row.id]), row.notice.kind)
 
-    status = Column("state", "fate", badge)
+    status = Column("state", "state", badge)
     way = Column("by", lambda row: f"a channel ({row.channel.service})" if row.channel else "e-mail")
     last_error = Column("last error", "error", seen)
     since = Column("made", "created_at", when)

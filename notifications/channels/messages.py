@@ -30,7 +30,7 @@ class Message:
 
 
 def name(text: object) -> str:
-    """A name for a line of text: no controls, no line breaks, no marks that a program would act upon."""
+    """Return a name for a line of text: no controls or line breaks, nor marks that a program acts upon."""
     return " ".join(_STRANGE.sub(" ", str(text or "")).split())[:LONGEST_NAME]
 
 
@@ -78,7 +78,7 @@ def ending_budget(month: date, project: str) -> Message:
 
 
 def request_link(view: ApprovalView) -> str:
-    """The page that leads on to the request, in whatever place the reader stands."""
+    """Return the page that leads on to the request, in whatever place the reader stands."""
     query = urlencode({"in": f"{view.tenant_id}/{view.project_id or ''}"})
     return f"{settings.FACTORY_PUBLIC_URL}{reverse('admin:notifications_open', args=[view.id])}?{query}"
 
@@ -95,7 +95,7 @@ def _foot(link: str) -> str:
 
 
 def _what(view: ApprovalView) -> str:
-    """The request in the house's own words."""
+    """Return the request in the product's own words."""
     where = "/".join(name(part) for part in (view.project, view.environment) if part)
     of = {
         SubjectType.SPEND: "the money of a run",
@@ -120,7 +120,7 @@ def _facts(view: ApprovalView) -> list[tuple[str, str]]:
 
 
 def _deciders(view: ApprovalView) -> str:
-    """The rule's roles in words; which rules of the policy said so stands on the page."""
+    """Return the rule's roles in words; which rules of the policy said so stands on the page."""
     many = f"{view.quorum} people, each " if view.quorum > 1 else ""
     who = " or ".join(view.approver_roles) or "nobody, as the rules stand,"
     return f"{many}{who} of the project, never whoever asked for it"

@@ -60,7 +60,7 @@ class NotAccepted(Exception):
 
 
 def checked(url: str, trusted: Collection[str]) -> str:
-    """The word of the service that an address leads to. Raises `AddressRefused`."""
+    """Return the word of the service that an address leads to. Raises `AddressRefused`."""
     _opened(url, trusted)
     return urlsplit(url).scheme.lower()
 
@@ -83,7 +83,7 @@ def send(url: str, title: str, body: str) -> None:
 
 
 def _opened(url: str, trusted: Collection[str]) -> Any:
-    """The library's object for an address that may be sent to."""
+    """Return the library's object for an address that may be sent to."""
     if len(url) > LONGEST or not _PRINTABLE.fullmatch(url) or "\\" in url:
         raise AddressRefused(f"An address has at most {LONGEST} printable characters, without spaces.")
     word, _, rest = url.partition("://")
@@ -115,7 +115,7 @@ def _made(service: Service, url: str) -> Any:
 
 
 def _require_known_host(service: Service, target: Any, trusted: Collection[str]) -> None:
-    """The product connects to no host that only the address names."""
+    """Refuse a host that only the address names: the product connects to none such."""
     host = str(target.host or "").lower()
     if service.leads == "vendor" or (service.name == "ntfy" and target.mode == "cloud"):
         return

@@ -24,7 +24,7 @@ PART_LEFT = 4
 def notify_of_approval(ctx: Context, *, kind: str, approval_id: UUID, passed_over: Sequence[str] = ()) -> int:
     """Tell those whom it concerns, once: answers how many messages there are to send.
 
-    Who that is, is judged now. A second call finds the notice and makes nothing. Guards: the house alone.
+    Who that is, is judged now. A second call finds the notice and makes nothing. Guards: the system alone.
     Emits: nothing. Errors: none: a request that is not here is nothing to tell.
     """
     try:
@@ -42,7 +42,7 @@ def notify_of_approval(ctx: Context, *, kind: str, approval_id: UUID, passed_ove
 def notify_of_ending_budget(ctx: Context, *, project_id: UUID | None, month: date) -> int:
     """Tell who can open a budget, once, that none covers a month: answers how many messages there are.
 
-    Guards: the house alone. Emits: nothing. Errors: none.
+    Guards: the system alone. Emits: nothing. Errors: none.
     """
     if Notice.objects.filter(kind=Kind.BUDGET_ENDING, project_id=project_id, month=month).exists():
         return 0
@@ -61,7 +61,7 @@ def notify_of_ending_budget(ctx: Context, *, project_id: UUID | None, month: dat
 def remind_of_expiry(ctx: Context, *, notice_id: UUID) -> int:
     """Tell those who may decide now, once, that a request's time is nearly over, unless it is decided.
 
-    Guards: the house alone; the time has come. Emits: nothing. Errors: `NotFound`.
+    Guards: the system alone; the time has come. Emits: nothing. Errors: `NotFound`.
     """
     notice = lock(Notice, notice_id, missing=NotFound("There is no such notice here."))
     at = clock.now()
@@ -81,7 +81,7 @@ def remind_of_expiry(ctx: Context, *, notice_id: UUID) -> int:
 def notify_of_sign_in(ctx: Context, *, project_id: UUID | None, subject: str) -> int:
     """Have a member's sign-in link sent by mail, and by nothing else: it proves their mailbox.
 
-    Guards: the house alone. Emits: nothing. Errors: none.
+    Guards: the system alone. Emits: nothing. Errors: none.
     """
     notice = Notice(tenant_id=ctx.tenant_id, kind=Kind.SIGN_IN, project_id=project_id, made_at=clock.now())
     save(notice)

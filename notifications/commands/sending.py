@@ -49,13 +49,13 @@ def claim(ctx: Context, *, notification_id: UUID) -> ClaimedMessage | None:
     """Take the right to send a notification for two minutes; None when there is nothing to send (any more).
 
     What became pointless is dropped with its reason: a question that is closed, a person who has left, a
-    channel that was removed. Guards: the house alone. Emits: nothing. Errors: `NotFound`.
+    channel that was removed. Guards: the system alone. Emits: nothing. Errors: `NotFound`.
     """
     row = _locked(notification_id)
     at = clock.now()
     taken = row.claimed_until is not None and row.claimed_until > at
     early = row.due_at is not None and row.due_at > at
-    if row.fate != NotificationState.WAITING or taken or early:
+    if row.state != NotificationState.WAITING or taken or early:
         return None
     view = approval(row.notice.approval_id) if row.notice.approval_id else None
     address, why = _address(row, view)
@@ -79,7 +79,7 @@ def settle(
     """Record what came of an attempt. With an error it is tried again later, or after the last (or a `final`)
     set aside. Of a try that somebody else has followed only a success is noted.
 
-    Guards: the house alone. Emits: nothing. Errors: `NotFound`.
+    Guards: the system alone. Emits: nothing. Errors: `NotFound`.
     """
     row = _locked(notification_id)
     at = clock.now()
@@ -150,7 +150,7 @@ def _address(row: Notification, view: ApprovalView | None) -> tuple[str, str]:
 
 
 def _mailbox(subject: str) -> tuple[str, str]:
-    """The mailbox that a link proves: the account's own, wherever other mail of the member goes."""
+    """Return the mailbox that a link proves: the account's own, wherever other mail of the member goes."""
     account, hindrance = account_of(subject), why_no_link_here(subject)
     if account is None or hindrance:
         return "", hindrance or "The account is not there any more."

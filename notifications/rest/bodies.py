@@ -68,7 +68,7 @@ class NotificationBody(StrictSerializer):
     projectId = Identifier(source="project_id", allow_null=True)
     subject = TextField()
     medium = WordField(choices=Medium.choices)
-    state = WordField(choices=NotificationState.choices, source="fate")
+    state = WordField(choices=NotificationState.choices)
     attempts = Whole()
     nextTryAt = TimeField(source="due_at", allow_null=True)
     sentAt = TimeField(source="sent_at", allow_null=True)

@@ -56,7 +56,7 @@ class Preferences(OwnView):
 
     @extend_schema(summary="Read what I am told by e-mail", responses=PreferencesBody)
     def get(self, request: Request) -> Response:
-        """The caller's choice in this tenant; who never chose is told everything that concerns them."""
+        """Return the caller's choice in this tenant; who never chose gets all that concerns them."""
         return self.preferences()
 
     @extend_schema(
@@ -73,7 +73,7 @@ class ChannelList(OwnView):
 
     @extend_schema(summary="List my channels", responses=ChannelBody(many=True))
     def get(self, request: Request) -> Response:
-        """The caller's own; nobody lists another's."""
+        """Return the caller's own; nobody lists another's."""
         with self.reading():
             rows = channels_of(self.ctx.actor.subject).order_by("created_at")
             items = [ChannelBody(row).data for row in rows]
@@ -83,7 +83,7 @@ class ChannelList(OwnView):
         summary="Add a channel", parameters=[ONCE], request=NewChannelBody, responses={201: ChannelBody}
     )
     def post(self, request: Request) -> Response:
-        """One more way of being told. The address is sealed, and no answer ever shows it."""
+        """Add a channel. The address is sealed, and no answer ever shows it."""
         channel_id, headers = self.do(request, add_channel, **NewChannelBody.parse(request.data))
         return self.channel(UUID(channel_id), headers, 201)
 

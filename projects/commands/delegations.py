@@ -136,7 +136,7 @@ def _refuse_second(new: Delegation) -> None:
 
 
 def _locked(ctx: Context, delegation_id: UUID) -> Delegation:
-    """The delegation after its project; another scope's looks like none."""
+    """Lock the delegation after its project; another scope's looks like none."""
     missing = NotFound("There is no such delegation here.")
     seen = Delegation.objects.filter(pk=delegation_id).first()
     if seen is None or ctx.project_id not in (None, seen.project_id):

@@ -98,7 +98,7 @@ def _memberships_of(person: str) -> QuerySet[Membership]:
 
 
 def _lock_memberships(person: str) -> list[Membership]:
-    """The person's memberships, which cannot end before the commit. Raises `PersonNotMember` without any."""
+    """Lock the person's memberships until the commit. Raises `PersonNotMember` without any."""
     own = lock_many(_memberships_of(person))
     if not own:
         fault = FieldError(

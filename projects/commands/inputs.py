@@ -86,7 +86,7 @@ def label_faults(name: str, pointer: str) -> list[FieldError]:
 
 
 def repeated(values: Sequence[str], pointer: Callable[[int], str]) -> list[FieldError]:
-    """A fault for each value that was named before."""
+    """Return a fault for each value that was named before."""
     firsts: dict[str, int] = {}
     faults = []
     for index, value in enumerate(values):
@@ -105,7 +105,7 @@ def unknown(values: Iterable[str], known: Sequence[str], pointer: str) -> list[F
 
 
 def grant_faults(roles: Sequence[str], grants: Sequence[str], pointer: str) -> list[FieldError]:
-    """The faults of a set of roles and grants."""
+    """Return the faults of a set of roles and grants."""
     faults = [] if roles else [FieldError(f"{pointer}/roles", "A member has at least one role.")]
     faults += unknown(roles, ROLES, f"{pointer}/roles")
     return faults + unknown(grants, GRANTS, f"{pointer}/grants")
@@ -136,6 +136,6 @@ def member_faults(member: NewMember, *, tenant_wide: bool, pointer: str) -> list
 
 
 def ordered(values: Iterable[str], known: Sequence[str]) -> list[str]:
-    """The values once each, in the order in which the house names them."""
+    """Return the values once each, in the order in which they are declared."""
     wanted = set(values)
     return [value for value in known if value in wanted]

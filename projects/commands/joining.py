@@ -31,7 +31,7 @@ class KnownMembers:
     sign_ins: frozenset[str]
 
     def spelled(self, new: NewMember) -> NewMember:
-        """Return a member in the spelling of the house; of an address, in that of the member there is."""
+        """Return a member in the normal spelling; of an address, in that of the member there is."""
         subject = next(iter(addresses_in(new.subject)), new.subject.strip())
         there = (member.subject for member in self._called(subject)) if is_address(subject) else iter(())
         email = normal_address(new.email) if new.email else ""
@@ -153,7 +153,7 @@ def _identity(ctx: Context, project_id: UUID | None, subject: str, pointer: str)
 
 
 def _lock_account(subject: str) -> ServiceAccount | None:
-    """The active account, held so that nobody revokes it meanwhile."""
+    """Return the active account, held so that nobody revokes it meanwhile."""
     seen = service_account(subject)
     if seen is None:
         return None

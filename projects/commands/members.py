@@ -97,7 +97,7 @@ def remove_member(ctx: Context, *, membership_id: UUID, reason: str = "") -> Non
 
 
 def lock_member(ctx: Context, membership_id: UUID, *, among_people: bool = False) -> Membership:
-    """The active membership, locked after its scope; another scope's looks like none.
+    """Lock the active membership after its scope; another scope's looks like none.
 
     With `among_people` nobody else in the tenant joins or leaves meanwhile: what is asked about the person's
     memberships in other scopes stays so.

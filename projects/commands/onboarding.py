@@ -41,7 +41,7 @@ class Onboarded(TypedDict):
 def onboard_tenant(ctx: Context, *, name: str) -> str:
     """Make the tenant of the context, and nothing in it yet.
 
-    Guards: only the house itself (command line, start-up), because no member exists who could.
+    Guards: only the system itself (command line, start-up), because no member exists who could.
     Emits: nothing. Errors: `InvalidInput`, `TenantExists`.
     """
     slug = ctx.tenant_id

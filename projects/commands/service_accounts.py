@@ -98,7 +98,7 @@ def revoke_service_account(ctx: Context, *, account_id: UUID, reason: str) -> st
 
 
 def _lock(ctx: Context, project_id: UUID | None) -> None:
-    """The tenant first: the account's name is unique in it."""
+    """Lock the tenant first: the account's name is unique in it."""
     lock_tenant(ctx)
     lock_scope(ctx, project_id)
 

@@ -61,7 +61,7 @@ def send_sign_in_link(ctx: Context, *, membership_id: UUID) -> None:
 def print_sign_in_link(ctx: Context, *, membership_id: UUID) -> None:
     """Put on record that a link for a member is printed on the host; makes their account if there is none.
 
-    Guards: the house alone (command line). Emits: nothing. Errors: `NotFound`, `MemberRemoved`,
+    Guards: the system alone (command line). Emits: nothing. Errors: `NotFound`, `MemberRemoved`,
     `NoSignInLink`.
     """
     row = lock_member(ctx, membership_id)

@@ -57,7 +57,7 @@ def resume_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
 
 @command("KillProject")
 def kill_project(ctx: Context, *, project_id: UUID, reason: str) -> str:
-    """The kill switch: suspend a project and have every open run of it cancelled, in one reasoned act.
+    """Throw the kill switch: suspend a project and have its open runs cancelled, in one reasoned act.
 
     Takes the project's lock alone, so nothing is half-way in when it commits, and nothing starts after.
     The runs are cancelled one by one by who hears of it, and by a reconciler if that stops half-way; until

@@ -87,7 +87,7 @@ class ServiceAccounts(BaseView):
 
     @extend_schema(summary="List service accounts", responses=ServiceAccountBody(many=True))
     def get(self, request: Request) -> Response:
-        """The service accounts of the project, or, without one, of the tenant; newest first."""
+        """Return the service accounts of the project, or, without one, of the tenant; newest first."""
         with self.reading():
             rows = service_accounts(self.ctx.project_id)
             return Response(page(rows, request, render=lambda row: ServiceAccountBody(row).data))

@@ -54,7 +54,7 @@ class ProjectsView(BaseView):
     """Base: finds what the caller's scope includes."""
 
     def own(self, project_id: UUID) -> Project:
-        """The project, or `NotFound` where the token is another project's."""
+        """Return the project, or `NotFound` where the token is another project's."""
         row: Project | None = None
         if self.ctx.project_id in (None, project_id):
             row = Project.objects.filter(pk=project_id).first()
@@ -68,7 +68,7 @@ class ProjectList(ProjectsView):
 
     @extend_schema(summary="List projects", responses=ProjectBody(many=True))
     def get(self, request: Request) -> Response:
-        """The projects of the tenant; a project's token sees that one alone."""
+        """Return the projects of the tenant; a project's token sees that one alone."""
         with self.reading():
             rows: QuerySet[Project] = Project.objects.all()
             if self.ctx.project_id is not None:
@@ -104,7 +104,7 @@ class ProjectDetail(ProjectsView):
 
     @extend_schema(summary="Read a project", responses=ProjectInUseBody)
     def get(self, request: Request, project_id: UUID) -> Response:
-        """One project, with an ETag of its version."""
+        """Return one project, with an ETag of its version."""
         with self.reading():
             row = self.own(project_id)
             body = {**ProjectBody(row).data, "inUse": concerns("project", row.id)}
@@ -152,7 +152,7 @@ class EnvironmentList(ProjectsView):
 
     @extend_schema(summary="List a project's environments", responses=EnvironmentBody(many=True))
     def get(self, request: Request, project_id: UUID) -> Response:
-        """The environments that runs of the project may target."""
+        """Return the environments that runs of the project may target."""
         with self.reading():
             rows: QuerySet[Environment] = Environment.objects.filter(project=self.own(project_id))
             return Response(page(rows, request, render=lambda row: EnvironmentBody(row).data))
@@ -179,7 +179,7 @@ class MemberList(ProjectsView):
         summary="List a project's members", parameters=[MemberFilter], responses=MemberBody(many=True)
     )
     def get(self, request: Request, project_id: UUID) -> Response:
-        """The project's memberships and those of the whole tenant; active ones, or those that ended."""
+        """Return the project's memberships and the whole tenant's; active ones, or those that ended."""
         state = MemberFilter.parse_query(request)["state"]
         with self.reading():
             reach = Q(project=self.own(project_id)) | Q(project__isnull=True)
@@ -218,7 +218,7 @@ class MemberDetail(ProjectsView):
         return Response(status=204)
 
     def _check(self, project_id: UUID, member_id: UUID) -> None:
-        """A membership is reached through its own project; the tenant's are not managed here."""
+        """Refuse a membership of another project; the tenant's are not managed here."""
         with self.reading():
             rows = Membership.objects.filter(pk=member_id, project=self.own(project_id))
             if not rows.exists():

@@ -397,7 +397,7 @@ def memberships_of_user(subject: str) -> list[UserMembership]:
 
 
 def memberships_of_address(address: str) -> dict[str, tuple[UUID, str]]:
-    """Return by tenant the first active membership of an address and its subject, for who runs the house.
+    """Return by tenant the first active membership of an address and its subject, for the command line.
 
     Read as the scan role, which sees whose a membership is, and nothing else of it.
     """

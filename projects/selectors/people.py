@@ -150,7 +150,7 @@ def person_of(subject: str) -> str:
 
 
 def spelled(subject: str) -> str:
-    """Return how the house writes a subject that somebody has typed: as the member there is, if there is one
+    """Return how a subject that somebody has typed is kept: as the member there is, if there is one
     of that address; else in its normal spelling, or as it is where it has none."""
     known = addresses_in(subject)
     there = _by_address(known).values_list("subject", flat=True).first() if known else None

@@ -101,14 +101,14 @@ def _defined(definition: Mapping[str, Any]) -> list[ClosureFile]:
 
 
 def release_hash(asset: str, version: str, commit: str, entries: Iterable[ClosureFile]) -> str:
-    """The Merkle root over the release's name and its entries, whatever the order they come in."""
+    """Return the Merkle root over the release's name and its entries, whatever the order they come in."""
     name = {"asset": asset, "version": version, "sourceCommit": commit}
     leaves = [canonical(name), *(canonical(entry.to_json()) for entry in sorted(entries))]
     return "sha256:" + _root([hashlib.sha256(b"\0" + leaf).digest() for leaf in leaves]).hex()
 
 
 def _root(nodes: Sequence[bytes]) -> bytes:
-    """The root of RFC 6962's tree: leaves and nodes have different prefixes, an odd one goes up as it is."""
+    """Return the root of RFC 6962's tree. Leaves and nodes have different prefixes; an odd one goes up."""
     level = list(nodes)
     while len(level) > 1:
         pairs = [level[at : at + 2] for at in range(0, len(level), 2)]

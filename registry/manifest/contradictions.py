@@ -94,7 +94,7 @@ class _Search:
             raise _Undecided
 
     def _flat(self, root: Mapping[str, Any], part: Any, depth: int) -> Iterator[Part]:
-        """A schema with what it refers to and its `allOf`; of a boolean one only False says anything."""
+        """Yield a schema with what it refers to and its `allOf`; of a boolean one only False matters."""
         self._step(depth)
         if part is True:
             return
@@ -155,7 +155,7 @@ class _Search:
         return None
 
     def _choices(self, flat: Sequence[Part], place: str) -> Contradiction | None:
-        """Each way of an `anyOf` or `oneOf`, with everything else."""
+        """Try each way of an `anyOf` or `oneOf`, with everything else."""
         for at, (root, part) in enumerate(flat):
             for word in ("anyOf", "oneOf"):
                 if word not in part:
@@ -194,7 +194,7 @@ def _member(whole: Mapping[str, Any], name: str) -> Any:
 
 
 def _looked_up(root: Mapping[str, Any], reference: str) -> Any:
-    """The part that a reference names by a path; what is named otherwise says nothing here."""
+    """Return the part that a reference names by a path; what is named otherwise says nothing here."""
     if reference != "#" and not reference.startswith("#/"):
         return True
     value: Any = root

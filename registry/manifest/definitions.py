@@ -21,7 +21,7 @@ MAX_FAULTS = 50
 
 
 def parse(content: bytes) -> dict[str, Any]:
-    """The manifest as JSON values. Raises ManifestRefused with the line of the fault."""
+    """Return the manifest as JSON values. Raises ManifestRefused with the line of the fault."""
     if len(content) > MAX_MANIFEST_BYTES:
         raise ManifestRefused(f"The manifest is larger than {MAX_MANIFEST_BYTES // 1024} KiB.")
     try:
@@ -47,7 +47,7 @@ def _validator() -> Draft202012Validator:
 
 
 def check(manifest: Mapping[str, Any]) -> list[FieldError]:
-    """Every fault of a manifest. What its schema refuses is told first, alone: the rest would guess."""
+    """Return every fault of a manifest. Where its schema refuses it, those alone: the rest would guess."""
     shape = [fault for error in _validator().iter_errors(manifest) for fault in format_faults(error)]
     if shape:
         return sorted(shape, key=lambda fault: fault.pointer)[:MAX_FAULTS]

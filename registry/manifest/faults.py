@@ -1,4 +1,4 @@
-"""Faults of a manifest in the house's words, each at its place. Pure."""
+"""Faults of a manifest in the product's words, each at its place. Pure."""
 
 import json
 from collections import Counter

@@ -41,7 +41,7 @@ class CannotJudge(Exception):
 
 
 def schema_faults(schema: Mapping[str, Any], base: str) -> list[FieldError]:
-    """The faults of a JSON Schema of an object that is written in a manifest."""
+    """Return the faults of a JSON Schema of an object that is written in a manifest."""
     if schema.get("type") != "object":
         return [FieldError(f"{base}/type", "The input of a workflow is an object.")]
     faults = list(_forbidden_faults(schema, base, 0))
@@ -172,7 +172,7 @@ def _pattern_judged(validator: Any, pattern: str, instance: Any, schema: Any) ->
 
 
 def _unique_judged(validator: Any, wanted: bool, instance: Any, schema: Any) -> Errors:
-    """The library compares each with each; equal values have the same canonical form."""
+    """Compare canonical forms, which are equal for equal values; the library compares each with each."""
     if wanted and isinstance(instance, list) and len({canonical(item) for item in instance}) < len(instance):
         yield ValidationError("The elements are not all different.")
 

@@ -25,7 +25,7 @@ def rank(side_effect_class: str) -> int:
 def workflow_faults(
     workflow: Mapping[str, Any], agents: Mapping[str, Any], skills: Mapping[str, Any], base: str = ""
 ) -> list[FieldError]:
-    """The faults of one workflow against the agents and skills of its release."""
+    """Return the faults of one workflow against the agents and skills of its release."""
     nodes = workflow["nodes"]
     faults = [*repeated(f"{base}/nodes", [node["key"] for node in nodes], "key")]
     faults += schema_faults(workflow["inputSchema"], f"{base}/inputSchema")
@@ -40,7 +40,7 @@ def workflow_faults(
 
 
 def _kind_faults(node: Mapping[str, Any], base: str) -> list[FieldError]:
-    """An agent works, a person answers a question: neither has what belongs to the other."""
+    """Refuse an agent's members for a person, and a person's for an agent."""
     human = node["kind"] == HUMAN
     needed, foreign = ("question", ("agentId", *OF_AN_AGENT)) if human else ("agentId", ("question",))
     pointers = [f"{base}/{key}" for key in foreign if key in node]
@@ -57,7 +57,7 @@ def _kind_faults(node: Mapping[str, Any], base: str) -> list[FieldError]:
 
 
 def _expression_faults(node: Mapping[str, Any], base: str) -> Iterator[FieldError]:
-    """A condition and a fan-out are in the language, and read nothing but predecessors and the input."""
+    """Refuse conditions and fan-outs outside the language, or that read more than predecessors and input."""
     for key in ("when", "forEach"):
         if key not in node:
             continue

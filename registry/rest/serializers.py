@@ -112,7 +112,7 @@ class ReleaseDetailBody(ReleaseBody):
 def release_detail(
     row: Release, evaluations: list[EvaluationRecord], aliases: list[str], in_use: dict[str, int]
 ) -> dict[str, Any]:
-    """The body of one release."""
+    """Return the body of one release."""
     records = EvaluationBody(evaluations, many=True).data
     return {**ReleaseBody(row).data, "evaluations": records, "aliases": aliases, "inUse": in_use}
 

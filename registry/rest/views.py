@@ -58,7 +58,7 @@ class ReleaseList(RegistryView):
 
     @extend_schema(summary="List releases", parameters=[ReleaseFilter], responses=ReleaseBody(many=True))
     def get(self, request: Request) -> Response:
-        """The tenant's releases, newest first, of one asset or in one state if asked for."""
+        """Return the tenant's releases, newest first, of one asset or in one state if asked for."""
         wanted = ReleaseFilter.parse_query(request)
         with self.reading():
             rows = selectors.releases().defer("closure__definition")
@@ -82,7 +82,7 @@ class ReleaseDetail(RegistryView):
 
     @extend_schema(summary="Read a release", responses=ReleaseDetailBody)
     def get(self, request: Request, release_id: UUID) -> Response:
-        """One release, with its evaluations and the aliases that name it."""
+        """Return one release, with its evaluations and the aliases that name it."""
         body = self.detail(release_id)
         return with_etag(request, body, release_id, body["revision"], *body["aliases"], body["inUse"])
 
@@ -92,7 +92,7 @@ class ReleaseManifest(RegistryView):
 
     @extend_schema(summary="Load a release", operation_id="load_release", responses=ManifestBody)
     def get(self, request: Request, release_id: UUID) -> Response:
-        """The manifest and the hash of every file; 422 unless the release is loadable."""
+        """Return the manifest and the hash of every file; 422 unless the release is loadable."""
         with self.reading():
             return Response(selectors.load_release(release_id))
 
@@ -121,7 +121,7 @@ class ReleaseFile(RegistryView):
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, release_id: UUID, sha256: str) -> HttpResponse:
-        """The bytes of a file by its hash; 422 unless the release is loadable."""
+        """Return the bytes of a file by its hash; 422 unless the release is loadable."""
         with self.reading():
             content = selectors.file_content(release_id, sha256)
         # The content is somebody's: nothing that a browser would run.
@@ -183,7 +183,7 @@ class AliasDetail(RegistryView):
 
     @extend_schema(summary="Read an alias", parameters=[AliasFilter], responses=AliasBody)
     def get(self, request: Request, asset: str, alias: str) -> Response:
-        """The release that an alias names; with `at`, the one that it named then."""
+        """Return the release that an alias names; with `at`, the one that it named then."""
         wanted = AliasFilter.parse_query(request)
         with self.reading():
             return Response(AliasBody(selectors.alias(asset, alias, at=wanted.get("at"))).data)

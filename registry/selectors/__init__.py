@@ -379,7 +379,7 @@ def evaluations(row: Release) -> list[EvaluationRecord]:
 
 
 def aliases_of(release_id: UUID) -> list[str]:
-    """The aliases that name a release now."""
+    """Return the aliases that name a release now."""
     return list(Alias.objects.filter(release_id=release_id).order_by("name").values_list("name", flat=True))
 
 

@@ -30,7 +30,7 @@ def stops_ending(row: Release, word: str, states: Collection[str]) -> str:
 
 
 def other_of(row: Release) -> Release | None:
-    """The newest other Published release of its asset, which its aliases could name."""
+    """Return the newest other Published release of its asset, which its aliases could name."""
     others = releases().filter(asset_id=row.asset_id, state=ReleaseState.PUBLISHED).exclude(pk=row.pk)
     return others.order_by("-published_at", "-id").first()
 

@@ -64,7 +64,7 @@ class FetchedCommit:
     limits: SourceLimits
 
     def read(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """The contents of regular files of the commit.
+        """Return the contents of regular files of the commit.
 
         Raises ManifestRefused for a file that is missing, is no regular file, or is too large.
         """

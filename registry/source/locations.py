@@ -28,21 +28,21 @@ class Source:
 
 
 def check_commit(commit: str) -> str:
-    """A full object id: a branch, a tag or a short id can come to mean something else."""
+    """Accept a full object id alone: a branch, a tag or a short id can come to mean something else."""
     if not COMMIT.fullmatch(commit):
         raise SourceRefused("The commit has to be the full object id: 40 (or 64) lower-case hex digits.")
     return commit
 
 
 def check_manifest_path(path: str) -> str:
-    """A relative path inside the repository."""
+    """Accept a relative path inside the repository alone."""
     if len(path) > 255 or not MANIFEST_PATH.fullmatch(path):
         raise SourceRefused("The manifest's path has to be relative, with forward slashes and no `..`.")
     return path
 
 
 def check_repository(repository: str, local_roots: Sequence[str]) -> Source:
-    """The source behind an address. Raises SourceRefused for every form that is not plainly allowed.
+    """Return the source behind an address. Raises SourceRefused for every form that is not plainly allowed.
 
     Allowed are `https://host/path` without a user in it, and local folders (a path or `file://`) under
     one of the roots that the operator named.
@@ -87,7 +87,7 @@ def _local(repository: str, roots: Sequence[str]) -> Source:
 
 
 def vetted_address(source: Source) -> str:
-    """The one public address that a host's name leads to now; the fetch connects to it and nowhere else.
+    """Return the public address that a host's name leads to now; the fetch connects to it alone.
 
     A name that leads to any address that is not public is refused as a whole.
     """

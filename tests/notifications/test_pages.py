@@ -29,7 +29,7 @@ def test_ones_own_page_changes_ones_own_and_shows_no_secret(asker, chat, monkeyp
     browser.post(f"{MINE}email/", {"kinds": ["decided"], "version": 0})
     assert len(re.findall(r'value="\w[\w-]*" checked', browser.get(MINE).content.decode())) == 1 + 5
     stale = browser.post(f"{MINE}email/", {"kinds": [], "version": 0})
-    assert (stale.status_code, b"Read it again" in stale.content) == (409, True)
+    assert (stale.status_code, b"Read them again" in stale.content) == (409, True)
     nasty = '"><script>alert(1)</script>'
     bad = {"name": nasty, "address": "json://inside/SecretOfMine", "kinds": ["decided"]}
     refused = browser.post(f"{MINE}add/", bad).content.decode()
@@ -110,7 +110,7 @@ def test_what_did_not_arrive_is_seen_and_sent_again_by_who_may(asker, chat, sett
     assert (entry.reason, entry.actor) == ("up again", w.operator.actor.subject)
     chat.reply = lambda _: 200
     send(w.tenant)
-    assert rows(asker.house, pk=row.id)[0].fate == "Sent"
+    assert rows(asker.house, pk=row.id)[0].state == "Sent"
 
 
 def test_a_link_into_another_project_asks_to_go_there_first(asker, mails):

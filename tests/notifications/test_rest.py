@@ -81,7 +81,7 @@ def test_an_operator_sees_what_did_not_arrive_and_sends_it_again(asker, chat):
     chat.reply = lambda _: 200
     send(w.tenant)
     with reading(asker.house):
-        assert Notification.objects.get(pk=row.id).fate == "Sent"
+        assert Notification.objects.get(pk=row.id).state == "Sent"
     assert violations(w.tenant) == []
 
 

@@ -84,7 +84,7 @@ def test_a_mail_travels_whole_and_what_the_server_says_is_minded(asker, monkeypa
         post.answer = "451 come back later"
         assert send(w.tenant).found == 4
         later = rows(asker.house)
-        assert {(row.fate, row.attempts, row.error) for row in later} == {
+        assert {(row.state, row.attempts, row.error) for row in later} == {
             ("Waiting", 1, "The mail server refused the recipient (451).")
         }
         assert send(w.tenant).found == 0, "not before its time"
@@ -94,7 +94,7 @@ def test_a_mail_travels_whole_and_what_the_server_says_is_minded(asker, monkeypa
         assert send_one(asker.house, first.id)
         post.answer = "550 no such person"
         send(w.tenant)
-        assert {row.fate for row in rows(asker.house) if row.id != first.id} == {"Set aside"}, "for good"
+        assert {row.state for row in rows(asker.house) if row.id != first.id} == {"Set aside"}, "for good"
     [mail] = post.mails
     assert mail["To"] == first.subject
     assert mail["Message-ID"] == f"<{first.id}@127.0.0.1>"
@@ -105,7 +105,7 @@ def test_a_mail_travels_whole_and_what_the_server_says_is_minded(asker, monkeypa
     retry_notification(w.operator, notification_id=others[0].id, reason="the address is mended")
     send(w.tenant)
     [away] = rows(asker.house, pk=others[0].id)
-    assert (away.fate, away.attempts) == ("Waiting", 1)
+    assert (away.state, away.attempts) == ("Waiting", 1)
     assert away.error == "The message could not be handed over (ConnectionRefusedError)."
     assert violations(w.tenant) == []
 
@@ -129,7 +129,7 @@ def test_what_is_no_address_is_sent_nothing(asker, mails):
     send(w.tenant)
     assert len(mails) == 4
     [bad] = rows(asker.house, sent_at__isnull=True)
-    assert (bad.subject, bad.fate, bad.error) == (who, "Set aside", "The person's e-mail address is none.")
+    assert (bad.subject, bad.state, bad.error) == (who, "Set aside", "The person's e-mail address is none.")
 
 
 def test_what_keeps_failing_is_set_aside_and_a_person_sends_it_again(asker, chat):
@@ -141,14 +141,14 @@ def test_what_keeps_failing_is_set_aside_and_a_person_sends_it_again(asker, chat
     chat.reply = lambda _: 500
     send(w.tenant)
     [row] = rows(asker.house)
-    assert (row.fate, row.attempts) == ("Waiting", 1)
+    assert (row.state, row.attempts) == ("Waiting", 1)
     assert row.due_at is not None
     make_due(asker.house, attempts=len(DELAYS) - 1)
     for _ in range(4):
         send(w.tenant)
         make_due(asker.house)
     [row] = rows(asker.house)
-    assert (row.fate, row.attempts, row.error) == ("Set aside", 11, "The service answered 500.")
+    assert (row.state, row.attempts, row.error) == ("Set aside", 11, "The service answered 500.")
     assert len(chat.messages) == 3
     with pytest.raises(Forbidden):
         retry_notification(w.reviewer, notification_id=row.id, reason="please")
@@ -160,7 +160,7 @@ def test_what_keeps_failing_is_set_aside_and_a_person_sends_it_again(asker, chat
     retry_notification(w.operator, notification_id=row.id, reason="it is up again")
     send(w.tenant)
     [row] = rows(asker.house)
-    assert (row.fate, row.attempts, row.error) == ("Sent", 1, "")
+    assert (row.state, row.attempts, row.error) == ("Sent", 1, "")
     with pytest.raises(NotificationNotSetAside):
         retry_notification(w.operator, notification_id=row.id, reason="once more")
     done = [entry.reason for entry in audits(asker.house, "RetryNotification") if entry.outcome == "done"]
@@ -185,7 +185,7 @@ def test_a_sender_that_dies_leaves_its_claim_to_lapse_and_the_same_message_is_se
     assert rows(asker.house, pk=row.id)[0].error == "", "of a try that was followed, a failure says nothing"
     settle(asker.house, notification_id=row.id, attempt=1)
     settle(asker.house, notification_id=row.id, attempt=2, error="so am I")
-    assert rows(asker.house, pk=row.id)[0].fate == "Sent", "what arrived has arrived"
+    assert rows(asker.house, pk=row.id)[0].state == "Sent", "what arrived has arrived"
     other = rows(asker.house, sent_at__isnull=False)[-1]
     assert claim(asker.house, notification_id=other.id) is None
 
@@ -206,7 +206,7 @@ def test_a_try_that_the_end_of_the_job_cuts_off_counts_and_is_made_again(asker, 
             with pytest.raises(SoftTimeLimitExceeded):
                 send(w.tenant)
         assert sum(row.attempts for row in rows(asker.house)) == tried, "it is not begun with the next one"
-    assert {(row.fate, row.attempts, row.error) for row in rows(asker.house)} == {("Waiting", 1, "")}
+    assert {(row.state, row.attempts, row.error) for row in rows(asker.house)} == {("Waiting", 1, "")}
     make_due(asker.house)
     assert send(w.tenant).repaired == len(chat.messages) == 2
 

@@ -70,7 +70,7 @@ def test_break_glass_tells_whom_it_passed_over(asker, mails):
     assert "burns" not in passed[0].body
     waiting = rows(asker.house, notice__kind="requested")
     assert {row.error for row in waiting} == {"The request was closed before this could be sent: Approved."}
-    assert {row.fate for row in waiting} == {"Dropped"}, "nobody is called to what is decided"
+    assert {row.state for row in waiting} == {"Dropped"}, "nobody is called to what is decided"
 
 
 def test_loans_and_narrowing_count_and_robots_are_not_written_to(asker):

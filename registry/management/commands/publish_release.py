@@ -58,7 +58,7 @@ class Command(BaseCommand):
 
 
 def _member(options: dict[str, Any], who: str) -> Context:
-    """The context that a member's own session would give."""
+    """Return the context that a member's own session would give."""
     tenant, subject = options["tenant"], options[who]
     project_id = _project(tenant, options["project"])
     ctx = system(tenant, "publish_release", project_id=project_id, channel="cli")
