@@ -82,3 +82,26 @@ def test_a_decision_record_has_the_form(page: Path) -> None:
 
 def test_decision_records_are_numbered_without_a_gap() -> None:
     assert [int(page.name[:4]) for page in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+
+
+KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+
+
+def test_the_changelog_is_kept_in_its_form() -> None:
+    top, *versions = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert top.startswith("# Changelog\n") and "keepachangelog.com" in top
+    assert versions[0].startswith("[Unreleased]\n")
+    for version in versions:
+        title, *sections = re.split(r"^### ", version, flags=re.MULTILINE)
+        assert re.fullmatch(r"\[(Unreleased|\d+\.\d+\.\d+)\]( - \d{4}-\d\d-\d\d)?\n\n?", title), title
+        kinds = [section.partition("\n")[0] for section in sections]
+        assert kinds == [kind for kind in KINDS if kind in kinds], "each kind once, in this order"
+        for section in sections:
+            entries = section.partition("\n")[2].strip().splitlines()
+            assert entries and [entry for entry in entries if not re.match(r"- \S", entry)] == []
+            assert [entry for entry in entries if len(entry) > 240] == [], "an entry is one line"
+
+
+def test_the_changelog_says_each_thing_once() -> None:
+    entries = re.findall(r"^- (.{40})", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert [entry for entry, times in Counter(entries).items() if times > 1] == []
