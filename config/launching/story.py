@@ -56,7 +56,8 @@ class RunTimeline:
                 self.state = entry["toState"]
             if entry["cause"] == "LeaseAcquired" and entry["entity"] == "lease":
                 # The step begins in the same command, in the entry after this one.
-                self._holder = f"{entry['detail']['holder']} (token {entry['detail']['fencingToken']})"
+                epoch, number = divmod(entry["detail"]["fencingToken"], 1 << 40)  # as the pages write it
+                self._holder = f"{entry['detail']['holder']} (token {epoch}·{number})"
             words = self._words(entry)
             if words is not None:
                 self.terminal.moment(self._since(entry["occurredAt"]), self.state, words)

@@ -7,7 +7,7 @@ is here. An account that does not exist is counted, locked and told of like one 
 import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from axes.models import AccessAttempt
 from django.conf import settings
@@ -59,6 +59,10 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # the theme has no 
     """The console's form; it says in plain words that it is locked, and until when."""
 
     request: HttpRequest
+    error_messages: ClassVar[dict[str, str]] = {
+        **AuthenticationForm.error_messages,
+        "invalid_login": "No account has this e-mail address and password. Capital letters count.",
+    }
 
     def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
         """Refuse by the one rule of who can sign in, which the pages about members ask too."""

@@ -74,7 +74,12 @@ class TokenRefused(Unauthenticated):
 
     code = "invalid-token"
 
-    def __init__(self, reason: str, *, words: str = "The bearer token is not valid here.") -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        words: str = "The bearer token is not valid here. Ask for one of this installation.",
+    ) -> None:
         super().__init__(words)
         self.reason = reason
 

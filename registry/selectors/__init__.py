@@ -131,7 +131,10 @@ def _aliased(asset_id: UUID, alias: str) -> Release:
         Alias.objects.filter(asset_id=asset_id, name=alias).values_list("release_id", flat=True).first()
     )
     if release_id is None:
-        problem = f"There is no alias {alias} of this workflow's asset."
+        known = Alias.objects.filter(asset_id=asset_id).order_by("name").values_list("name", flat=True)[:20]
+        problem = (
+            f"There is no alias {alias} of this workflow's asset. There is: {', '.join(known) or 'none'}."
+        )
         raise UnknownAlias(problem, errors=[FieldError("/releaseAlias", problem)])
     return find_release(release_id)
 
@@ -187,7 +190,7 @@ def profiles_of_workflow(workflow_id: str) -> frozenset[str]:
 
 
 def _unknown_workflow(workflow_id: str, where: str = "") -> UnknownWorkflow:
-    problem = f"There is no workflow {workflow_id}{where}."
+    problem = f"There is no workflow {workflow_id}{where}. Name one that a Published release holds."
     return UnknownWorkflow(problem, errors=[FieldError("/workflowId", problem)])
 
 

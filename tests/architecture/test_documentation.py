@@ -89,7 +89,8 @@ KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 
 def test_the_changelog_is_kept_in_its_form() -> None:
     top, *versions = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
-    assert top.startswith("# Changelog\n") and "keepachangelog.com" in top
+    assert top.startswith("# Changelog\n")
+    assert "keepachangelog.com" in top
     assert versions[0].startswith("[Unreleased]\n")
     for version in versions:
         title, *sections = re.split(r"^### ", version, flags=re.MULTILINE)
@@ -98,10 +99,16 @@ def test_the_changelog_is_kept_in_its_form() -> None:
         assert kinds == [kind for kind in KINDS if kind in kinds], "each kind once, in this order"
         for section in sections:
             entries = section.partition("\n")[2].strip().splitlines()
-            assert entries and [entry for entry in entries if not re.match(r"- \S", entry)] == []
+            assert entries
+            assert [entry for entry in entries if not re.match(r"- \S", entry)] == []
             assert [entry for entry in entries if len(entry) > 240] == [], "an entry is one line"
 
 
 def test_the_changelog_says_each_thing_once() -> None:
     entries = re.findall(r"^- (.{40})", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert [entry for entry, times in Counter(entries).items() if times > 1] == []
+
+
+def test_the_readme_leads_to_every_how_to() -> None:
+    linked = re.findall(r"\(docs/how-to/([\w-]+\.md)\)", (ROOT / "README.md").read_text())
+    assert sorted(linked) == sorted(page.name for page in (ROOT / "docs/how-to").glob("*.md"))

@@ -65,6 +65,7 @@ def test_refuses_what_names_no_published_release(r):
         with pytest.raises(UnknownAlias) as refused:
             selectors.resolve("survey", alias="stable")
         assert refused.value.errors[0].pointer == "/releaseAlias"
+        assert "There is: latest." in refused.value.detail
         with pytest.raises(ReleaseNotPublished):
             selectors.resolve("survey", release_id=draft)
         assert selectors.loadable(release_id)
