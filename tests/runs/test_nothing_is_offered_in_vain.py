@@ -15,8 +15,10 @@ from runs import restore
 from runs.commands import cancel_run, change_quota, expire_lease, freeze_run, lift_freeze
 from runs.dispatch import drain_from_outside, drain_worker, revoke_from_outside
 from runs.models import Worker
+from runs.operations.timing import grace
 from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors import run_view
+from runs.selectors.waiting import look_further, todo
 from tests.support.acts import revoke
 from tests.support.damage import chain_damaged
 from tests.support.evidence import journal, violations
@@ -126,6 +128,24 @@ def test_whatever_a_poll_offers_can_be_acquired(tenant_id: str, reason: str) -> 
         if reason == "over_and_unsettled":
             head = "UPDATE factory_chainhead SET sequence = sequence + 1 WHERE stream_id = %s"
             house._owner(head, [run_id])
+
+
+def test_no_poll_looks_at_what_waits_in_a_frozen_run_or_wakes_for_it(tenant_id: str) -> None:
+    house = House(tenant_id)
+    run_id, hand = house.run("gates"), house.hand(slots=1)
+    asked = hand.ask(hand.take(), park=True)
+    assert asked.approval_id is not None
+    house.decide(asked.approval_id)
+
+    def seen() -> tuple[int, bool]:
+        steps = look_further([tenant_id], ["*/*"], "", [])
+        return len(steps), tenant_id in todo([tenant_id], grace())
+
+    assert seen() == (2, True), "one step is Pending, and one attempt parked"
+    freeze(house, run_id)
+    assert seen() == (0, False)
+    lift(house, run_id)
+    assert seen() == (2, True)
 
 
 @pytest.mark.parametrize("damaged", [False, True])
