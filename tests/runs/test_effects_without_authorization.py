@@ -169,6 +169,24 @@ def test_the_effect_of_a_read_only_step_is_found_as_well(house: House) -> None:
     assert (step.state, step.failure_class, step.attention) == ("Failed", "policy-denied", "violation")
 
 
+@pytest.mark.parametrize("effects", [1, 2])
+def test_one_authorization_covers_one_effect(house: House, effects: int) -> None:
+    run_id, hand = house.run("gated"), house.hand()
+    work = hand.take()
+    asked = hand.ask(work)
+    house.decide(asked.approval_id)
+    hand.authorize(work, asked.approval_id)
+    hand.report(work, receipts=[effect(asked.approval_id) for _ in range(effects)])
+    [step] = house.steps(run_id).values()
+    if effects == 1:
+        assert (step.state, step.attention) == ("Succeeded", "")
+    else:
+        assert (step.state, step.failure_class, step.attention) == ("Failed", "policy-denied", "violation")
+        assert "with one that was already used" in step.reason
+    assert len(audits(house.system, "PolicyViolation")) == effects - 1
+    assert violations(house.tenant) == []
+
+
 def test_an_effect_that_was_authorized_is_uncertain_and_none_is_timed_out(house: House) -> None:
     acted, idle, hand = house.run("gated"), house.run("gated"), house.hand()
     works = {work.run_id: work for work in hand.poll()}
