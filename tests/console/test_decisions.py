@@ -269,7 +269,7 @@ def test_what_no_answer_is_taken_for_any_more_closes_the_form_of_an_open_page(
     assert "data-closed" not in before
     assert "You may." in before
     outdated = ApprovalOver(f"The release was taken back. {EVIL}")
-    monkeypatch.setattr(stage, "stops", lambda ctx, view: outdated, raising=False)
+    monkeypatch.setattr(stage, "outdated", outdated)
     after = live_parts(asked.world.reviewer, view)
     for said in (
         "<div data-closed>",
@@ -292,7 +292,7 @@ def test_a_request_that_is_asked_once_more_says_so_when_its_time_is_over(
     text = live_parts(asked.world.reviewer2, view)
     assert "nobody decides on this request any more. The same is asked once more." in text
     assert "It is over" not in text
-    monkeypatch.setattr(stage, "stops", lambda ctx, view: ApprovalOver("It was taken back."), raising=False)
+    monkeypatch.setattr(stage, "outdated", ApprovalOver("It was taken back."))
     text = live_parts(asked.world.reviewer2, view)
     assert "nobody decides on this request any more." in text
     assert "asked once more" not in text
