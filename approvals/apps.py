@@ -1,6 +1,6 @@
 """Requests for a human decision, and the policy that asks for them."""
 
-from factory.apps import BaseAppConfig
+from factory.apps import BaseAppConfig, register
 
 
 class ApprovalsConfig(BaseAppConfig):
@@ -8,8 +8,18 @@ class ApprovalsConfig(BaseAppConfig):
     default = True
 
     def ready(self) -> None:
-        super().ready()
+        from approvals import (
+            events,
+            handlers,
+            invariants,
+            permissions,
+            reconcilers,
+            restore,
+            states,
+            subjects,
+        )
         from approvals.operations.waiver_subject import WaiverSubject
-        from approvals.subjects import register
 
-        register(WaiverSubject())
+        register(states, events, permissions, handlers, reconcilers, invariants)
+        restore.register()
+        subjects.register(WaiverSubject())

@@ -34,15 +34,6 @@ def _request(row: ApprovalRequest, recorded: Recorded) -> Mapping[str, Any]:
     }
 
 
-repairs(
-    "approvals",
-    ApprovalRequest,
-    _request,
-    behind="e.votes <> (SELECT count(*) FROM approvals_vote v WHERE v.approval_id = e.id)",
-    unversioned=("VoteCast",),
-)
-
-
 def _waiver(row: Waiver, recorded: Recorded) -> Mapping[str, Any]:
     """Return who ended it, from the last event, and who gave it, which may stand further back."""
     data, ended = recorded.data, recorded.state in ("Refused", "Revoked", "Expired")
@@ -76,5 +67,14 @@ def _given(row: Waiver, recorded: Recorded, approval_id: Any) -> Mapping[str, An
     return {"decided_at": entry.at, "decided_by": by, "decided_person": by, "deciders": deciders}
 
 
-repairs("approvals", PolicyRevision)
-repairs("approvals", Waiver, _waiver)
+def register() -> None:
+    """Register what a restore of this app needs: how its rows come back."""
+    repairs(
+        "approvals",
+        ApprovalRequest,
+        _request,
+        behind="e.votes <> (SELECT count(*) FROM approvals_vote v WHERE v.approval_id = e.id)",
+        unversioned=("VoteCast",),
+    )
+    repairs("approvals", PolicyRevision)
+    repairs("approvals", Waiver, _waiver)

@@ -1,40 +1,53 @@
 """The shared kernel: it knows no run, no approval and no budget."""
 
-from importlib import import_module
-from importlib.util import find_spec
+from types import ModuleType
 
 from django.apps import AppConfig
 
-ROOMS = ("permissions", "events", "handlers", "reconcilers", "invariants", "restore", "retention")
-"""Rooms that register something when they are imported. (Each app says `default = True`, because it also
-imports `BaseAppConfig`, and Django would not know which of the two to take.)"""
-
 
 class BaseAppConfig(AppConfig):
-    """An app of this house: importing its rooms is what registers their contents."""
+    """An app of this product: its `ready()` names all that it registers.
+
+    (Each app says `default = True`, because it also imports this class, and Django would not know which of
+    the two to take.)
+    """
 
     default_auto_field = "django.db.models.BigAutoField"
-    default = False  # not an app itself: where it is imported, Django must choose the app's own config
+    default = False
 
     def __init_subclass__(cls) -> None:
         cls.default = True
 
-    def ready(self) -> None:
-        for room in ROOMS:
-            name = f"{self.name}.{room}"
-            if find_spec(name):
-                import_module(name)
+
+def register(*modules: ModuleType) -> None:
+    """Register what these modules define: lifecycles, events, permits, handlers, reconcilers, invariants."""
+    for module in modules:
+        for thing in list(vars(module).values()):
+            for item in thing if isinstance(thing, tuple) else (thing,):
+                _register(item)
 
 
-REGISTERED = (
-    "factory.evidence.anchors.checking",
-    "factory.evidence.invariants",
-    "factory.evidence.schema_guards",
-    "factory.messaging.webhooks.events",
-    "factory.messaging.webhooks.invariants",
-    "factory.messaging.webhooks.restore",
-)
-"""What the packages declare when they are imported: invariants, events, what comes back after a restore."""
+def _register(item: object) -> None:
+    from factory.evidence.auditor import Invariant, register_invariant
+    from factory.kernel.events import Event, register_event
+    from factory.kernel.lifecycle import Lifecycle, register_lifecycle
+    from factory.kernel.permissions import Permit, register_permit
+    from factory.kernel.reconciling import Reconciler, register_reconciler
+    from factory.messaging.relay.handlers import Handler, register_handler
+
+    match item:
+        case Lifecycle():
+            register_lifecycle(item)
+        case Permit():
+            register_permit(item)
+        case Handler():
+            register_handler(item)
+        case Invariant():
+            register_invariant(item)
+        case type() if issubclass(item, Event) and item is not Event:
+            register_event(item)
+        case type() if issubclass(item, Reconciler) and item is not Reconciler:
+            register_reconciler(item)
 
 
 class FactoryConfig(BaseAppConfig):
@@ -42,6 +55,12 @@ class FactoryConfig(BaseAppConfig):
     default = True
 
     def ready(self) -> None:
-        super().ready()
-        for module in REGISTERED:
-            import_module(module)
+        from factory import permissions
+        from factory.evidence import invariants, schema_guards
+        from factory.evidence.anchors import checking
+        from factory.kernel.models import webhook
+        from factory.messaging.webhooks import events, restore
+        from factory.messaging.webhooks import invariants as of_webhooks
+
+        register(permissions, webhook, events, checking, invariants, schema_guards, of_webhooks)
+        restore.register()

@@ -1,8 +1,6 @@
 """Telling people that they are waited for: by e-mail, and by the services that they name."""
 
-from importlib import import_module
-
-from factory.apps import BaseAppConfig
+from factory.apps import BaseAppConfig, register
 
 
 class NotificationsConfig(BaseAppConfig):
@@ -10,5 +8,8 @@ class NotificationsConfig(BaseAppConfig):
     default = True
 
     def ready(self) -> None:
-        super().ready()
-        import_module("notifications.channels.checks")
+        from notifications import handlers, invariants, permissions, reconcilers, retention
+        from notifications.channels import checks  # noqa: F401  Django's own registry of system checks
+
+        register(permissions, handlers, reconcilers, invariants)
+        retention.register()

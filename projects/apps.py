@@ -1,6 +1,6 @@
 """Tenants, projects, environments and the people in them."""
 
-from factory.apps import BaseAppConfig
+from factory.apps import BaseAppConfig, register
 
 
 class ProjectsConfig(BaseAppConfig):
@@ -8,8 +8,10 @@ class ProjectsConfig(BaseAppConfig):
     default = True
 
     def ready(self) -> None:
-        super().ready()
         from factory.identity.directory import register_directory
+        from projects import events, invariants, permissions, reconcilers, restore, states
         from projects.selectors.directory import Memberships
 
+        register(states, events, permissions, reconcilers, invariants)
+        restore.register()
         register_directory(Memberships())

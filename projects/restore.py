@@ -47,8 +47,10 @@ def _delegation(row: Delegation, journal: Recorded) -> Mapping[str, Any]:
     return {"ended_at": journal.at if over else None, "ended_by": journal.actor if over else ""}
 
 
-repairs("journal", Project, _project)
-repairs("journal", Membership, _membership)
-repairs("journal", ServiceAccount, _account)
-repairs("journal", Delegation, _delegation)
-repairs("journal", Identity, _identity)
+def register() -> None:
+    """Register what a restore of this app needs: how its rows come back."""
+    repairs("journal", Project, _project)
+    repairs("journal", Membership, _membership)
+    repairs("journal", ServiceAccount, _account)
+    repairs("journal", Delegation, _delegation)
+    repairs("journal", Identity, _identity)

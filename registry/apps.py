@@ -1,6 +1,6 @@
 """Immutable, hashed releases of agent assets."""
 
-from factory.apps import BaseAppConfig
+from factory.apps import BaseAppConfig, register
 
 
 class RegistryConfig(BaseAppConfig):
@@ -8,8 +8,10 @@ class RegistryConfig(BaseAppConfig):
     default = True
 
     def ready(self) -> None:
-        super().ready()
-        from approvals.subjects import register
+        from approvals.subjects import register as register_subject
+        from registry import events, handlers, invariants, permissions, reconcilers, restore, states
         from registry.subjects import Publication
 
-        register(Publication())
+        register(states, events, permissions, handlers, reconcilers, invariants)
+        restore.register()
+        register_subject(Publication())

@@ -32,5 +32,7 @@ def _alias(row: Alias, journal: Recorded) -> Mapping[str, Any]:
     return {"release_id": AliasMove.objects.filter(alias_id=row.id).latest("version").release_id}
 
 
-repairs("releases", Release, _release)
-repairs("releases", Alias, _alias)
+def register() -> None:
+    """Register what a restore of this app needs: how its rows come back."""
+    repairs("releases", Release, _release)
+    repairs("releases", Alias, _alias)

@@ -1,6 +1,6 @@
 """Run Control: runs, steps, attempts and leases."""
 
-from factory.apps import BaseAppConfig
+from factory.apps import BaseAppConfig, register
 
 
 class RunsConfig(BaseAppConfig):
@@ -8,16 +8,24 @@ class RunsConfig(BaseAppConfig):
     default = True
 
     def ready(self) -> None:
-        super().ready()
-        from approvals.subjects import register
+        from approvals.subjects import register as register_subject
         from factory.identity.pools import register_pools
+        from factory.kernel.impact import register_impact
+        from factory.kernel.telemetry import meters
+        from runs import events, handlers, invariants, permissions, reconcilers, restore, states
+        from runs.selectors import active, concerns
         from runs.selectors.clocks import frozen_for
         from runs.selectors.waiting import pool_names
         from runs.subjects.action import StepAction
         from runs.subjects.spend import RunSpend
         from usage.selectors.expiry import stands_still_with_runs
 
+        register(states, events, permissions, handlers, reconcilers, invariants)
+        restore.register()
+        register_subject(StepAction())
+        register_subject(RunSpend())
         stands_still_with_runs(frozen_for)
         register_pools(pool_names)
-        register(StepAction())
-        register(RunSpend())
+        register_impact("project", concerns.of_project)
+        register_impact("release", concerns.of_release)
+        meters.count_active(active.active_runs)

@@ -11,7 +11,7 @@ import registry.events as registry
 import usage.states as usage
 from factory.kernel.context import Context
 from factory.kernel.hints import WORK, publish
-from factory.messaging.relay import Received, on
+from factory.messaging.relay.handlers import Handler, Received
 from runs.commands import (
     complete_run_when_told,
     create_step_and_dispatch,
@@ -22,7 +22,6 @@ from runs.commands import (
     start_run,
 )
 from runs.reconcilers import KillSwitchReconciler, LeaseExpiryReconciler, WithdrawalReconciler
-from runs.selectors import active, concerns  # noqa: F401  registers what is counted, and what rests on what
 from runs.states import (
     ATTEMPT_OUTCOME_RECORDED,
     RUN_ACCEPTED,
@@ -41,21 +40,18 @@ DENY = "runs.fail_run_on_budget_denial"
 DISPATCH = "runs.wake_the_pollers"
 
 
-@on(RUN_ACCEPTED, name=START)
 def start_run_when_accepted(ctx: Context, event: Received) -> None:
     """A run was accepted: set its money aside and make its first steps."""
     if event.run_id is not None:
         start_run.under(event.once(START))(ctx, run_id=event.run_id)
 
 
-@on(usage.RESERVATION_SETTLED, name=EXPIRE)
 def fail_run_when_its_reservation_expires(ctx: Context, event: Received) -> None:
     """Nothing was dispatched in time: the run cannot go on without its money."""
     if event.run_id is not None and event.payload["state"] == usage.ReservationState.EXPIRED:
         fail_run_on_expired_reservation.under(event.once(EXPIRE))(ctx, run_id=event.run_id)
 
 
-@on(STEP_READY, name=CREATE)
 def create_step_when_ready(ctx: Context, event: Received) -> None:
     """A node is ready: its step is there already, or is made now."""
     create_step_and_dispatch.under(event.once(CREATE))(
@@ -63,12 +59,10 @@ def create_step_when_ready(ctx: Context, event: Received) -> None:
     )
 
 
-@on(WORKFLOW_RUN_COMPLETED, name=COMPLETE)
 def complete_run_when_engine_did(ctx: Context, event: Received) -> None:
     complete_run_when_told.under(event.once(COMPLETE))(ctx, run_id=_run(event))
 
 
-@on(WORKFLOW_RUN_FAILED, name=FAIL)
 def fail_run_when_engine_did(ctx: Context, event: Received) -> None:
     told = event.payload
     fail_run_when_told.under(event.once(FAIL))(
@@ -76,7 +70,6 @@ def fail_run_when_engine_did(ctx: Context, event: Received) -> None:
     )
 
 
-@on(usage.BUDGET_RESERVED, name=RELEASE)
 def release_first_step_on_reservation(ctx: Context, event: Received) -> None:
     """Money was set aside: the run's first steps are made, unless that is done."""
     release_first_step.under(event.once(RELEASE))(
@@ -84,12 +77,10 @@ def release_first_step_on_reservation(ctx: Context, event: Received) -> None:
     )
 
 
-@on(usage.BUDGET_DENIED, name=DENY)
 def fail_run_on_denial(ctx: Context, event: Received) -> None:
     fail_run_on_budget_denial.under(event.once(DENY))(ctx, run_id=_run(event), reason=event.payload["reason"])
 
 
-@on(ATTEMPT_OUTCOME_RECORDED, name=DISPATCH)
 def wake_the_pollers(ctx: Context, event: Received) -> None:
     """A slot is free. A poll dispatches, under its own locks; this only makes it soon."""
     publish(WORK)
@@ -103,23 +94,35 @@ A_MOMENT = 2.0
 """Seconds that a handler may take: others wait behind it."""
 
 
-@on(registry.AssetReleaseDeprecated.topic, name="runs.follow_deprecation")
-@on(registry.AssetReleaseRevoked.topic, name="runs.follow_revocation")
 def follow_decree_of_release(ctx: Context, event: Received) -> None:
     """A release was taken out of use: its open runs end as was decreed."""
     if event.payload["inFlight"] != "drain":
         WithdrawalReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
 
 
-@on(projects.STATE_CHANGED, name="runs.let_clocks_go_on")
 def let_clocks_go_on(ctx: Context, event: Received) -> None:
     """A project was resumed: runs whose time seems over have theirs counted, without the suspension."""
     if event.payload["cause"] == "ResumeRequested":
         LeaseExpiryReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
 
 
-@on(projects.STATE_CHANGED, name="runs.kill_runs")
 def kill_runs_of_project(ctx: Context, event: Received) -> None:
     """A project's kill switch was thrown: every open run of it is cancelled."""
     if event.payload["cause"] == "KillSwitchThrown":
         KillSwitchReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
+
+
+HANDLERS = (
+    Handler(START, RUN_ACCEPTED, start_run_when_accepted),
+    Handler(EXPIRE, usage.RESERVATION_SETTLED, fail_run_when_its_reservation_expires),
+    Handler(CREATE, STEP_READY, create_step_when_ready),
+    Handler(COMPLETE, WORKFLOW_RUN_COMPLETED, complete_run_when_engine_did),
+    Handler(FAIL, WORKFLOW_RUN_FAILED, fail_run_when_engine_did),
+    Handler(RELEASE, usage.BUDGET_RESERVED, release_first_step_on_reservation),
+    Handler(DENY, usage.BUDGET_DENIED, fail_run_on_denial),
+    Handler(DISPATCH, ATTEMPT_OUTCOME_RECORDED, wake_the_pollers),
+    Handler("runs.follow_deprecation", registry.AssetReleaseDeprecated.topic, follow_decree_of_release),
+    Handler("runs.follow_revocation", registry.AssetReleaseRevoked.topic, follow_decree_of_release),
+    Handler("runs.let_clocks_go_on", projects.STATE_CHANGED, let_clocks_go_on),
+    Handler("runs.kill_runs", projects.STATE_CHANGED, kill_runs_of_project),
+)

@@ -9,7 +9,13 @@ from django.db import connections
 from approvals.selectors import approvals_of_step
 from approvals.states import ApprovalState
 from factory.evidence.anchors.taking import anchored_fact
-from factory.evidence.auditor import CouldNotCheck, VerificationReport, Violation, audit_all, reaction
+from factory.evidence.auditor import (
+    CouldNotCheck,
+    VerificationReport,
+    Violation,
+    audit_all,
+    register_reaction,
+)
 from factory.evidence.journal_replay import Recorded, repairs, why
 from factory.evidence.recovery import Leave, follows, raises_epoch
 from factory.evidence.retention import ended_streams, keeps_its_key
@@ -32,7 +38,6 @@ from runs.states import (
 from runs.subjects.action import answer_of
 
 
-@reaction
 def freeze_what_is_in_doubt(report: VerificationReport) -> None:
     """Each run that a violation is about stands still until a PlatformAdmin has looked at it.
 
@@ -71,14 +76,6 @@ def _by_run(tenant: str, found: Sequence[Violation]) -> dict[UUID, list[str]]:
         if v.subject in runs:
             told.setdefault(runs[v.subject], []).append(f"{v.code} {v.subject}")
     return told
-
-
-ended_streams(
-    "SELECT id AS stream_id, tenant_id, finished_at AS ended_at FROM runs_run "
-    "WHERE state IN ('Completed', 'Failed', 'Cancelled')"
-)
-keeps_its_key("SubmitRun")  # a run is never removed: who removes one removes the record of its key with it
-anchored_fact("epoch", "SELECT epoch FROM runs_fencingepoch")
 
 
 def _run(row: Run, said: Recorded) -> Mapping[str, Any]:
@@ -166,25 +163,6 @@ def _template(row: RunTemplate, said: Recorded) -> Mapping[str, Any]:
     return {"retired_at": said.at, "retired_by": by, "retire_reason": because}
 
 
-repairs("journal", RunTemplate, _template)
-repairs("journal", Lease, _lease)
-repairs(
-    "journal",
-    Attempt,
-    _attempt,
-    behind="(e.state = 'Open' AND (j.detail->>'leaseId')::uuid <> e.lease_id) "
-    "OR (e.state = 'Parked' AND j.detail ? 'resumeAt' AND e.resume_at IS NULL)",
-)
-repairs(
-    "journal",
-    Step,
-    _step,
-    behind=f"e.kind = '{HUMAN}' AND e.state = 'Succeeded' AND e.output IS NULL",
-)
-repairs("journal", Run, _run)
-
-
-@raises_epoch
 def new_epoch(anchored: Mapping[str, int]) -> str:
     """Above that of the database and of every anchor: the same backup may be restored twice."""
     with connections["owner"].cursor() as cursor:
@@ -211,9 +189,6 @@ def settle_open_leases(leave: Leave) -> int:
         with alone.item(lease, tenant, tell=tell):
             settled += recover_lease(system(tenant, "Recovery"), lease_id=lease)
     return settled
-
-
-follows("releases", "open leases, made Uncertain for an operator", settle_open_leases)
 
 
 def _found_by(leave: Leave, codes: Sequence[str], wrong: str, mend: Callable[[Context, UUID], object]) -> int:
@@ -243,9 +218,6 @@ def set_clocks_right(leave: Leave) -> int:
     return _found_by(leave, CLOCKS, wrong, lambda ctx, run: enforce_deadline(ctx, run_id=run))
 
 
-follows("releases", "runs whose clock was set right", set_clocks_right)
-
-
 SUMS = ("E4e", "E4f")
 
 
@@ -255,4 +227,34 @@ def add_up_usage_again(leave: Leave) -> int:
     return _found_by(leave, SUMS, wrong, lambda ctx, run: add_up_usage(ctx, run_id=run))
 
 
-follows("releases", "runs whose usage was added up anew", add_up_usage_again)
+def register() -> None:
+    """Register what a restore of this app needs: how its rows come back."""
+    register_reaction(freeze_what_is_in_doubt)
+    ended_streams(
+        "SELECT id AS stream_id, tenant_id, finished_at AS ended_at FROM runs_run "
+        "WHERE state IN ('Completed', 'Failed', 'Cancelled')"
+    )
+    keeps_its_key(
+        "SubmitRun"
+    )  # a run is never removed: who removes one removes the record of its key with it
+    anchored_fact("epoch", "SELECT epoch FROM runs_fencingepoch")
+    repairs("journal", RunTemplate, _template)
+    repairs("journal", Lease, _lease)
+    repairs(
+        "journal",
+        Attempt,
+        _attempt,
+        behind="(e.state = 'Open' AND (j.detail->>'leaseId')::uuid <> e.lease_id) "
+        "OR (e.state = 'Parked' AND j.detail ? 'resumeAt' AND e.resume_at IS NULL)",
+    )
+    repairs(
+        "journal",
+        Step,
+        _step,
+        behind=f"e.kind = '{HUMAN}' AND e.state = 'Succeeded' AND e.output IS NULL",
+    )
+    repairs("journal", Run, _run)
+    raises_epoch(new_epoch)
+    follows("releases", "open leases, made Uncertain for an operator", settle_open_leases)
+    follows("releases", "runs whose clock was set right", set_clocks_right)
+    follows("releases", "runs whose usage was added up anew", add_up_usage_again)

@@ -15,23 +15,25 @@ from usage.errors import NotOverMoney
 _FINANCE = "finance"
 _ADMINS = frozenset({"WorkspaceAdmin", "PlatformAdmin"})
 
-permit("CreateBudget", scope="usage.write", roles=None, level="tenant")
-permit("ChangeBudgetAmount", scope="usage.write", roles=None, level="tenant")
-permit("PublishPricingRevision", scope="usage.write", roles=None, level="tenant")
-permit("EstablishPricing", scope=None, roles=(), kinds=("system",), level="tenant")
-permit("ChangeRecurrence", scope="usage.write", roles=None, level="tenant")
-permit("SeeToNextMonth", scope=None, roles=(), kinds=("system",), level="tenant")
-permit("SettleHold", scope="usage.write", roles=None, level="tenant")
-permit("ExpireHold", scope=None, roles=(), kinds=("system",), level="tenant")
-permit("DateHolds", scope=None, roles=(), kinds=("system",), level="tenant")
-permit("ExpireReservation", scope=None, roles=(), kinds=("system",), level="tenant")
 
-permit("ListBudgets", scope="usage.read", roles=None, level="tenant")
-permit("ReadBudget", scope="usage.read", roles=None, level="tenant")
-permit("ReadLedger", scope="usage.read", roles=None, level="tenant")
-permit("ReadUsage", scope="usage.read", roles=None, level="tenant")
-permit("ListReservations", scope="usage.read", roles=None, level="tenant")
-permit("ListPricingRevisions", scope="usage.read", roles=None, level="tenant")
+PERMITS = (
+    permit("CreateBudget", scope="usage.write", roles=None, level="tenant"),
+    permit("ChangeBudgetAmount", scope="usage.write", roles=None, level="tenant"),
+    permit("PublishPricingRevision", scope="usage.write", roles=None, level="tenant"),
+    permit("EstablishPricing", scope=None, roles=(), kinds=("system",), level="tenant"),
+    permit("ChangeRecurrence", scope="usage.write", roles=None, level="tenant"),
+    permit("SeeToNextMonth", scope=None, roles=(), kinds=("system",), level="tenant"),
+    permit("SettleHold", scope="usage.write", roles=None, level="tenant"),
+    permit("ExpireHold", scope=None, roles=(), kinds=("system",), level="tenant"),
+    permit("DateHolds", scope=None, roles=(), kinds=("system",), level="tenant"),
+    permit("ExpireReservation", scope=None, roles=(), kinds=("system",), level="tenant"),
+    permit("ListBudgets", scope="usage.read", roles=None, level="tenant"),
+    permit("ReadBudget", scope="usage.read", roles=None, level="tenant"),
+    permit("ReadLedger", scope="usage.read", roles=None, level="tenant"),
+    permit("ReadUsage", scope="usage.read", roles=None, level="tenant"),
+    permit("ListReservations", scope="usage.read", roles=None, level="tenant"),
+    permit("ListPricingRevisions", scope="usage.read", roles=None, level="tenant"),
+)
 
 
 def require_over_money(ctx: Context, *, whole_tenant: bool) -> None:

@@ -79,12 +79,6 @@ def _sum(amounts: Any) -> Decimal:
     return sum((Decimal(amount) for amount in amounts if amount), ZERO)
 
 
-repairs(
-    "journal",
-    Budget,
-    _budget,
-    behind="e.entries <> (SELECT count(*) FROM usage_ledgerentry l WHERE l.budget_id = e.id)",
-)
 # A closed reservation stays in its state whatever it comes to hold: its figures are those that were journaled
 # with its end, and all by which they moved since.
 _FIGURES = """
@@ -93,14 +87,6 @@ SELECT FROM factory_journalentry x WHERE x.entity_id = e.id HAVING count(x.detai
     sum(coalesce(x.detail->>'heldUsd', x.detail->>'held', '0')::numeric)
 ) <> (e.spent, e.held)
 """
-repairs(
-    "journal",
-    Reservation,
-    _reservation,
-    behind="e.extended <> (SELECT coalesce(sum((x.detail->>'by')::numeric), 0) FROM factory_journalentry x "
-    f"WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended') OR EXISTS ({_FIGURES})",
-)
-repairs("journal", UsageRecord, _usage)
 
 
 def date_open_holds(leave: Leave) -> int:
@@ -119,4 +105,21 @@ def date_open_holds(leave: Leave) -> int:
     return dated
 
 
-follows("releases", "open holds, dated by the policy in force", date_open_holds)
+def register() -> None:
+    """Register what a restore of this app needs: how its rows come back."""
+    repairs(
+        "journal",
+        Budget,
+        _budget,
+        behind="e.entries <> (SELECT count(*) FROM usage_ledgerentry l WHERE l.budget_id = e.id)",
+    )
+    repairs(
+        "journal",
+        Reservation,
+        _reservation,
+        behind="e.extended <> (SELECT coalesce(sum((x.detail->>'by')::numeric), 0) "
+        "FROM factory_journalentry x WHERE x.entity_id = e.id AND x.cause = 'BudgetExtended') "
+        f"OR EXISTS ({_FIGURES})",
+    )
+    repairs("journal", UsageRecord, _usage)
+    follows("releases", "open holds, dated by the policy in force", date_open_holds)

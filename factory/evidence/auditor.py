@@ -55,7 +55,7 @@ def check(code: str, title: str) -> Callable[[Callable[[CursorWrapper], Rows]], 
         def run(cursor: CursorWrapper) -> Iterator[Violation]:
             yield from (_violation(code, *row) for row in function(cursor))
 
-        return _register(Invariant(code, title, run, function.__module__))
+        return Invariant(code, title, run, function.__module__)
 
     return declare
 
@@ -67,7 +67,7 @@ def checks(
 
     def declare(function: Callable[[CursorWrapper], Iterable[Violation]]) -> tuple[Invariant, ...]:
         module = function.__module__
-        return tuple(_register(Invariant(code, title, function, module)) for code, title in titles.items())
+        return tuple(Invariant(code, title, function, module) for code, title in titles.items())
 
     return declare
 
@@ -80,7 +80,7 @@ def invariant(code: str, title: str) -> Callable[[Callable[[], str]], Invariant]
             cursor.execute(sql())
             yield from (_violation(code, *row) for row in cursor.fetchall())
 
-        return _register(Invariant(code, title, run, sql.__module__))
+        return Invariant(code, title, run, sql.__module__)
 
     return declare
 
@@ -89,10 +89,10 @@ def _violation(code: str, tenant: Any, subject: Any, detail: Any) -> Violation:
     return Violation(code, str(tenant or ""), str(subject), str(detail))
 
 
-def _register(rule: Invariant) -> Invariant:
-    if rule.code in _invariants:
+def register_invariant(rule: Invariant) -> None:
+    """Have the auditor check this rule."""
+    if _invariants.setdefault(rule.code, rule) is not rule:
         raise ValueError(f"There is already an invariant {rule.code}.")
-    return _invariants.setdefault(rule.code, rule)
 
 
 def invariants() -> list[Invariant]:
@@ -157,10 +157,9 @@ class VerificationReport:
 _reactions: list[Callable[[VerificationReport], object]] = []
 
 
-def reaction(react: Callable[[VerificationReport], object]) -> Callable[[VerificationReport], object]:
-    """Declare what an app does about what a verification of everything has found."""
+def register_reaction(react: Callable[[VerificationReport], object]) -> None:
+    """Register what an app does about what a verification of everything has found."""
     _reactions.append(react)
-    return react
 
 
 def reactions() -> tuple[Callable[[VerificationReport], object], ...]:

@@ -42,10 +42,9 @@ Leave = Callable[[str], None]
 _after: dict[str, list[tuple[str, Callable[[Leave], int]]]] = {stage: [] for stage in STAGES}
 
 
-def raises_epoch(bump: Callable[[Mapping[str, int]], str]) -> Callable[[Mapping[str, int]], str]:
-    """Declare what makes everything handed out before a restore void; it gets the highest anchored facts."""
+def raises_epoch(bump: Callable[[Mapping[str, int]], str]) -> None:
+    """Register what makes everything handed out before a restore void; it gets the highest anchored facts."""
     _epochs.append(bump)
-    return bump
 
 
 def follows(stage: str, title: str, act: Callable[[Leave], int]) -> None:

@@ -45,7 +45,7 @@ E = TypeVar("E", bound=Event)
 
 @dataclass_transform(frozen_default=True)
 def event(topic: str, version: int = 1, consumers: Sequence[str] = ()) -> Callable[[type[E]], type[E]]:
-    """Declare an event class: it becomes a frozen dataclass and its topic is registered.
+    """Declare an event class: it becomes a frozen dataclass with a topic.
 
     `consumers` names the services that are known to want it, whether or not they have subscribed yet.
     """
@@ -55,16 +55,19 @@ def event(topic: str, version: int = 1, consumers: Sequence[str] = ()) -> Callab
         declared.topic = topic
         declared.schema_version = version
         declared.consumers = tuple(sorted(consumers))
-        if topic in _topics:
-            raise ValueError(f"There is already an event on {topic}.")
-        _topics[topic] = declared
         return declared
 
     return declare
 
 
+def register_event(cls: type[Event]) -> None:
+    """Make an event known to whoever asks for topics: docs, subscriptions, the console."""
+    if _topics.setdefault(cls.topic, cls) is not cls:
+        raise ValueError(f"There is already an event on {cls.topic}.")
+
+
 def topics() -> dict[str, type[Event]]:
-    """Every declared event by its topic."""
+    """Return every registered event by its topic."""
     return dict(_topics)
 
 

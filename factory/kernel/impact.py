@@ -14,14 +14,9 @@ Count = Callable[[UUID], dict[str, int]]
 _counts: dict[str, list[Count]] = {}
 
 
-def concern(kind: Kind) -> Callable[[Count], Count]:
-    """Declare a count of what rests on a project or a release; called inside a reading transaction."""
-
-    def declare(count: Count) -> Count:
-        _counts.setdefault(kind, []).append(count)
-        return count
-
-    return declare
+def register_impact(kind: Kind, count: Count) -> None:
+    """Register a count of what rests on a project or a release; called inside a reading transaction."""
+    _counts.setdefault(kind, []).append(count)
 
 
 def concerns(kind: Kind, about: UUID) -> dict[str, int]:

@@ -41,9 +41,6 @@ class Lifecycle:
         self._by_key = {(e.before, e.target, cause): e for e in self.edges for cause in e.causes}
         if len(self._by_key) != sum(len(e.causes) for e in self.edges):
             raise ValueError(f"{entity}: one cause leads along the same edge twice.")
-        if entity in _lifecycles:
-            raise ValueError(f"There is already a lifecycle of {entity}.")
-        _lifecycles[entity] = self
 
     @property
     def states(self) -> frozenset[str]:
@@ -57,6 +54,12 @@ class Lifecycle:
     def edge(self, before: str, after: str, cause: str) -> Edge | None:
         """The declared edge for a transition, or None."""
         return self._by_key.get((before, after, cause))
+
+
+def register_lifecycle(cycle: Lifecycle) -> None:
+    """Make a lifecycle known to the auditor, the console and the diagrams."""
+    if _lifecycles.setdefault(cycle.entity, cycle) is not cycle:
+        raise ValueError(f"There is already a lifecycle of {cycle.entity}.")
 
 
 def lifecycles() -> dict[str, Lifecycle]:

@@ -1,7 +1,7 @@
 """The permission table: who may call which operation, asked in one place.
 
-Each app declares its operations in its `permissions` room. An operation with no entry is refused, so that
-one that somebody forgot is closed rather than open.
+Each app declares its operations in its `permissions` room, and registers them when it is ready. An operation
+with no entry is refused, so that one that somebody forgot is closed rather than open.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ def permit(
     kinds: Iterable[str] = ("person", "service"),
     level: Literal["project", "tenant"] = "project",
 ) -> Permit:
-    """Declare who may call an operation. A word that nobody defined is our own mistake: it fails at start."""
+    """Return who may call an operation. A word that nobody defined is our own mistake: it fails at start."""
     full = scope if scope is None or scope.startswith("factory.") else f"factory.{scope}"
     entry = Permit(
         operation, full, None if roles is None else frozenset(map(str, roles)), frozenset(kinds), level
@@ -63,9 +63,13 @@ def permit(
         raise ValueError(f"{operation}: there is no scope {full}")
     if not entry.kinds <= KINDS:
         raise ValueError(f"{operation}: unknown kinds {sorted(entry.kinds - KINDS)}")
-    if _table.setdefault(operation, entry) != entry:
-        raise ValueError(f"{operation} is declared twice, and differently")
     return entry
+
+
+def register_permit(entry: Permit) -> None:
+    """Enter an operation into the table."""
+    if _table.setdefault(entry.operation, entry) != entry:
+        raise ValueError(f"{entry.operation} is declared twice, and differently")
 
 
 def authorize(ctx: Context, operation: str) -> None:

@@ -36,7 +36,7 @@ _reconcilers: dict[str, "Reconciler"] = {}
 
 
 class Reconciler(ABC):
-    """One drift. Subclasses are registered by name when they are declared."""
+    """One drift."""
 
     name: ClassVar[str]
     every: ClassVar[str]
@@ -44,9 +44,6 @@ class Reconciler(ABC):
     batch: ClassVar[int] = 200
     seconds: ClassVar[float] = 40.0
     """No item is begun later than that in a round, which is within a job's time; the rest is for the next."""
-
-    def __init_subclass__(cls) -> None:
-        _reconcilers[cls.name] = cls()
 
     @abstractmethod
     def find_sql(self) -> str:
@@ -99,6 +96,12 @@ class Reconciler(ABC):
             if len(batch) < self.batch:
                 return
             last = batch[-1]
+
+
+def register_reconciler(cls: type[Reconciler]) -> None:
+    """Have drift of this kind repaired by its schedule."""
+    if type(_reconcilers.setdefault(cls.name, cls())) is not cls:
+        raise ValueError(f"There is already a reconciler {cls.name}.")
 
 
 def reconcilers() -> dict[str, Reconciler]:

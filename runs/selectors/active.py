@@ -1,6 +1,5 @@
 """How many runs are not over, for the meters: counted where they are kept, in every tenant."""
 
-from factory.kernel.telemetry import meters
 from factory.kernel.tenancy import scanning
 
 _ACTIVE = """
@@ -14,6 +13,3 @@ def active_runs() -> dict[tuple[str, str], int]:
     with scanning() as cursor:
         cursor.execute(_ACTIVE)
         return {(tenant, state): count for tenant, state, count in cursor.fetchall()}
-
-
-meters.count_active(active_runs)

@@ -4,19 +4,16 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from factory.kernel.impact import concern
 from registry.selectors import resting_on
 from runs.models import Lease, Run
 from runs.states import RUN_OPEN, LeaseState
 
 
-@concern("project")
 def of_project(project_id: UUID) -> dict[str, int]:
     """Runs that the kill switch would cancel, and attempts that somebody holds."""
     return _counted(Q(project_id=project_id))
 
 
-@concern("release")
 def of_release(release_id: UUID) -> dict[str, int]:
     """Runs that rest on a release, also through others that need it."""
     return _counted(Q(release_id__in=resting_on(release_id)))

@@ -188,3 +188,21 @@ def test_secrets_are_compared_and_made_by_the_right_tools() -> None:
         and dotted(node.func) in ("random.choice", "hashlib.md5", "hashlib.sha1")
     )
     assert found(places) == []
+
+
+DECLARED_BESIDE_THE_PAGE = ("config", "factory/console")
+"""Pages say what they show as `admin.register` does; entry points start what they are for."""
+
+
+def test_importing_a_module_does_nothing() -> None:
+    """What an app registers is named in its `AppConfig.ready()`: no import that looks unused keeps a rule."""
+    places = (
+        (source, node)
+        for source in sources()
+        if not source.is_in(*DECLARED_BESIDE_THE_PAGE)
+        and not {"admin", "templatetags"} & set(source.path.parts)
+        for node in source.tree.body
+        if isinstance(node, ast.For | ast.While | ast.With)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+    )
+    assert found(places) == []

@@ -10,13 +10,13 @@ from factory.kernel.clock import now
 from factory.kernel.context import Context
 from factory.kernel.errors import Forbidden, InsufficientRole, InsufficientScope
 from factory.kernel.models import RevokedToken
-from factory.kernel.permissions import authorize, permit, table
+from factory.kernel.permissions import authorize, permit, register_permit, table
 from tests.support.api import token_of, worker_token
 from tests.support.world import World, second_world, world
 
-permit("TestJudge", scope="approvals.decide", roles={"Reviewer", "WorkspaceAdmin"})
-permit("TestTenantWide", scope="projects.read", roles=None, level="tenant")
-permit("TestWork", scope="worker", roles=None, kinds=("worker",))
+register_permit(permit("TestJudge", scope="approvals.decide", roles={"Reviewer", "WorkspaceAdmin"}))
+register_permit(permit("TestTenantWide", scope="projects.read", roles=None, level="tenant"))
+register_permit(permit("TestWork", scope="worker", roles=None, kinds=("worker",)))
 
 
 @pytest.fixture
@@ -100,4 +100,4 @@ def test_the_table_knows_only_defined_words():
         with pytest.raises(ValueError, match="TestWrong"):
             permit("TestWrong", roles=None, **wrong)
     with pytest.raises(ValueError, match="twice"):
-        permit("TestJudge", scope=None, roles=None)
+        register_permit(permit("TestJudge", scope=None, roles=None))

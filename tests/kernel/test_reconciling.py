@@ -17,7 +17,7 @@ from factory.kernel.absence import put_off
 from factory.kernel.commanding import IdempotentReplay
 from factory.kernel.context import Context
 from factory.kernel.locking import lock
-from factory.kernel.reconciling import Counts, DueItem, Reconciler, _reconcilers
+from factory.kernel.reconciling import Counts, DueItem, Reconciler, _reconcilers, register_reconciler
 from factory.kernel.recording import record
 from factory.kernel.tenancy import reading
 
@@ -47,6 +47,9 @@ class OpensDoors(Reconciler):
             record(inner, door, "Pulled")
 
         misbehave(replace(ctx), act=pull)
+
+
+register_reconciler(OpensDoors)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from factory.kernel.commanding import command
 from factory.kernel.context import Context
 from factory.kernel.hints import broker, connect
 from factory.kernel.models import IdempotencyRecord, OutboxEvent
-from factory.kernel.permissions import permit
+from factory.kernel.permissions import permit, register_permit
 from factory.kernel.recording import audit
 from factory.kernel.tenancy import bound, reading
 from factory.messaging.relay import Received, handlers
@@ -26,7 +26,7 @@ from factory.messaging.relay.handlers import Handler, _handlers
 from .doors.acts import build_door, paint_door, shut_and_open_door, shut_door
 from .doors.models import DoorBuilt, DoorShut
 
-permit("Remember", scope=None, roles=(), kinds=("system",), level="tenant")
+register_permit(permit("Remember", scope=None, roles=(), kinds=("system",), level="tenant"))
 
 
 @command("Remember", audited=False)

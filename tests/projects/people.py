@@ -10,7 +10,7 @@ from factory.kernel.clock import now
 from factory.kernel.commanding import command
 from factory.kernel.context import Context
 from factory.kernel.errors import Forbidden
-from factory.kernel.permissions import permit
+from factory.kernel.permissions import permit, register_permit
 from factory.kernel.recording import record
 from projects.commands import add_member, join_identity
 from projects.commands.inputs import NewMember
@@ -66,7 +66,7 @@ def as_before(w, subject, roles=("Reviewer",), email="") -> Membership:
     return row
 
 
-permit("TestEarlierMember", scope=None, roles=None, kinds=("system",))
+register_permit(permit("TestEarlierMember", scope=None, roles=None, kinds=("system",)))
 
 
 @command("TestEarlierMember", audited=False)

@@ -16,7 +16,7 @@ from factory.kernel.errors import (
     NotFound,
     TransitionRefused,
 )
-from factory.kernel.permissions import permit
+from factory.kernel.permissions import permit, register_permit
 from factory.kernel.recording import NoCommandOpen
 from factory.kernel.tenancy import reading
 from projects.commands import resume_project, suspend_project
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 TOPIC = "projects.projects.v1.project-state-changed"
 
-permit("TestTakeProject", scope=None, roles=None, kinds=("system", "person"))
+register_permit(permit("TestTakeProject", scope=None, roles=None, kinds=("system", "person")))
 
 
 @command("TestTakeProject", audited=False)

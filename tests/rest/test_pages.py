@@ -4,14 +4,14 @@ import pytest
 
 from factory.kernel.commanding import command
 from factory.kernel.models import AuditEntry
-from factory.kernel.permissions import permit
+from factory.kernel.permissions import permit, register_permit
 from factory.kernel.recording import audit
 from factory.kernel.tenancy import reading
 from tests.support.api import Api, problem
 from tests.support.world import World, second_world, world
 
 AUDIT = "/factory/test/audit"
-permit("TestNote", scope=None, roles=None)
+register_permit(permit("TestNote", scope=None, roles=None))
 
 
 @command("TestNote", audited=False)

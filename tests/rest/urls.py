@@ -25,10 +25,10 @@ from factory.api.serializers import (
 from factory.api.views import BaseView
 from factory.kernel.errors import FieldError, NotFound, Unprocessable
 from factory.kernel.models import AuditEntry, JournalEntry
-from factory.kernel.permissions import permit
+from factory.kernel.permissions import permit, register_permit
 
-permit("TestRead", scope="runs.read", roles={"Observer", "Requester"})
-permit("TestWrite", scope="runs.write", roles={"Requester"})
+register_permit(permit("TestRead", scope="runs.read", roles={"Observer", "Requester"}))
+register_permit(permit("TestWrite", scope="runs.write", roles={"Requester"}))
 
 
 class Limits(StrictSerializer):

@@ -15,13 +15,13 @@ from approvals.states import SubjectType
 from factory.kernel.commanding import command
 from factory.kernel.context import Context
 from factory.kernel.errors import DomainError
-from factory.kernel.permissions import permit
+from factory.kernel.permissions import permit, register_permit
 from factory.kernel.tenancy import reading
 from tests.support.proposals import DIFF
 from tests.support.world import World, world
 
 for name in ("TestAsk", "TestConsume", "TestCancelPending", "TestStartValidity", "TestSupersede"):
-    permit(name, scope=None, roles=(), kinds=("system",), level="tenant")
+    register_permit(permit(name, scope=None, roles=(), kinds=("system",), level="tenant"))
 
 
 @dataclass

@@ -1,5 +1,5 @@
 """The relay: from the outbox to in-process handlers and to Redis Streams, at least once and in order."""
 
-from factory.messaging.relay.handlers import Received, handlers, on
+from factory.messaging.relay.handlers import Handler, Received, handlers
 
-__all__ = ["Received", "handlers", "on"]
+__all__ = ["Handler", "Received", "handlers"]

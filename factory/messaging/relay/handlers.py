@@ -42,17 +42,13 @@ class Handler:
 _handlers: dict[str, list[Handler]] = {}
 
 
-def on(topic: str, *, name: str) -> Callable[[Handle], Handle]:
-    """Declare a handler. It calls one command under `event.once(name)`; `IdempotentReplay` is success."""
-
-    def declare(handle: Handle) -> Handle:
-        present = _handlers.setdefault(topic, [])
-        if any(h.name == name for h in present):
-            raise ValueError(f"{topic} already has a handler {name}.")
-        present.append(Handler(name, topic, handle))
-        return handle
-
-    return declare
+def register_handler(handler: Handler) -> None:
+    """Have a handler called: with one command under `event.once(name)`; `IdempotentReplay` is success."""
+    present = _handlers.setdefault(handler.topic, [])
+    if any(other.name == handler.name and other is not handler for other in present):
+        raise ValueError(f"{handler.topic} already has a handler {handler.name}.")
+    if handler not in present:
+        present.append(handler)
 
 
 def handlers(topic: str) -> tuple[Handler, ...]:

@@ -13,4 +13,6 @@ def _webhook(row: WebhookSubscription, said: Recorded) -> Mapping[str, Any]:
     return {"disabled_reason": audited_reason(row, "DisableWebhook") if off else "", "updated_at": said.at}
 
 
-repairs("journal", WebhookSubscription, _webhook)
+def register() -> None:
+    """Register what a restore of this app needs: how its rows come back."""
+    repairs("journal", WebhookSubscription, _webhook)

@@ -1,5 +1,12 @@
 from factory.kernel.permissions import permit
 
-for operation in ("BuildDoor", "ShutDoor", "ShutAndOpenDoor", "PaintDoor", "BuildAndShutDoor", "Misbehave"):
-    permit(operation, scope="projects.write", roles=["Operator"])
-permit("HangDoor", scope="projects.write", roles=["Operator"])
+OPERATIONS = (
+    "BuildDoor",
+    "ShutDoor",
+    "ShutAndOpenDoor",
+    "PaintDoor",
+    "BuildAndShutDoor",
+    "Misbehave",
+    "HangDoor",
+)
+PERMITS = tuple(permit(operation, scope="projects.write", roles=["Operator"]) for operation in OPERATIONS)
