@@ -88,9 +88,10 @@ def context_of(token: Token, *, channel: Channel, correlation_id: UUID, tracepar
         return Context("", None, actor, correlation_id, traceparent=traceparent, channel=channel)
     with reading(system(token.tenant_id, "identity", correlation_id=correlation_id)):
         admit(token)
+        sign_in = (token.issuer, token.subject)
         token = _as_member(token)
         standing = standing_of(token.subject, token.tenant_id, token.project_id)
-    actor = _actor(token, standing)
+    actor = _actor(token, standing, sign_in)
     return Context(
         token.tenant_id, token.project_id, actor, correlation_id, traceparent=traceparent, channel=channel
     )
@@ -115,7 +116,7 @@ def _as_member(token: Token) -> Token:
     return named
 
 
-def _actor(token: Token, standing: EffectiveGrants) -> Actor:
+def _actor(token: Token, standing: EffectiveGrants, sign_in: tuple[str, str]) -> Actor:
     # Roles asserted by a token only narrow: an issuer cannot lift anybody above their memberships.
     roles = standing.roles if token.roles is None else standing.roles & token.roles
     kind: ActorKind = "service" if token.kind == "service" else standing.kind
@@ -127,4 +128,5 @@ def _actor(token: Token, standing: EffectiveGrants) -> Actor:
         grants=standing.grants,
         scopes=token.scopes,
         address=token.address,
+        sign_in=sign_in,
     )

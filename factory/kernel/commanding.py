@@ -41,7 +41,13 @@ SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, STATEMENT_TIMEOUT = "40001", "40P
 RETRIED = {SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT}
 """What leaves no doubt that nothing was committed. A lost connection does not, and is not retried."""
 
-EVIDENCE = frozenset({"factory_journalentry", "factory_auditentry", "factory_outboxevent"})
+EVIDENCE = frozenset(
+    f"factory_{name}"
+    for name in (
+        "auditentry", "chainhead", "finding", "journalentry", "outboxevent", "purge", "webhookdelivery",
+    )
+)  # fmt: skip
+"""Tables that the product alone fills with keys of its own making."""
 TAKEN = ("23505", "23P01")
 """What the database has once, by a unique key or an exclusion."""
 
@@ -210,7 +216,7 @@ def _retrying(run: Callable[[], R], attempts: int = ATTEMPTS) -> R:
 
 
 def _is_of_evidence(fault: IntegrityError) -> bool:
-    """Return whether what is taken is a place in a chain, which is damaged then: nobody chose it."""
+    """Return whether what is taken is a place in a chain or a record of ours: nobody chose it."""
     return getattr(getattr(fault.__cause__, "diag", None), "table_name", None) in EVIDENCE
 
 

@@ -19,7 +19,8 @@ class Actor:
     """A principal. `person` is the human who answers for what it does.
 
     For a person that is their own subject, for a service account its owner's; a worker or a part
-    of the house has none. `address` is one that the issuer of their token has verified.
+    of the product has none. `address` is one that the issuer of their token has verified, and `sign_in` that
+    issuer with its `sub` for them.
     """
 
     subject: str
@@ -30,6 +31,7 @@ class Actor:
     scopes: frozenset[str] = frozenset()
     pool: str = ""
     address: str = ""
+    sign_in: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def system(
     causation_id: UUID | None = None,
     channel: Channel = "job",
 ) -> Context:
-    """The context of a part of the house that acts by itself, such as a reconciler."""
+    """The context of a part of the product that acts by itself, such as a reconciler."""
     return Context(
         tenant_id=tenant_id,
         project_id=project_id,

@@ -28,8 +28,8 @@ def join_identity(ctx: Context, *, issuer: str, subject: str, person: str, reaso
 
     Whoever holds it acts as the member, so guards: an admin of the whole tenant, a PlatformAdmin for a
     PlatformAdmin's; an issuer that is trusted for the tenant; a member who is a person; a sign-in that is
-    nobody else's; a reason. Emits: nothing. Errors: `InvalidInput`, `RoleOutOfReach`, `PersonNotMember`,
-    `IdentityTaken`. Answers with the id.
+    nobody else's, nor the caller's own; a reason. Emits: nothing. Errors: `InvalidInput`, `RoleOutOfReach`,
+    `PersonNotMember`, `IdentityTaken`. Answers with the id.
     """
     reason = reasoned(reason, "Joining a sign-in to a member needs a reason.")
     _check(ctx, issuer, subject)
@@ -37,6 +37,7 @@ def join_identity(ctx: Context, *, issuer: str, subject: str, person: str, reaso
     one_at_a_time("projects.people", ctx.tenant_id)
     person = spelled(person)
     _require_reach(ctx, _lock_memberships(person))
+    _refuse_own(ctx, issuer, subject, person)
     _refuse_others(issuer, subject, person)
     row = Identity(
         tenant_id=ctx.tenant_id,
@@ -111,6 +112,13 @@ def _lock_memberships(person: str) -> list[Membership]:
 def _require_reach(ctx: Context, memberships: list[Membership]) -> None:
     """Refuse who may not decide about each membership of the person: all of them open by the sign-in."""
     require_may_give(ctx, None, tuple(role for membership in memberships for role in membership.roles))
+
+
+def _refuse_own(ctx: Context, issuer: str, subject: str, person: str) -> None:
+    """Refuse to join the sign-in that the caller came by to somebody else: they would act as that member."""
+    if ctx.actor.sign_in == (issuer, subject) and person != spelled(ctx.actor.person):
+        fault = [FieldError("/subject", "It is the sign-in that you came by.")]
+        raise IdentityTaken("Your own sign-in is yours: it cannot be made another member's.", errors=fault)
 
 
 def _refuse_others(issuer: str, subject: str, person: str) -> None:

@@ -39,6 +39,18 @@ def test_a_joined_sign_in_is_the_member(w, idp: Outside):
     assert violations(w.tenant) == []
 
 
+def test_nobody_makes_the_sign_in_that_they_came_by_another_members(w, idp: Outside):
+    """Known by their address alone it is in no table yet: they could be that member by it from then on."""
+    admin = whole(w).actor.subject
+    token = idp.token(w, "auth0|admin", project_id=None, email=admin, email_verified=True)
+    ctx = enter(token)
+    assert ctx.actor.subject == admin
+    with pytest.raises(IdentityTaken, match="Your own sign-in"):
+        join(w, "auth0|admin", w.reviewer.actor.subject, by=ctx)
+    join(w, "auth0|admin", admin, by=ctx)
+    assert enter(token).actor.subject == admin
+
+
 def test_a_sign_in_is_one_persons(w, idp: Outside):
     join(w, "auth0|ann", w.reviewer.actor.subject)
     for person in (w.reviewer.actor.subject, w.reviewer2.actor.subject):

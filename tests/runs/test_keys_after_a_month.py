@@ -131,6 +131,18 @@ def test_what_is_there_once_is_refused_and_not_a_fault(house: House) -> None:
         made(lost)(house.system)
 
 
+@pytest.mark.parametrize("table", ["factory_chainhead", "factory_journalentry"])
+def test_evidence_that_is_there_twice_is_a_fault_and_no_refusal(house: House, table: str) -> None:
+    """Nobody chose its keys: a second one means that a chain is damaged."""
+
+    def again(ctx: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"INSERT INTO {table} SELECT * FROM {table}")
+
+    with pytest.raises(IntegrityError, match=table):
+        made(again)(house.system)
+
+
 def made(body: Callable[[Any], None]) -> Command[Any, Any]:
     """A command of the house's own name, with another body."""
     return Command("OnboardTenant", body, audited=True, strict=False)
