@@ -25,6 +25,7 @@ class Protocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # else no answer below 64 KiB would ever count as unread
         self._follow()
 
     def data_received(self, data: bytes) -> None:

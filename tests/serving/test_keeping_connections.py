@@ -1,9 +1,15 @@
 """Connections live longer than the patience of clients and proxies."""
 
 import http.client
+import socket
+import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import httpx
+import pytest
+import uvicorn
 from django.conf import settings
 
 from config.serving import stream, web
@@ -42,3 +48,37 @@ def test_idle_connections_keep_nobody_waiting(base: str) -> None:
     assert time.monotonic() - began < 3
     for each in kept:
         each.close()
+
+
+SMALL = 32_000
+"""Bytes of an answer that asyncio would keep for its reader without a word."""
+
+
+async def small_answer(scope: Any, receive: Any, send: Any) -> None:
+    length = str(SMALL).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+    await send({"type": "http.response.body", "body": b"x" * SMALL})
+
+
+def test_who_does_not_read_a_small_answer_of_the_stream_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "READ_SECONDS", 0.3)
+    server = uvicorn.Server(stream.configured(small_answer, settings, lifespan="off"))
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # the system holds little for its reader
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    with socket.socket() as reader:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.connect(listening.getsockname())
+        reader.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: server.server_state.total_requests == 1)
+        until(lambda: not server.server_state.connections)
+    server.should_exit = True
+    thread.join(10)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
