@@ -1,7 +1,6 @@
 """The registry's tables. What a commit says about a release is append-only; only its standing moves."""
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db import models
@@ -329,15 +328,3 @@ class AliasMove(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.alias_id} v{self.version}"
-
-
-APPEND_ONLY: tuple[Any, ...] = (
-    Asset,
-    Closure,
-    ClosureEntry,
-    ClosureDependency,
-    ReleaseBlob,
-    EvaluationRecord,
-    AssetWorkflow,
-    AliasMove,
-)

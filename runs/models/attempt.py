@@ -118,10 +118,6 @@ class Attempt(Journaled):
         """Return how it ended, if it has."""
         return str(self.state) if self.state in ATTEMPT_TERMINAL else None
 
-    @property
-    def is_settled(self) -> bool:
-        return self.state in ATTEMPT_TERMINAL
-
     @transition(field=state, source=S.OPEN, target=S.PARKED)
     def park(self, *, resume_at: datetime | None) -> None:
         self.lease_id, self.resume_at = None, resume_at

@@ -15,13 +15,6 @@ from factory.kernel.models.base import Journaled, TenantForeignKey, in_check
 from runs.engine import Clock, Span
 from runs.states import RUN, RUN_TERMINAL, RUN_WORKING, FailureClass, RunState
 
-PINNED = (
-    "project", "environment", "workflow_id", "release", "release_hash", "policy", "policy_name",
-    "policy_revision", "model_profile_id", "snapshot", "input_hash", "limits", "requested_by",
-    "requester_person", "idempotency_key", "previous_run", "template", "created_at",
-)  # fmt: skip
-"""Fixed at acceptance; the database refuses a change."""
-
 S = RunState
 
 

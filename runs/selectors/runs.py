@@ -144,11 +144,6 @@ def journal(ctx: Context, run_id: UUID) -> QuerySet[JournalEntry]:
     return rows
 
 
-def leases_of_attempt(attempt_id: UUID) -> list[LeaseView]:
-    """Every lease of an attempt, oldest first: who had it when."""
-    return [_lease(row) for row in Lease.objects.filter(attempt_id=attempt_id).order_by("fencing_token")]
-
-
 def attempts_of(run_id: UUID) -> dict[UUID, list[AttemptView]]:
     """The run's attempts by their step, in their order, each with its current lease."""
     current = Lease.objects.filter(run_id=run_id, state__in=sorted(LEASE_CURRENT))

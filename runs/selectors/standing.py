@@ -23,10 +23,6 @@ class NodeProgress:
     steps: tuple[Step, ...]
 
     @property
-    def fans_out(self) -> bool:
-        return bool(self.node.for_each)
-
-    @property
     def instances(self) -> tuple[Step, ...]:
         """The steps of a node that has fanned out; none for any other."""
         return tuple(step for step in self.steps if node_of(step.node_key)[1] is not None)

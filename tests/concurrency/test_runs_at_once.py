@@ -14,6 +14,7 @@ from runs.commands import cancel_run, expire_lease, start_run
 from runs.errors import AttemptSettled, StaleFencingToken
 from runs.models import Run
 from runs.rest.submissions import submit
+from runs.states import ATTEMPT_TERMINAL
 from tests.faults.rounds import rounds
 from tests.support.proposals import said
 from tests.support.races import race
@@ -137,7 +138,9 @@ def test_outcome_expiry_cancel_and_renewal_meet(house: House) -> None:
         if house.state(run_id) == "Running":
             cancel_run(house.world.operator, run_id=run_id, reason="later")
         assert house.state(run_id) in ("Completed", "Cancelled", "Failed")
-        assert len([a for a in house.attempts(run_id) if a.is_settled]) == len(house.attempts(run_id))
+        assert len([a for a in house.attempts(run_id) if a.state in ATTEMPT_TERMINAL]) == len(
+            house.attempts(run_id)
+        )
 
 
 @pytest.mark.requirement("RUN-12", "STP-05")

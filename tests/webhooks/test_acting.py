@@ -22,7 +22,6 @@ from factory.kernel.models import (
 from factory.kernel.tenancy import bound, reading
 from factory.messaging.relay.delivery import drain
 from factory.messaging.relay.destinations import Handlers
-from factory.messaging.relay.webhooks import deliver_all
 from factory.messaging.webhooks.commands import create_webhook
 from factory.messaging.webhooks.signing import SecretUnreadable, new_secret, opened, sealed
 from projects.commands import suspend_project
@@ -30,6 +29,7 @@ from tests.kernel.damage import corrupt
 from tests.support.api import Api, problem
 from tests.support.client import Client
 from tests.support.evidence import audits, violations
+from tests.support.webhooks import deliver_all
 from tests.support.world import World, context_of, subject_of, world
 from tests.webhooks.receiver import Receiver
 

@@ -15,13 +15,14 @@ from factory.kernel.retries import DELAYS
 from factory.kernel.tenancy import bound, reading
 from factory.messaging.relay import webhooks as relay
 from factory.messaging.relay.destinations import envelope
-from factory.messaging.relay.webhooks import Courier, deliver_all
+from factory.messaging.relay.webhooks import Courier
 from factory.messaging.webhooks import sending
 from factory.messaging.webhooks.commands import disable_webhook, enable_webhook, ping_webhook, rotate_secret
 from factory.messaging.webhooks.signing import new_secret
 from tests.kernel.doors.acts import build_door, shut_and_open_door
 from tests.kernel.doors.models import DoorShut
 from tests.support.evidence import audits, violations
+from tests.support.webhooks import deliver_all
 from tests.webhooks.conftest import Subscribe
 from tests.webhooks.receiver import Message, Receiver
 

@@ -14,9 +14,9 @@ from django.conf import settings
 from factory.kernel.context import Context
 from factory.messaging.relay.delivery import drain
 from factory.messaging.relay.destinations import Streams
-from factory.messaging.relay.webhooks import deliver_all
 from tests.kernel.doors.acts import build_door
 from tests.kernel.doors.models import DoorBuilt
+from tests.support.webhooks import deliver_all
 from tests.webhooks.conftest import Subscribe
 from tests.webhooks.receiver import Receiver
 

@@ -6,7 +6,6 @@ transaction, and nothing waits for one endpoint but what goes to that endpoint.
 
 import json
 import random
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -258,17 +257,3 @@ def _failed(cursor: Any, claim: Claim, answer: WebhookResponse) -> None:
         "delivery_failed", destination="webhook", webhook=str(claim.webhook_id), topic=claim.topic,
         attempts=tries, set_aside=values["aside"], status=answer.status,
     )  # fmt: skip
-
-
-def deliver_all(tenant_id: str, seconds: float = 10.0) -> int:
-    """Send one tenant's events until nothing more is due; for whoever waits for the end."""
-    courier, total, end = Courier(tenant_id), 0, time.monotonic() + seconds
-    try:
-        while time.monotonic() < end:
-            came = courier.round()
-            total += came
-            if not came and not courier.busy:
-                break
-    finally:
-        courier.close()
-    return total
