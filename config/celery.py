@@ -63,7 +63,8 @@ def purge_task() -> None:
 
 
 def _given(alias: str) -> bool:
-    """Whether this process was given the role: it may be kept from jobs, and the commands run by hand."""
+    """Tell whether this process was given the role: it may be kept from jobs, and the commands run by
+    hand."""
     if str(settings.DATABASES[alias]["HOST"]).endswith(".invalid"):
         log.warning("role_not_given", alias=alias)
         return False

@@ -12,7 +12,7 @@ Shown = Callable[[HttpRequest], bool]
 
 
 def _opens(page: str) -> Shown:
-    """Whether this person may open the list: the page itself is asked."""
+    """Tell whether this person may open the list: the page itself is asked."""
     app, model, _ = page.split("_")
 
     def shown(request: HttpRequest) -> bool:
@@ -24,7 +24,7 @@ def _opens(page: str) -> Shown:
 
 
 def _may(operation: str) -> Shown:
-    """Whether this person may do something, for a page that is no list."""
+    """Tell whether this person may do something, for a page that is no list."""
 
     def shown(request: HttpRequest) -> bool:
         from factory.kernel.permissions import may

@@ -47,7 +47,7 @@ class Installation:
 
 
 def mail_in_words(environment: Mapping[str, str]) -> str:
-    """How people are told of requests: by which mail server, or by none."""
+    """Return how people are told of requests: by which mail server, or by none."""
     host = environment.get("FACTORY_EMAIL_HOST", "").strip()
     if host:
         return f"through {host}:{environment.get('FACTORY_EMAIL_PORT', '587')}"
@@ -194,7 +194,7 @@ class Preparation:
         self._ended.set()
 
     def wait_for(self, word: str, slow: Callable[[], None] | None = None) -> Any:
-        """What the child says under `word`; `slow` is called once if that takes more than a moment."""
+        """Wait for what the child says under `word`, and return it; `slow` is called once if that takes more than a moment."""
         patient_until = time.monotonic() + SLOW_SECONDS
         while word not in self._said:
             if slow and time.monotonic() > patient_until:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """What the person at the keyboard may choose."""
+    """Hold what the person at the keyboard may choose."""
 
     root: Path
     home: Path

@@ -17,7 +17,7 @@ KEPT_FOR_WORKERS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """What one launch needs to know: folders, ports and the variables of the servers."""
+    """Hold what one launch needs to know: folders, ports and the variables of the servers."""
 
     root: Path
     home: Path

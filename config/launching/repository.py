@@ -8,7 +8,7 @@ from factory.embedded.system import EmbeddedError
 
 
 def chosen(options: LaunchOptions) -> tuple[str, str]:
-    """What a run is given, and how the terminal calls it. Raises EmbeddedError with a way out."""
+    """Return what a run is given, and how the terminal calls it. Raises EmbeddedError with a way out."""
     named = options.repository or str(options.root)
     if "://" in named:
         return named, f"{named} at {options.revision or 'HEAD'}"

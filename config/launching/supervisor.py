@@ -133,7 +133,7 @@ class Supervisor:
 
 
 def _kill_session(child: Child) -> None:
-    """What a child has left behind in its session goes too."""
+    """End what a child has left behind in its session, too."""
     if child.process is None:
         return
     with suppress(ProcessLookupError):

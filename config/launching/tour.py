@@ -67,7 +67,7 @@ class Guide:
         self.terminal.detail(f"decide: {page}   sign in as {email}, password {password}")
 
     def tell_ways_in(self) -> None:
-        """Who there is, how a program gets a token, and how it all ends."""
+        """Print who there is, how a program gets a token, and how it all ends."""
         scope = self.world
         people = ", ".join(email for part, email in scope["emails"].items() if part != "reviewer")
         secrets = self.installation.plan.home / "secrets"
@@ -90,7 +90,7 @@ class Guide:
 
 
 def report_command(output: dict[str, Any]) -> str:
-    """What to type to read the report, whatever is in the path."""
+    """Return what to type to read the report, whatever is in the path."""
     return shlex.join(["git", "-C", str(output.get("repository")), "show", str(output.get("report"))])
 
 

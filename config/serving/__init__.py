@@ -18,7 +18,7 @@ WAITING = 1024
 
 @dataclass(frozen=True)
 class Place:
-    """Where a process listens."""
+    """Say where a process listens."""
 
     host: str
     port: int

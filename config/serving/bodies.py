@@ -16,7 +16,7 @@ MOST_KEPT = 3 * MAX_BODY
 would never see the answer."""
 
 
-class Kept(OverflowableBuffer):
+class BoundedBuffer(OverflowableBuffer):
     """The body, as far as it may be read; beyond half a megabyte in a file."""
 
     is_full = False
@@ -48,12 +48,12 @@ class Parser(HTTPRequestParser):
     """A request as it arrives. A chunked body reaches the application with the length that it had."""
 
     path: str
-    kept: Kept | None = None
+    kept: BoundedBuffer | None = None
 
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
         if self.body_rcv is not None:
-            self.kept = self.body_rcv.buf = Kept(self.adj.inbuf_overflow)
+            self.kept = self.body_rcv.buf = BoundedBuffer(self.adj.inbuf_overflow)
 
     def received(self, data: bytes) -> int:
         consumed = super().received(data)

@@ -23,7 +23,7 @@ MOST_WAITING_TO_BE_READ = 2**30
 """Bytes of one answer that wait, on disk, for a slow reader; only beyond that a thread waits too."""
 
 
-class Channel(HTTPChannel):
+class HttpChannel(HTTPChannel):
     """One connection: since when a request is awaited on it, and an answer waits for its reader."""
 
     parser_class = Parser
@@ -75,8 +75,8 @@ class Channel(HTTPChannel):
 class Server(TcpWSGIServer):
     """Waitress, that also ends what takes too long to arrive or to be read, however busy the other end is."""
 
-    channel_class = Channel
-    active_channels: dict[int, Channel]  # type: ignore[assignment]  # its stub forgets the dictionary
+    channel_class = HttpChannel
+    active_channels: dict[int, HttpChannel]  # type: ignore[assignment]  # its stub forgets the dictionary
 
     def __init__(self, *args: Any, request_seconds: int, **kwargs: Any) -> None:
         self._request_seconds = request_seconds

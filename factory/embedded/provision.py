@@ -39,7 +39,7 @@ LOGINS = ("app", "owner", "auditor", "retention")
 
 @dataclass(frozen=True)
 class Urls:
-    """How the four roles that log in reach the database."""
+    """Say how the four roles that log in reach the database."""
 
     app: str
     owner: str
@@ -102,7 +102,7 @@ def connect(url: str) -> psycopg.Connection:
 
 
 def with_database(url: str, dbname: str, *, user: str | None = None, password: str | None = None) -> str:
-    """The same server, another database, and perhaps another user."""
+    """Return a URL of the same server with another database, and perhaps another user."""
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")[2]
     who = parts.netloc.rpartition("@")[0]

@@ -123,7 +123,8 @@ def free_port() -> int:
 
 
 def is_alive(pid: int, *, holding: str) -> bool:
-    """Whether `pid` runs and is ours by its command line: numbers get reused, and a zombie is not alive."""
+    """Tell whether `pid` runs and is ours by its command line: numbers get reused, and a zombie is not
+    alive."""
     try:
         process = psutil.Process(pid)
         return process.status() != psutil.STATUS_ZOMBIE and holding in " ".join(process.cmdline())

@@ -143,7 +143,8 @@ _names = itertools.count()
 
 @dataclass(slots=True)
 class VerificationReport:
-    """What one verification found; `unchecked` rules could not be evaluated, which is no good news either."""
+    """Hold what one verification found; `unchecked` rules could not be evaluated, which is no good news
+    either."""
 
     violations: list[Violation] = field(default_factory=list)
     unchecked: list[tuple[str, str]] = field(default_factory=list)

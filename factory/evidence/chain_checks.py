@@ -20,7 +20,7 @@ MOST = 2000
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of it: from which entry to which, and the first fault, if there is one."""
+    """Hold what came of it: from which entry to which, and the first fault, if there is one."""
 
     first: int
     last: int
@@ -69,7 +69,8 @@ def _missing(kind: Kind, stream: UUID, head: ChainHead | None) -> str:
 
 
 def first_fault(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
-    """What is wrong with these entries of a chain, in their order; empty when each follows from the last."""
+    """Return what is wrong with these entries of a chain, in their order; empty when each follows from the
+    last."""
     before = {"sequence": rows[0]["sequence"] - 1, "hash": rows[0]["prev_hash"]}
     if before["sequence"] == 0 and before["hash"]:
         return "its first entry follows from another"

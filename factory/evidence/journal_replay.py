@@ -23,7 +23,8 @@ STAGES = ("journal", "approvals", "releases", "outbox")
 
 
 class EventsPastTheirTime(Exception):
-    """What an entry told stood in an event that has been purged: nobody may put a default in its place."""
+    """Refuse to bring a row up: what an entry told stood in an event that has been purged, and nobody may
+    put a default in its place."""
 
 
 class _Told(dict[str, Any]):
@@ -38,7 +39,7 @@ class _Told(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the journal says about an entity at one of its entries, and at all before it (oldest first).
+    """Hold what the journal says about an entity at one of its entries, and at all before it (oldest first).
 
     `data` is the entry's detail with the data of its events. Of an entry whose events are purged only the
     detail is known, and to ask for anything else raises `EventsPastTheirTime`.
@@ -68,7 +69,7 @@ class Recorded:
         return next((one for one in reversed(self.story) if one.cause in causes), None)
 
     def reached(self, state: str) -> datetime | None:
-        """When a state was entered last, if it ever was."""
+        """Return when a state was entered last, if it ever was."""
         entered = (one.at for one in reversed(self.story) if one.state == state != one.before)
         return next(entered, None)
 
@@ -78,7 +79,7 @@ Columns = Callable[[Any, Recorded], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """How rows of one table are brought up. `behind` is SQL on the row `e` and its last entry `j`.
+    """Say how rows of one table are brought up. `behind` is SQL on the row `e` and its last entry `j`.
 
     A version counts the commands that changed a row, but for those of the causes in `unversioned`.
     """
@@ -114,18 +115,18 @@ def repairs(
 
 
 def repairs_of(stage: str) -> tuple[Repair, ...]:
-    """What a stage brings up, in the order in which it was declared."""
+    """Return what a stage brings up, in the order in which it was declared."""
     return tuple(_repairs[stage])
 
 
 def repair_of(model: type[Journaled]) -> Repair:
-    """How a table's rows are brought up; by their state alone where nobody has declared it."""
+    """Return how a table's rows are brought up; by their state alone where nobody has declared it."""
     declared = (one for stage in STAGES for one in _repairs[stage] if one.model is model)
     return next(declared, Repair(model, lambda row, said: {}, "false", ()))
 
 
 def why(fault: Exception) -> str:
-    """What stood in the way of a row, in words: a constraint, or a refusal."""
+    """Return what stood in the way of a row, in words: a constraint, or a refusal."""
     if isinstance(fault, IntegrityError):
         name = getattr(getattr(fault.__cause__, "diag", None), "constraint_name", "") or "a constraint"
         return f"{name} needs more"

@@ -109,7 +109,7 @@ class Recovery:
             self.tell(f"{title}: {act(self.leave)}")
 
     def _once_more(self) -> None:
-        """What rests on rows that were brought up after it, such as the answer that a step waited for."""
+        """Bring up again what rests on later rows, such as the answer that a step waited for."""
         moved = sum(self._bring_up(repair, last=True) for each in STAGES for repair in repairs_of(each))
         if moved:
             self.tell(f"once more: {moved} rows followed those")
@@ -170,7 +170,8 @@ class Recovery:
             raise RecoveryRefused(f"Stop the product first: {', '.join(running)} are connected.")
 
     def _bring_up(self, repair: Repair, *, last: bool = False) -> int:
-        """How many rows moved. What fails may rest on a later stage: only the `last` time a person hears."""
+        """Move rows, and return how many. What fails may rest on a later stage: only the `last` time a person
+        hears."""
         moved, model, alone = 0, repair.model, Bulkhead("recover")
         for tenant, entity, said in lagging(model):
             subject = f"{model.lifecycle.entity}:{entity}"

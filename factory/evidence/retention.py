@@ -47,7 +47,7 @@ def goes_with_events(statement: str) -> None:
 
 @dataclass(slots=True)
 class Purged:
-    """How many rows went, by kind."""
+    """Say how many rows went, by kind."""
 
     journal: int = 0
     audit: int = 0
@@ -166,7 +166,7 @@ Prefix = tuple[int, datetime]
 def _prefix(
     cursor: CursorWrapper, table: str, stream: UUID, before: datetime, more: str = "", *params: Any
 ) -> Prefix | None:
-    """How far the rows from the oldest on are past their time (and satisfy `more`)."""
+    """Return how far the rows from the oldest on are past their time (and satisfy `more`)."""
     cursor.execute(
         f"""
         SELECT max(sequence), max(occurred_at) FROM {table} WHERE stream_id = %s AND sequence < coalesce(
@@ -180,7 +180,8 @@ def _prefix(
 
 
 def _outbox_prefix(cursor: CursorWrapper, stream: UUID, before: datetime) -> Prefix | None:
-    """What has been delivered everywhere; an event that was set aside waits for a person, and stays."""
+    """Return what has been delivered everywhere; an event that was set aside waits for a person, and
+    stays."""
     delivered = (
         "AND handled_at IS NOT NULL AND streamed_at IS NOT NULL AND NOT EXISTS ("
         "SELECT 1 FROM factory_webhookdelivery d "

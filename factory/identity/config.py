@@ -96,7 +96,7 @@ def identity_settings() -> IdentitySettings:
 
 
 def check(section: IdentitySettings) -> Sequence[str]:
-    """What is wrong with the section, in words for the person who starts the process."""
+    """Return what is wrong with the section, in words for the person who starts the process."""
     names = [entry.issuer for entry in section.issuers]
     faults = []
     if section.embedded:

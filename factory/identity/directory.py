@@ -20,7 +20,7 @@ class HeldDelegation:
 
 @dataclass(frozen=True)
 class EffectiveGrants:
-    """What memberships and delegations give a subject, at this moment.
+    """Hold what memberships and delegations give a subject, at this moment.
 
     `person` is the human who answers for the subject: two subjects of one person are one person
     wherever duties are separated, and a service account's person is its owner. `roles` are all of them;
@@ -42,13 +42,13 @@ class EffectiveGrants:
 
     @property
     def own_roles(self) -> frozenset[str]:
-        """What memberships alone give."""
+        """Return what memberships alone give."""
         return self.roles - {loan.role for loan in self.delegations}
 
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """Who a trusted issuer says that somebody is.
+    """Say who a trusted issuer says that somebody is.
 
     `address` is one that the issuer has verified, and is believed about. `ours` says that the house itself
     gave the subject, `alone` that no other issuer speaks for the tenant, so that it names whom an

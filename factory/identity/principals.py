@@ -70,7 +70,7 @@ def _fault(token: Token) -> tuple[str, str]:
 
 
 def standing_of(subject: str, tenant_id: str, project_id: UUID | None) -> EffectiveGrants:
-    """What the subject is there, or `Forbidden`, the same whatever it is that is missing."""
+    """Return what the subject is there, or `Forbidden`, the same whatever it is that is missing."""
     standing = directory().grants_of(subject, tenant_id, project_id)
     if standing is None or not (standing.roles or standing.grants):
         raise Forbidden(NO_STANDING)

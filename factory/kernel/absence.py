@@ -52,5 +52,5 @@ def put_off(job: str, **about: str) -> Iterator[None]:
 
 
 def in_a_line(fault: BaseException) -> str:
-    """What a server's client says about it, without its line breaks."""
+    """Return what a server's client says about it, without its line breaks."""
     return " ".join(str(fault).split())[:200]

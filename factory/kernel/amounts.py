@@ -20,6 +20,7 @@ def cost(known: Decimal, uncertain: int) -> str:
 
 
 def number(amount: Decimal) -> str:
-    """The same without its currency, for a column that names it; half a cent is a cent, as in the ledger."""
+    """Return an amount without its currency, for a column that names it; half a cent is a cent, as in the
+    ledger."""
     fine = amount == 0 or abs(amount) >= CENT
     return f"{amount.quantize(CENT if fine else CENT / 10_000, ROUND_HALF_UP):f}"

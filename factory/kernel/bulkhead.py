@@ -27,7 +27,7 @@ Tell = Callable[[Exception], object]
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the items. `refused` ones had moved on by the time that they were locked."""
+    """Hold what became of the items. `refused` ones had moved on by the time that they were locked."""
 
     found: int = 0
     repaired: int = 0

@@ -23,7 +23,8 @@ class NotPublic(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a URL says, taken apart. `trusted`: an operator named this host and port as one of their own."""
+    """Hold what a URL says, taken apart. `trusted`: an operator named this host and port as one of their
+    own."""
 
     scheme: str
     host: str
@@ -83,7 +84,7 @@ def public_address(host: str, port: int) -> str:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet, with the wrappings taken off."""
+    """Tell whether an address is one of the open internet, with the wrappings taken off."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:

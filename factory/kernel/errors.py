@@ -115,7 +115,7 @@ class IdempotencyConflict(Conflict):
 
 
 class AlreadyThere(Conflict):
-    """What the database has once, it was asked to have twice; no guard of the command had seen it."""
+    """Refuse what the database has once; no guard of the command had seen that it is there."""
 
     code = "already-there"
     title = "Something that is there once was to be made again"

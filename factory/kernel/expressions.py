@@ -51,7 +51,7 @@ class Expression:
     steps: tuple[str, ...]
 
     def value(self, data: Any) -> Any:
-        """What it finds in the data; null where there is nothing. Raises `NotJudged`."""
+        """Return what it finds in the data; null where there is nothing. Raises `NotJudged`."""
         try:
             found = jmespath.compile(self.text).search(data)
         except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError) as fault:
@@ -60,7 +60,7 @@ class Expression:
         return found
 
     def holds(self, data: Any) -> bool:
-        """Whether it is true: anything but null, false, and the empty text, list or object."""
+        """Tell whether it is true: anything but null, false, and the empty text, list or object."""
         found = self.value(data)
         return found is not None and found is not False and found not in ("", [], {})
 

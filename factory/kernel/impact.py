@@ -20,7 +20,7 @@ def register_impact(kind: Kind, count: Count) -> None:
 
 
 def concerns(kind: Kind, about: UUID) -> dict[str, int]:
-    """What rests on it now, by the names that the API uses, such as `openRuns`."""
+    """Return what rests on it now, by the names that the API uses, such as `openRuns`."""
     found: dict[str, int] = {}
     for count in _counts.get(kind, ()):
         found |= count(about)

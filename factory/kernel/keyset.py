@@ -19,7 +19,7 @@ def beyond(key: Sequence[str], values: Sequence[Any], *, ascending: bool, includ
 
 
 def place_of(row: Model, key: Sequence[str]) -> list[str]:
-    """Where a row stands, as text."""
+    """Return where a row stands, as text."""
     return [force_str(row._meta.get_field(name).value_to_string(row)) for name in key]  # type: ignore[union-attr]
 
 

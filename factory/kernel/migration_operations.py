@@ -163,7 +163,7 @@ class AppendOnly(_Statements):
 
 
 class Retention(_Statements):
-    """What the retention role may do with a tenant's table: read, and remove if it says so."""
+    """Grant what the retention role may do with a tenant's table: read, and remove if it says so."""
 
     def __init__(self, model_name: str, *, reads: Sequence[str] = (), removes: bool = False) -> None:
         super().__init__(model_name)
@@ -285,7 +285,7 @@ def _constraint_stands(schema_editor: BaseDatabaseSchemaEditor, name: str) -> bo
 
 
 class RefusedFromNowOn(_Statements):
-    """What no new row says, and what none of the named columns is changed to from now on.
+    """Refuse what no new row may say, and what none of the named columns may be changed to from now on.
 
     `says` is a condition on NEW. A row from before that meets it stays on record, and can still end: a change
     of its other columns passes.

@@ -97,7 +97,7 @@ def _authorize_within(ctx: Context, entry: Permit) -> None:
 
 
 def may(ctx: Context, operation: str) -> bool:
-    """The same question without a refusal, for pages that show only what the reader may open."""
+    """Tell whether the context may call an operation, for pages that show only what the reader may open."""
     try:
         authorize(ctx, operation)
     except Forbidden:

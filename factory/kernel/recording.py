@@ -56,7 +56,7 @@ class AuditNote:
 
 @dataclass(slots=True)
 class Work:
-    """What the open command has recorded so far."""
+    """Hold what the open command has recorded so far."""
 
     ctx: Context
     operation: str

@@ -57,12 +57,12 @@ class Reloadable:
 
     @property
     def unit(self) -> str:
-        """What it counts, in the plural."""
+        """Return what it counts, in the plural."""
         return NAMED[self.name][2]
 
     @property
     def told(self) -> str:
-        """What holds now, with its unit."""
+        """Return what holds now, with its unit."""
         return self._counted(self.value)
 
     @property
@@ -75,7 +75,7 @@ class Reloadable:
 
 
 def value(name: str) -> Any:
-    """What holds now: the row's value, or the variable's."""
+    """Return what holds now: the row's value, or the variable's."""
     overridden = _overrides().get(name)
     return getattr(settings, name) if overridden is None else overridden
 

@@ -51,7 +51,7 @@ def load(text: str) -> Any:
 
 
 def place(fault: yaml.MarkedYAMLError) -> str:
-    """Where the fault is and what it is, in words."""
+    """Return where the fault is and what it is, in words."""
     mark = fault.problem_mark
     where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
     return f"{where}: {fault.problem}"

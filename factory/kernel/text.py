@@ -14,7 +14,7 @@ _WITHOUT_WIDTH = re.compile("[\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e
 
 
 def hides(text: str) -> bool:
-    """Whether it has a character that people would not see, or that breaks or turns the line."""
+    """Tell whether it has a character that people would not see, or that breaks or turns the line."""
     hidden = any(c in UNSEEN or unicodedata.category(c) in _HIDING for c in text)
     return hidden or bool(_WITHOUT_WIDTH.search(text))
 

@@ -77,5 +77,5 @@ def _type(field: "models.Field[Any, Any]") -> str:
 
 
 def _text(value: Any) -> str:
-    """What JSON has no word for, as PostgreSQL reads it: ids, amounts and times."""
+    """Return as PostgreSQL reads it what JSON has no word for: ids, amounts and times."""
     return value.isoformat() if isinstance(value, datetime) else str(value)

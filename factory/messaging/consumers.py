@@ -109,7 +109,7 @@ def _counted(of: Consumer, sql: str, key: Any, at: datetime) -> Consumer:
 
 
 def set_aside(ctx: Context, limit: int = 200) -> list[SetAside]:
-    """What waits for a person, oldest first; in a reading transaction."""
+    """Return what waits for a person, oldest first; in a reading transaction."""
     found: list[SetAside] = []
     for kind, prefix in PREFIXES.items():
         rows = _own(ctx, OutboxEvent).filter(

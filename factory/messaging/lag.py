@@ -52,12 +52,13 @@ class Backlog:
 
 
 def backlog(ctx: Context) -> Backlog:
-    """What of the place waits to be told, at most `MOST` of it, oldest first; in a reading transaction."""
+    """Return what of the place waits to be told, at most `MOST` of it, oldest first; in a reading
+    transaction."""
     return Backlog(*_row(_WAITING, ctx, MOST))
 
 
 def set_aside_count(ctx: Context, most: int) -> int:
-    """How many events of the place wait for a person, at most `most` of each kind of consumer."""
+    """Return how many events of the place wait for a person, at most `most` of each kind of consumer."""
     return int(_row(_ASIDE, ctx, most)[0])
 
 

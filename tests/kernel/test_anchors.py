@@ -187,7 +187,7 @@ def test_an_anchor_signed_over_false_heads_is_found(door: UUID, folder: Path, tm
     assert "its root does not follow from its heads" in str(audit_all(["A7"]))
 
 
-def whole(kept: files.Kept) -> files.Anchor:
+def whole(kept: files.KnownAnchor) -> files.Anchor:
     return replace(kept.anchor, heads=kept.heads())
 
 

@@ -18,7 +18,7 @@ FIRST = b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE = 64 * 2**20
 
 
-class QuickChannel(web.Channel):
+class QuickChannel(web.HttpChannel):
     """A channel whose answers have a second, and one more for each 16 MiB."""
 
     answer_seconds = 1.0

@@ -48,7 +48,8 @@ def compare(cursor: CursorWrapper, folder: Folder) -> list[AnchorFinding]:
 
 
 def newest_surviving(cursor: CursorWrapper, folder: Folder) -> datetime | None:
-    """When the newest anchored entry that the database still holds was made: before that nothing was lost."""
+    """Return when the newest anchored entry that the database still holds was made: before that nothing
+    was lost."""
     newest = ""
     for batch in _batches(folder.every_head()):
         for place, hash_, *_ in _compared(cursor, batch):
@@ -105,7 +106,7 @@ def _verdict(
     purge_hash: str | None,
     before: Any,
 ) -> tuple[str, str] | None:
-    """What happened to an anchored entry: its kind and a sentence, or None if it is as it was."""
+    """Return what happened to an anchored entry: its kind and a sentence, or None if it is as it was."""
     if hash_ == head.hash:
         return None
     if hash_ is not None:

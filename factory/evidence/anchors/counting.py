@@ -12,7 +12,7 @@ _TABLES = {"journal": "factory_journalentry", "audit": "factory_auditentry", "ou
 
 
 def newest(cursor: CursorWrapper) -> tuple[Any, Any]:
-    """When the newest entry was made, and what time it is."""
+    """Return when the newest entry was made, and what time it is."""
     cursor.execute(f"SELECT {NEWEST}, clock_timestamp()")
     found: tuple[Any, Any] = cursor.fetchone()
     return found

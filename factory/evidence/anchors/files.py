@@ -31,7 +31,7 @@ PATTERN = "anchor-*.json"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where one stream ended, and when its last entry was made."""
+    """Say where one stream ended, and when its last entry was made."""
 
     stream: UUID
     tenant: str
@@ -59,7 +59,7 @@ class Anchor:
     heads: list[Head] = field(default_factory=list)
 
     def content(self) -> dict[str, Any]:
-        """What is signed."""
+        """Return what is signed."""
         plain = {name: getattr(self, name) for name in self.__slots__ if name != "heads"}
         heads = [[str(h.stream), h.tenant, h.sequence, h.hash, h.at] for h in self.heads]
         return {"format": FORMAT, **plain, "heads": heads}
@@ -79,8 +79,8 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What is remembered of a genuine anchor: everything but its heads, which stay in its file."""
+class KnownAnchor:
+    """Hold what is remembered of a genuine anchor: everything but its heads, which stay in its file."""
 
     anchor: Anchor
     hash: str
@@ -102,7 +102,7 @@ class Folder:
     the streams that there are, and not with the days that were anchored.
     """
 
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[KnownAnchor] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     heads: dict[UUID, Head] = field(default_factory=dict)
     """The last anchored head of every stream."""
@@ -113,7 +113,7 @@ class Folder:
         return [each.anchor for each in self.kept]
 
     @property
-    def last(self) -> Kept | None:
+    def last(self) -> KnownAnchor | None:
         return self.kept[-1] if self.kept else None
 
     def add(self, anchor: Anchor, hash_: str, file: Path) -> None:
@@ -121,7 +121,7 @@ class Folder:
         if anchor.full:
             self.heads.clear()
         self.heads.update((head.stream, head) for head in anchor.heads)
-        self.kept.append(Kept(replace(anchor, heads=[]), hash_, file))
+        self.kept.append(KnownAnchor(replace(anchor, heads=[]), hash_, file))
 
     def every_head(self) -> Iterator[tuple[Anchor, Head]]:
         """Each head with the anchor that holds it, one file after the other."""
@@ -283,7 +283,7 @@ def _parsed(content: Mapping[str, Any]) -> Anchor:
 
 
 def _check_root(anchor: Anchor, found: Folder, broken: bool) -> bool:
-    """Whether the anchors after it can be checked against their predecessors no more."""
+    """Tell whether the anchors after it can be checked against their predecessors no more."""
     if broken and not anchor.full:
         return True
     if merkle_root(found.heads.values()) != anchor.root:

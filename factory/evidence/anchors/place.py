@@ -24,7 +24,7 @@ def in_folder(place: Path | None) -> Iterator[None]:
 
 
 def folder() -> Path:
-    """Where the anchors are."""
+    """Return where the anchors are."""
     return _elsewhere.get() or Path(settings.FACTORY_ANCHORS_DIR)
 
 
@@ -47,5 +47,5 @@ def standing() -> str:
 
 
 def fingerprint() -> str:
-    """Which key signs here, in a few letters; empty if there is none yet."""
+    """Return which key signs here, in a few letters; empty if there is none yet."""
     return files.fingerprint(files.public_key(key_file())) if key_file().exists() else ""

@@ -24,7 +24,7 @@ _FUNCTION = f"p.pronamespace = 'public'::regnamespace AND {_NO_EXTENSION.format(
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class SchemaFact:
     """One thing that the schema has: `key` names it, `value` says how it is, `owner` whose it is by name."""
 
     owner: str
@@ -37,7 +37,7 @@ class Fact:
         return f"{self.key}: {self.value}" if self.value else self.key
 
 
-def _on_one_line(fact: Fact) -> Fact:
+def _on_one_line(fact: SchemaFact) -> SchemaFact:
     return replace(fact, key=" ".join(fact.key.split()), value=" ".join(fact.value.split()))
 
 
@@ -48,7 +48,7 @@ class Catalogue:
         self._cursor = cursor
         self._roles: dict[int, str] = {}
 
-    def facts(self) -> list[Fact]:
+    def facts(self) -> list[SchemaFact]:
         """Return every fact, each once; inside a transaction only.
 
         The search path is the catalogue's meanwhile, so that every name comes qualified.
@@ -79,23 +79,25 @@ class Catalogue:
     def _role(self, oid: int) -> str:
         return self._roles.get(oid, f"a role that is gone ({oid})")
 
-    def _tables(self) -> Iterator[Fact]:
+    def _tables(self) -> Iterator[SchemaFact]:
         for name, owner, secured, forced, logged in self._rows(
             "SELECT c.relname, c.relowner::bigint, c.relrowsecurity, c.relforcerowsecurity, "
             f"c.relpersistence = 'p' FROM pg_class c WHERE c.relkind IN ('r', 'p') AND {_RELATION}"
         ):
             security = "forced" if secured and forced else "on, its owner is free of it" if secured else "off"
             value = f"owned by {self._role(owner)}, row-level security {security}"
-            yield Fact(name, f"table {name}", value + ("" if logged else ", lost in a crash (UNLOGGED)"))
+            yield SchemaFact(
+                name, f"table {name}", value + ("" if logged else ", lost in a crash (UNLOGGED)")
+            )
 
-    def _views(self) -> Iterator[Fact]:
+    def _views(self) -> Iterator[SchemaFact]:
         for name, definition in self._rows(
             "SELECT c.relname, coalesce(pg_get_viewdef(c.oid), 'foreign') FROM pg_class c "
             f"WHERE c.relkind IN ('v', 'm', 'f') AND {_RELATION}"
         ):
-            yield Fact(name, f"view {name}", definition)
+            yield SchemaFact(name, f"view {name}", definition)
 
-    def _columns(self) -> Iterator[Fact]:
+    def _columns(self) -> Iterator[SchemaFact]:
         for table, name, kind, required, default, identity, generated, collation in self._rows(
             "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, "
             "pg_get_expr(d.adbin, d.adrelid), a.attidentity, a.attgenerated, "
@@ -109,9 +111,9 @@ class Catalogue:
                 value += " generated as identity" if identity == "d" else " always generated as identity"
             elif default is not None:
                 value += f" generated as {default}" if generated else f" default {default}"
-            yield Fact(table, f"column {table}.{name}", value)
+            yield SchemaFact(table, f"column {table}.{name}", value)
 
-    def _indexes(self) -> Iterator[Fact]:
+    def _indexes(self) -> Iterator[SchemaFact]:
         for table, name, unique, definition, valid in self._rows(
             "SELECT t.relname, c.relname, x.indisunique, pg_get_indexdef(c.oid), "
             "x.indisvalid AND x.indisready FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "
@@ -120,9 +122,9 @@ class Catalogue:
             "('p', 'u', 'x'))"
         ):
             kind = "unique index" if unique else "index"
-            yield Fact(table, f"{kind} {name}", definition + ("" if valid else ", NOT VALID"))
+            yield SchemaFact(table, f"{kind} {name}", definition + ("" if valid else ", NOT VALID"))
 
-    def _constraints(self) -> Iterator[Fact]:
+    def _constraints(self) -> Iterator[SchemaFact]:
         # From 18 on NOT NULL is a constraint too; here it is the column's.
         for table, name, definition, broken in self._rows(
             "SELECT c.relname, k.conname, pg_get_constraintdef(k.oid), "
@@ -131,9 +133,11 @@ class Catalogue:
             "FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid "
             f"WHERE k.contype IN ('c', 'f', 'p', 'u', 'x') AND {_RELATION}"
         ):
-            yield Fact(table, f"constraint {table}.{name}", definition + (", NOT ENFORCED" if broken else ""))
+            yield SchemaFact(
+                table, f"constraint {table}.{name}", definition + (", NOT ENFORCED" if broken else "")
+            )
 
-    def _policies(self) -> Iterator[Fact]:
+    def _policies(self) -> Iterator[SchemaFact]:
         verbs = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "*": "ALL"}
         for table, name, permissive, verb, roles, using, checked in self._rows(
             "SELECT c.relname, p.polname, p.polpermissive, p.polcmd, p.polroles::bigint[], "
@@ -143,24 +147,24 @@ class Catalogue:
             who = ", ".join(sorted(self._role(oid) for oid in roles))
             value = f"{'' if permissive else 'restrictive '}for {verbs[verb]} to {who}"
             value += (f" using {using}" if using else "") + (f" with check {checked}" if checked else "")
-            yield Fact(table, f"policy {table}.{name}", value)
+            yield SchemaFact(table, f"policy {table}.{name}", value)
 
-    def _triggers(self) -> Iterator[Fact]:
+    def _triggers(self) -> Iterator[SchemaFact]:
         states = {"A": "always", "O": "enabled", "D": "DISABLED", "R": "replicas only"}
         for table, name, state, definition in self._rows(
             "SELECT c.relname, t.tgname, t.tgenabled, pg_get_triggerdef(t.oid) FROM pg_trigger t "
             f"JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND {_RELATION}"
         ):
-            yield Fact(table, f"trigger {table}.{name}", f"{states[state]}, {definition}")
+            yield SchemaFact(table, f"trigger {table}.{name}", f"{states[state]}, {definition}")
 
-    def _rules(self) -> Iterator[Fact]:
+    def _rules(self) -> Iterator[SchemaFact]:
         for table, name, definition in self._rows(
             "SELECT c.relname, r.rulename, pg_get_ruledef(r.oid) FROM pg_rewrite r "
             f"JOIN pg_class c ON c.oid = r.ev_class WHERE r.rulename <> '_RETURN' AND {_RELATION}"
         ):
-            yield Fact(table, f"rule {table}.{name}", definition)
+            yield SchemaFact(table, f"rule {table}.{name}", definition)
 
-    def _functions(self) -> Iterator[Fact]:
+    def _functions(self) -> Iterator[SchemaFact]:
         for name, arguments, owner, returns, language, definer, how, options, source in self._rows(
             "SELECT p.proname, pg_get_function_identity_arguments(p.oid), p.proowner::bigint, "
             "pg_get_function_result(p.oid), l.lanname, p.prosecdef, "
@@ -175,11 +179,11 @@ class Catalogue:
             value += ", WITH ITS OWNER'S RIGHTS" if definer else ""
             value += how
             value += "".join(f", {option}" for option in options or ())
-            yield Fact(
+            yield SchemaFact(
                 name, f"function {name}({arguments})", f"{value}, body {digest_bytes(source.encode())}"
             )
 
-    def _functions_elsewhere(self) -> Iterator[Fact]:
+    def _functions_elsewhere(self) -> Iterator[SchemaFact]:
         """Find what our roles may call in other schemas with its owner's rights."""
         ours = [oid for oid, name in self._roles.items() if name in PARTS]
         for schema, name, arguments, owner in self._rows(
@@ -192,25 +196,25 @@ class Catalogue:
             [ours],
         ):
             value = f"WITH ITS OWNER'S RIGHTS, owned by {self._role(owner)}"
-            yield Fact("", f"function {schema}.{name}({arguments})", value)
+            yield SchemaFact("", f"function {schema}.{name}({arguments})", value)
 
-    def _publications(self) -> Iterator[Fact]:
+    def _publications(self) -> Iterator[SchemaFact]:
         for name, everything, tables in self._rows(
             "SELECT p.pubname, p.puballtables, (SELECT string_agg(t.tablename, ', ' ORDER BY t.tablename) "
             "FROM pg_publication_tables t WHERE t.pubname = p.pubname) FROM pg_publication p"
         ):
-            yield Fact(
+            yield SchemaFact(
                 "", f"publication {name}", "of every table" if everything else f"of {tables or 'nothing'}"
             )
 
-    def _event_triggers(self) -> Iterator[Fact]:
+    def _event_triggers(self) -> Iterator[SchemaFact]:
         for name, event, function in self._rows(
             "SELECT e.evtname, e.evtevent, e.evtfoid::regproc::text FROM pg_event_trigger e "
             f"WHERE {_NO_EXTENSION.format('e', 'pg_event_trigger')}"
         ):
-            yield Fact("", f"event trigger {name}", f"on {event} {function}")
+            yield SchemaFact("", f"event trigger {name}", f"on {event} {function}")
 
-    def _settings(self) -> Iterator[Fact]:
+    def _settings(self) -> Iterator[SchemaFact]:
         """Find what is set, for this database or everywhere, for one of our roles or for all."""
         ours = [0, *(oid for oid, name in self._roles.items() if name in PARTS)]
         for role, everywhere, setting in self._rows(
@@ -221,18 +225,18 @@ class Catalogue:
         ):
             name, _, value = setting.partition("=")
             where = "everywhere" if everywhere else "in this database"
-            yield Fact("", f"setting {name} of {self._role(role)} {where}", value)
+            yield SchemaFact("", f"setting {name} of {self._role(role)} {where}", value)
 
-    def _sequences(self) -> Iterator[Fact]:
+    def _sequences(self) -> Iterator[SchemaFact]:
         for name, owner, kind, start, step, least, most, cycles in self._rows(
             "SELECT c.relname, c.relowner::bigint, format_type(s.seqtypid, NULL), s.seqstart, "
             "s.seqincrement, s.seqmin, s.seqmax, s.seqcycle "
             f"FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid WHERE {_RELATION}"
         ):
             value = f"{kind} from {start} by {step}, {least} to {most}" + (", CYCLES" if cycles else "")
-            yield Fact(name, f"sequence {name}", f"{value}, owned by {self._role(owner)}")
+            yield SchemaFact(name, f"sequence {name}", f"{value}, owned by {self._role(owner)}")
 
-    def _roles_of_ours(self) -> Iterator[Fact]:
+    def _roles_of_ours(self) -> Iterator[SchemaFact]:
         rights = {
             "rolsuper": "is a superuser", "rolbypassrls": "passes row-level security",
             "rolcreaterole": "makes roles", "rolcreatedb": "makes databases", "rolreplication": "replicates",
@@ -240,14 +244,16 @@ class Catalogue:
         found = self._rows(f"SELECT oid::bigint, {', '.join(rights)} FROM pg_roles")
         ours = [(self._role(oid), oid, has) for oid, *has in found if self._role(oid) in PARTS]
         for part, _, has in ours:
-            yield Fact("", f"role {part}")
+            yield SchemaFact("", f"role {part}")
             yield from (
-                Fact("", f"role {part} {says}") for says, yes in zip(rights.values(), has, strict=True) if yes
+                SchemaFact("", f"role {part} {says}")
+                for says, yes in zip(rights.values(), has, strict=True)
+                if yes
             )
         yield from self._memberships([oid for _, oid, has in ours if not has[0]])
 
-    def _memberships(self, bound: list[int]) -> Iterator[Fact]:
-        """What our roles may become, and who else may become one of them but administrators."""
+    def _memberships(self, bound: list[int]) -> Iterator[SchemaFact]:
+        """Return what our roles may become, and who else may become one of them but administrators."""
         [(release,)] = self._rows("SELECT current_setting('server_version_num')::int")
         may_set = "SET" if release >= 160000 else "MEMBER"
         for member, role, inherits in self._rows(
@@ -258,7 +264,7 @@ class Catalogue:
             [bound, may_set],
         ):
             how = "always" if inherits else "by SET ROLE"
-            yield Fact("", f"role {self._role(member)} acts as {self._role(role)} {how}")
+            yield SchemaFact("", f"role {self._role(member)} acts as {self._role(role)} {how}")
         ours = [oid for oid, name in self._roles.items() if name in PARTS]
         for member, role in self._rows(
             "SELECT m.member::bigint, m.roleid::bigint FROM pg_auth_members m "
@@ -266,13 +272,13 @@ class Catalogue:
             "AND NOT m.member::bigint = ANY(%s) AND NOT r.rolsuper AND NOT r.rolcreaterole",
             [ours, ours],
         ):
-            yield Fact("", f"role {self._role(role)} is also of {self._role(member)}")
+            yield SchemaFact("", f"role {self._role(role)} is also of {self._role(member)}")
 
-    def _grant(self, owner: str, right: str, on: str, to: int, passes_on: bool) -> Fact:
+    def _grant(self, owner: str, right: str, on: str, to: int, passes_on: bool) -> SchemaFact:
         how = "may be passed on" if passes_on else ""
-        return Fact(owner, f"grant {right} on {on} to {self._role(to)}", how)
+        return SchemaFact(owner, f"grant {right} on {on} to {self._role(to)}", how)
 
-    def _relation_grants(self) -> Iterator[Fact]:
+    def _relation_grants(self) -> Iterator[SchemaFact]:
         rows = self._rows(
             "SELECT c.relname, CASE c.relkind WHEN 'S' THEN 'sequence' WHEN 'r' THEN 'table' WHEN 'p' "
             "THEN 'table' ELSE 'view' END, c.relowner::bigint, a.grantee::bigint, a.privilege_type, "
@@ -290,9 +296,9 @@ class Catalogue:
                 yield self._grant(name, right, f"{kind} {name}", to, passes_on)
         for name, rights in kept.items():  # an owner who may not read a table cannot check its references
             for right in sorted(RIGHTS_OF_OWNER - rights):
-                yield Fact(name, f"grant {right} on table {name} is taken from its owner")
+                yield SchemaFact(name, f"grant {right} on table {name} is taken from its owner")
 
-    def _column_grants(self) -> Iterator[Fact]:
+    def _column_grants(self) -> Iterator[SchemaFact]:
         for table, column, to, right, passes_on in self._rows(
             "SELECT c.relname, a.attname, x.grantee::bigint, x.privilege_type, x.is_grantable "
             "FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid, LATERAL aclexplode(a.attacl) x "
@@ -300,7 +306,7 @@ class Catalogue:
         ):
             yield self._grant(table, right, f"column {table}.{column}", to, passes_on)
 
-    def _other_grants(self) -> Iterator[Fact]:
+    def _other_grants(self) -> Iterator[SchemaFact]:
         for name, arguments, to, right, passes_on in self._rows(
             "SELECT p.proname, pg_get_function_identity_arguments(p.oid), a.grantee::bigint, "
             "a.privilege_type, a.is_grantable FROM pg_proc p, "
@@ -324,7 +330,7 @@ class Catalogue:
             if self._role(to) != "owner":
                 yield self._grant("", right, "the database", to, passes_on)
 
-    def _default_grants(self) -> Iterator[Fact]:
+    def _default_grants(self) -> Iterator[SchemaFact]:
         kinds = {"r": "tables", "S": "sequences", "f": "functions", "T": "types", "n": "schemas"}
         for maker, kind, to, right, passes_on in self._rows(
             "SELECT d.defaclrole::bigint, d.defaclobjtype, a.grantee::bigint, a.privilege_type, "

@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.db.migrations.loader import MigrationLoader
 
-from factory.evidence.schema.catalogue import Catalogue, Fact
+from factory.evidence.schema.catalogue import Catalogue, SchemaFact
 from factory.evidence.schema.expected import expected
 
 MOST_OF_A_VALUE = 200
@@ -80,7 +80,7 @@ def _short(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How the schema stands: what differs, and which migrations of a newer release have been applied."""
+    """Say how the schema stands: what differs, and which migrations of a newer release have been applied."""
 
     differences: list[Difference] = field(default_factory=list)
     newer: list[str] = field(default_factory=list)
@@ -119,7 +119,7 @@ def compare(cursor: Any) -> Comparison:
     return Comparison(differences, list(_newer(cursor)), server)
 
 
-def _is_of_another(fact: Fact, wanted: dict[str, str], found: dict[str, str]) -> bool:
+def _is_of_another(fact: SchemaFact, wanted: dict[str, str], found: dict[str, str]) -> bool:
     """Tell whether a fact is about a table that no migration makes, in which nothing of ours is, or is a
     right to call a function that none makes, which may do no more than its caller."""
     table, (right, _, called) = f"table {fact.owner}", fact.key.rpartition(" to ")[0].partition(" on ")

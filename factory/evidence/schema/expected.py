@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.apps import apps
 
-from factory.evidence.schema.catalogue import Fact
+from factory.evidence.schema.catalogue import SchemaFact
 
 FILE = "schema.txt"
 HEAD = "# Written by `make schema` from a freshly migrated database. Solve conflicts by writing it anew.\n"
@@ -46,7 +46,7 @@ def parsed(text: str) -> Iterable[tuple[str, str]]:
             yield key, value
 
 
-def written(facts: Iterable[Fact]) -> dict[Path, str]:
+def written(facts: Iterable[SchemaFact]) -> dict[Path, str]:
     """Return what each app's file should hold, given the facts of a freshly migrated database."""
     ours = files()
     lines: dict[str, list[str]] = {label: [] for label in ours}

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections, transaction
 from django.db.backends.utils import CursorWrapper
 
-from factory.evidence.schema.catalogue import Catalogue, Fact
+from factory.evidence.schema.catalogue import Catalogue, SchemaFact
 from factory.evidence.schema.comparing import Comparison, Difference, compare
 
 log = structlog.get_logger("factory.evidence.schema")
@@ -43,7 +43,7 @@ def compared(using: str = "default") -> Comparison:
         return compare(cursor)
 
 
-def facts() -> list[Fact]:
+def facts() -> list[SchemaFact]:
     """Return what the schema is made of now."""
     with _cursor("default") as cursor:
         return Catalogue(cursor).facts()

@@ -93,7 +93,7 @@ class TenantForeignKey(models.ForeignKey[_Set, _Get]):
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """What an event is about, for its envelope."""
+    """Hold what an event is about, for its envelope."""
 
     project_id: UUID | None = None
     run_id: UUID | None = None

@@ -15,7 +15,7 @@ SELDOM: Final = ~models.Q(entity__in=OFTEN)
 
 
 class ChainHead(TenantModel):
-    """Where a hash chain ends: the lock and the counter of one stream."""
+    """Say where a hash chain ends: the lock and the counter of one stream."""
 
     stream_id = models.UUIDField(primary_key=True, editable=False)
     sequence = models.BigIntegerField()
@@ -82,7 +82,7 @@ class AuditOutcome(ColouredChoices):
 
 
 class AuditEntry(TenantModel):
-    """Who did or tried what: one row a command, and one for each refusal that is evidence."""
+    """Record who did or tried what: one row a command, and one for each refusal that is evidence."""
 
     id = uuid_key()
     stream_id = models.UUIDField()

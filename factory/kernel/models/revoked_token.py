@@ -7,8 +7,8 @@ from factory.kernel.models.base import uuid_key
 
 
 class RevokedToken(models.Model):
-    """What is refused although its signature is good: one token (`jti`), or a subject's credential, which is
-    every token of theirs from before (`jti` empty).
+    """Hold what is refused although its signature is good: one token (`jti`), or a subject's credential,
+    which is every token of theirs from before (`jti` empty).
 
     A table of the platform, because a worker's token has no tenant. `scope` is the tenant whose tokens are
     meant, so that nobody can revoke another's; empty means everywhere, which only the house may say.

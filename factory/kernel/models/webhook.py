@@ -86,7 +86,7 @@ class WebhookSubscription(Journaled):
         return self.description or self.url
 
     def change(self, *, at: datetime, url: str, topics: list[str], consumer: str, description: str) -> None:
-        """What it wants, and where; no state is left or entered."""
+        """Change what it wants, and where; no state is left or entered."""
         self.url, self.topics, self.consumer, self.description = url, topics, consumer, description
         self.updated_at = at
 

@@ -41,7 +41,7 @@ def start(service: str) -> None:
 
 
 def _registry() -> CollectorRegistry:
-    """What is shown: this process's counts, or those of all that share `FACTORY_METRICS_DIR`."""
+    """Return what is shown: this process's counts, or those of all that share `FACTORY_METRICS_DIR`."""
     registry = CollectorRegistry()
     registry.register(house)
     if settings.FACTORY_METRICS_SHARED:
@@ -80,7 +80,7 @@ def serve(service: str) -> None:
 
 
 def exposition() -> tuple[bytes, str]:
-    """What was measured, as OpenMetrics, and its content type."""
+    """Return what was measured, as OpenMetrics, and its content type."""
     body: bytes = generate_latest(_registry())  # type: ignore[no-untyped-call]
     return body, CONTENT_TYPE_LATEST
 

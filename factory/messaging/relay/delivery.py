@@ -37,7 +37,7 @@ class DestinationAway(Exception):
 
 
 class Destination(Protocol):
-    """Where events go. `prefix` names its columns in the outbox: handle or stream."""
+    """Say where events go. `prefix` names its columns in the outbox: handle or stream."""
 
     prefix: str
     done_column: str
@@ -161,7 +161,7 @@ def deliver_stream(destination: Destination, stream: DueStream, limit: int = 200
 
 
 def context_of(event: OutboxEvent) -> Context:
-    """What is done about an event is caused by it, and belongs to the same trace and correlation."""
+    """Return the context of what an event causes: it belongs to the same trace and correlation."""
     ctx = system(
         event.tenant_id,
         "Relay",
@@ -219,7 +219,8 @@ def _mark_failure(cursor: Any, destination: Destination, event: OutboxEvent, fau
 
 
 def _told(fault: Exception) -> str:
-    """What is kept of a fault: one line (PostgreSQL's further ones quote rows), and always storable."""
+    """Return what is kept of a fault: one line (PostgreSQL's further ones quote rows), and always
+    storable."""
     lines = str(fault).splitlines()
     return storable(f"{type(fault).__name__}: {lines[0] if lines else ''}", 500)
 

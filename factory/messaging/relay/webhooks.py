@@ -83,7 +83,7 @@ class Courier:
         return bool(self._under_way)
 
     def close(self) -> None:
-        """What is under way is claimed a little longer, and sent again by whoever comes next."""
+        """Leave what is under way claimed a little longer; whoever comes next sends it again."""
         self._sender.close()
 
     def _dispatch(self, parcel: "WebhookRequest | WebhookResponse") -> Future[WebhookResponse]:
@@ -125,7 +125,7 @@ WHERE id = ANY(%s) AND delivered_at IS NULL AND set_aside_at IS NULL
 
 
 def may_send(held: Mapping[str, int], tenant_id: str) -> bool:
-    """Whether one more request of the tenant may be under way: as long as it has fewer than are free.
+    """Tell whether one more request of the tenant may be under way: as long as it has fewer than are free.
 
     So one tenant whose endpoints never answer takes half of all, two a third each, and so on: whoever comes
     next finds room.

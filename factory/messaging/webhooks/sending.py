@@ -30,7 +30,7 @@ GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """What is sent: the message's id and body, where to, and the secrets that sign it."""
+    """Hold what is sent: the message's id and body, where to, and the secrets that sign it."""
 
     url: str
     message_id: str
@@ -41,7 +41,7 @@ class WebhookRequest:
 
 @dataclass(frozen=True, slots=True)
 class WebhookResponse:
-    """What came of it. `error` is a sentence for people, and empty only for a delivery."""
+    """Hold what came of it. `error` is a sentence for people, and empty only for a delivery."""
 
     status: int | None
     error: str = ""
@@ -49,7 +49,7 @@ class WebhookResponse:
 
     @property
     def unreachable(self) -> bool:
-        """Whether the endpoint as a whole is to blame, rather than what it was sent."""
+        """Tell whether the endpoint as a whole is to blame, rather than what it was sent."""
         return bool(self.error) and (self.status is None or self.status >= 500 or self.status == 429)
 
 
