@@ -17,7 +17,7 @@ from django.conf import settings  # noqa: E402
 
 from factory.evidence.anchors.taking import take  # noqa: E402
 from factory.evidence.retention import purge  # noqa: E402
-from factory.evidence.schema.standing import SchemaDiffers, require_schema  # noqa: E402
+from factory.evidence.schema.readiness import SchemaDiffers, require_schema  # noqa: E402
 from factory.evidence.verification import verify_and_act  # noqa: E402
 from factory.kernel.absence import put_off  # noqa: E402
 from factory.kernel.reconciling import reconcilers  # noqa: E402  the apps register theirs during setup

@@ -9,7 +9,7 @@ os.environ.setdefault("FACTORY_PROCESS", "web")
 
 application = get_wsgi_application()
 
-from factory.evidence.schema.standing import require_schema  # noqa: E402  it needs the settings
+from factory.evidence.schema.readiness import require_schema  # noqa: E402  it needs the settings
 from factory.kernel.telemetry import setup  # noqa: E402
 
 require_schema()

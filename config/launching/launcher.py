@@ -46,7 +46,7 @@ class Installation:
     """What the tour found, for the last line of `demo`."""
 
 
-def mail_in_words(environment: Mapping[str, str]) -> str:
+def format_mail(environment: Mapping[str, str]) -> str:
     """Return how people are told of requests: by which mail server, or by none."""
     host = environment.get("FACTORY_EMAIL_HOST", "").strip()
     if host:
@@ -102,7 +102,7 @@ class Launcher:
         self.terminal.part("web", f"{plan.web_url}/admin/", self._since())
         logs = short(self.options.home / "log")
         self.terminal.part("workers", f"{plan.worker_url}, logs in {logs}", self._since())
-        self.terminal.part("e-mail", mail_in_words(os.environ))
+        self.terminal.part("e-mail", format_mail(os.environ))
         return Installation(self.options, plan, world, self.terminal, self._stopping)
 
     def _plan(self, found: dict[str, str]) -> Plan:
@@ -194,7 +194,10 @@ class Preparation:
         self._ended.set()
 
     def wait_for(self, word: str, slow: Callable[[], None] | None = None) -> Any:
-        """Wait for what the child says under `word`, and return it; `slow` is called once if that takes more than a moment."""
+        """Wait for what the child says under `word`, and return it.
+
+        `slow` is called once if that takes more than a moment.
+        """
         patient_until = time.monotonic() + SLOW_SECONDS
         while word not in self._said:
             if slow and time.monotonic() > patient_until:

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.conf import settings
 
 from factory.embedded.system import secret
-from factory.identity.principals import standing_of
+from factory.identity.principals import effective_grants_of
 from factory.kernel.context import Actor, Context, system
 from factory.kernel.models import User
 from factory.kernel.permissions import SCOPES
@@ -41,7 +41,7 @@ def acting(part: str, tenant_id: str, project_id: UUID) -> Context:
     """The context of one of them, with the rights that their membership gives and no other."""
     email = email_of(part)
     with reading(system(tenant_id, "demo")):
-        standing = standing_of(email, tenant_id, project_id)
+        standing = effective_grants_of(email, tenant_id, project_id)
     actor = Actor(
         subject=email,
         kind="person",

@@ -17,7 +17,7 @@ WAITING = 1024
 
 
 @dataclass(frozen=True)
-class Place:
+class ListenAddress:
     """Say where a process listens."""
 
     host: str
@@ -25,18 +25,18 @@ class Place:
     shared: bool
 
 
-def place(kind: str, port: int, argv: Sequence[str] | None) -> Place:
+def listen_address(kind: str, port: int, argv: Sequence[str] | None) -> ListenAddress:
     """Return what the command line says."""
     parser = argparse.ArgumentParser(prog=f"python -m config.serving.{kind}")
     parser.add_argument("--host", default=LOCAL)
     parser.add_argument("--port", type=int, default=port)
     parser.add_argument("--share-port", action="store_true", help="several processes may listen on it")
     read = parser.parse_args(argv)
-    return Place(read.host, read.port, read.share_port)
+    return ListenAddress(read.host, read.port, read.share_port)
 
 
 @contextmanager
-def told_in_a_sentence() -> Iterator[None]:
+def exiting_with_a_sentence() -> Iterator[None]:
     """End the process with the sentence of what is set up wrongly, instead of a traceback."""
     try:
         yield
@@ -44,7 +44,7 @@ def told_in_a_sentence() -> Iterator[None]:
         sys.exit(str(fault))
 
 
-def listening(where: Place) -> socket.socket:
+def listening(where: ListenAddress) -> socket.socket:
     """Return the socket on which requests come in, or end the process with a sentence."""
     family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
     try:

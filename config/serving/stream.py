@@ -9,7 +9,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from config.serving import listening, place, told_in_a_sentence
+from config.serving import exiting_with_a_sentence, listen_address, listening
 
 READ_SECONDS = 60.0
 """A reader that takes nothing for so long is let go; who watches resumes from its last event."""
@@ -69,7 +69,7 @@ def configured(application: Any, settings: Any, **more: Any) -> uvicorn.Config:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    where = place("stream", 7402, argv)
+    where = listen_address("stream", 7402, argv)
     os.environ["FACTORY_PROCESS"] = "stream"
     from django.conf import settings
 
@@ -79,5 +79,5 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    with told_in_a_sentence():
+    with exiting_with_a_sentence():
         main()

@@ -11,7 +11,7 @@ from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 
-from config.serving import Place, listening, place, told_in_a_sentence
+from config.serving import ListenAddress, exiting_with_a_sentence, listen_address, listening
 from config.serving.bodies import Parser
 from factory.api.strict_json import MOST_UNREAD
 
@@ -106,7 +106,7 @@ def adjustments(settings: Any) -> Adjustments:
     )
 
 
-def make(where: Place) -> Server:
+def make(where: ListenAddress) -> Server:
     """Return the server of this process, with its application loaded."""
     from django.conf import settings
 
@@ -125,7 +125,7 @@ def _stop(number: int, frame: object) -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    where = place("web", 8000, argv)
+    where = listen_address("web", 8000, argv)
     os.environ["FACTORY_PROCESS"] = "web"
     server = make(where)
     signal.signal(signal.SIGTERM, _stop)
@@ -133,5 +133,5 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    with told_in_a_sentence():
+    with exiting_with_a_sentence():
         main()

@@ -17,7 +17,7 @@ from redis import RedisError
 
 from factory.api.middleware import problem_response
 from factory.api.problems import AWAY, catalogue, problem_of
-from factory.evidence.schema.standing import schema_state
+from factory.evidence.schema.readiness import schema_state
 from factory.identity.issuer import jwks
 from factory.kernel.errors import InvalidInput, NotFound
 from factory.kernel.events import schema, topics
@@ -91,7 +91,7 @@ def notes(found: Mapping[str, str]) -> dict[str, str]:
     return away | ({} if settings.FACTORY_EMAIL_ON else {"email": NO_MAIL_SERVER})
 
 
-def readiness_told(found: Mapping[str, str]) -> tuple[int, dict[str, Any], dict[str, str]]:
+def readiness_body(found: Mapping[str, str]) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Return status, body and headers: 200 when the process can do its work, else 503 with what is away."""
     ready = all(state == "ok" for name, state in found.items() if name not in SPARED)
     body = {"status": "ready" if ready else "not ready", "checks": dict(found), "notes": notes(found)}
@@ -102,7 +102,7 @@ def readiness_told(found: Mapping[str, str]) -> tuple[int, dict[str, Any], dict[
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
     """Tell whether the process can do its work."""
-    status, body, headers = readiness_told(readiness())
+    status, body, headers = readiness_body(readiness())
     return JsonResponse(body, status=status, headers=headers)
 
 

@@ -94,7 +94,7 @@ def _is_same(pid: int, born: float) -> bool:
 
 
 def _members(session: int) -> list[psutil.Process]:
-    """Return the processes that still run in a session: its number stays taken for as long as anybody is in it."""
+    """Return the processes that still run in a session: its number stays taken while anybody is in it."""
     found = []
     for process in psutil.process_iter():
         try:

@@ -168,10 +168,10 @@ def reactions() -> tuple[Callable[[VerificationReport], object], ...]:
     return tuple(_reactions)
 
 
-Told = Callable[[Invariant, int | None], None]
+CheckListener = Callable[[Invariant, int | None], None]
 
 
-def verify(codes: Iterable[str] | None = None, on_check: Told | None = None) -> VerificationReport:
+def verify(codes: Iterable[str] | None = None, on_check: CheckListener | None = None) -> VerificationReport:
     """Evaluate the named invariants, or all. One that fails is reported as unchecked, and the rest goes on.
 
     `on_check` hears of each with its number of violations, or None if it could not be evaluated.
@@ -189,7 +189,7 @@ def verify(codes: Iterable[str] | None = None, on_check: Told | None = None) -> 
 
 
 def _evaluate(
-    rules: list[Invariant], cursor: CursorWrapper, report: VerificationReport, on_check: Told | None
+    rules: list[Invariant], cursor: CursorWrapper, report: VerificationReport, on_check: CheckListener | None
 ) -> None:
     """Evaluate the rules that have one check in common."""
     violations: list[Violation] | None = None

@@ -141,7 +141,7 @@ def audited_reason(row: Journaled, *actions: str) -> str:
     return str(found.reason) if found else ""
 
 
-def lagging(model: type[Journaled]) -> list[tuple[str, UUID, str]]:
+def rows_behind(model: type[Journaled]) -> list[tuple[str, UUID, str]]:
     """Rows that are not as the journal says last, with the state that it says."""
     repair = repair_of(model)
     counted = (
@@ -164,7 +164,7 @@ def lagging(model: type[Journaled]) -> list[tuple[str, UUID, str]]:
 
 
 @command("BringUpToJournal")
-def bring_up(ctx: Context, *, repair: Repair, entity_id: UUID) -> bool:
+def replay(ctx: Context, *, repair: Repair, entity_id: UUID) -> bool:
     """Make a row what the journal says last; whether it lagged.
 
     No transition happens, so none is journaled: the database accepts exactly this state and no other.

@@ -14,7 +14,7 @@ from factory.evidence.anchors import counting, place
 from factory.evidence.anchors.checking import compare, newest_surviving
 from factory.evidence.anchors.taking import NotHandedOver, take
 from factory.evidence.auditor import VerificationReport, audit_all, snapshot, verify
-from factory.evidence.journal_replay import STAGES, Repair, bring_up, lagging, repairs_of, why
+from factory.evidence.journal_replay import STAGES, Repair, repairs_of, replay, rows_behind, why
 from factory.kernel.bulkhead import Bulkhead
 from factory.kernel.context import system
 from factory.kernel.tenancy import bound, scanning
@@ -173,7 +173,7 @@ class Recovery:
         """Move rows, and return how many. What fails may rest on a later stage: only the `last` time a person
         hears."""
         moved, model, alone = 0, repair.model, Bulkhead("recover")
-        for tenant, entity, said in lagging(model):
+        for tenant, entity, said in rows_behind(model):
             subject = f"{model.lifecycle.entity}:{entity}"
 
             def tell(fault: Exception, told: str = f"{subject} should be {said}") -> None:
@@ -181,7 +181,7 @@ class Recovery:
                     self.leave(f"{told}, but {why(fault)}")
 
             with alone.item(subject, tenant, tell=tell):
-                moved += bring_up(system(tenant, "Recovery"), repair=repair, entity_id=entity)
+                moved += replay(system(tenant, "Recovery"), repair=repair, entity_id=entity)
         return moved
 
 

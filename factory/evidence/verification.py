@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import structlog
 
 from factory.evidence.anchors import place
-from factory.evidence.auditor import Told, VerificationReport, Violation, reactions, verify
+from factory.evidence.auditor import CheckListener, VerificationReport, Violation, reactions, verify
 from factory.kernel.bulkhead import Bulkhead
 from factory.kernel.clock import now
 from factory.kernel.commanding import command
@@ -21,7 +21,7 @@ MOST_KEPT = 500
 """Findings of one tenant that are kept of one verification."""
 
 
-def verify_and_act(on_check: Told | None = None) -> VerificationReport:
+def verify_and_act(on_check: CheckListener | None = None) -> VerificationReport:
     """Evaluate every invariant, record what was found for the console, and let the apps react to it."""
     started, began = now(), time.monotonic()
     report = verify(None, on_check)
@@ -38,7 +38,7 @@ def verify_and_act(on_check: Told | None = None) -> VerificationReport:
         violations=len(report.violations),
         walls=walls[:MOST_KEPT],
         unchecked=[list(each) for each in report.unchecked],
-        anchors=place.standing(),
+        anchors=place.anchors_state(),
     )
     verification.save(force_insert=True)
     alone = Bulkhead("verify")

@@ -74,7 +74,7 @@ def leeway() -> timedelta:
     return timedelta(seconds=settings.IDENTITY["leeway_seconds"])
 
 
-def leeway_in_words() -> str:
+def format_leeway() -> str:
     """Return when a token is good again after its credential was revoked, as the end of a sentence."""
     seconds = settings.IDENTITY["leeway_seconds"] + 1
     return f"once {seconds} second{'' if seconds == 1 else 's'} have passed"

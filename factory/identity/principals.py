@@ -13,7 +13,7 @@ from factory.kernel.context import Actor, ActorKind, Channel, Context, system
 from factory.kernel.errors import Forbidden
 from factory.kernel.tenancy import reading
 
-NO_STANDING = "This token has no standing in the tenant and project that it names."
+NO_GRANTS = "This token has no standing in the tenant and project that it names."
 AHEAD = (
     "The bearer token begins in the future: its issuer's clock is ahead of this platform's by more than "
     "{} seconds. Set that clock right, or wait."
@@ -69,11 +69,11 @@ def _fault(token: Token) -> tuple[str, str]:
     return "", ""
 
 
-def standing_of(subject: str, tenant_id: str, project_id: UUID | None) -> EffectiveGrants:
+def effective_grants_of(subject: str, tenant_id: str, project_id: UUID | None) -> EffectiveGrants:
     """Return what the subject is there, or `Forbidden`, the same whatever it is that is missing."""
     standing = directory().grants_of(subject, tenant_id, project_id)
     if standing is None or not (standing.roles or standing.grants):
-        raise Forbidden(NO_STANDING)
+        raise Forbidden(NO_GRANTS)
     return standing
 
 
@@ -90,7 +90,7 @@ def context_of(token: Token, *, channel: Channel, correlation_id: UUID, tracepar
         admit(token)
         sign_in = (token.issuer, token.subject)
         token = _as_member(token)
-        standing = standing_of(token.subject, token.tenant_id, token.project_id)
+        standing = effective_grants_of(token.subject, token.tenant_id, token.project_id)
     actor = _actor(token, standing, sign_in)
     return Context(
         token.tenant_id, token.project_id, actor, correlation_id, traceparent=traceparent, channel=channel
@@ -107,7 +107,7 @@ def _as_member(token: Token) -> Token:
     if len(found) > 1:
         raise Forbidden(TWO_MEMBERS)
     if not found:
-        raise Forbidden(NO_STANDING)
+        raise Forbidden(NO_GRANTS)
     (subject,) = found
     if subject == token.subject:
         return token

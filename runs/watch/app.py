@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from factory.api.system import readiness, readiness_told
+from factory.api.system import readiness, readiness_body
 from factory.kernel.telemetry import setup
 from runs.operations.timing import grace
 from runs.selectors.waiting import todo
@@ -68,7 +68,7 @@ class WatchProcess:
 
     async def _readyz(self, request: Request) -> Response:
         found = await self.threads.run(readiness)
-        status, body, headers = readiness_told(found | self.background.checks())
+        status, body, headers = readiness_body(found | self.background.checks())
         return answer(body, status, headers)
 
     async def _metrics(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from approvals.errors import MachineNeverDecides, NotEligible, SeparationOfDutie
 from approvals.selectors import eligible_people, mine, who_may_decide
 from factory.embedded.provision import connect, with_database
 from factory.evidence.auditor import invariants
-from factory.evidence.schema.standing import compared
+from factory.evidence.schema.readiness import compared
 from factory.kernel.context import system
 from factory.kernel.tenancy import reading
 from projects.commands import add_member, change_member, register_service_account

@@ -10,7 +10,7 @@ KERNEL_OF_TRANSACTIONS = (
     "factory/kernel/tenancy.py",
     "factory/kernel/commanding.py",
     "factory/evidence/auditor.py",
-    "factory/evidence/schema/standing.py",
+    "factory/evidence/schema/readiness.py",
 )
 CLOCKS = {
     "timezone.now", "datetime.now", "datetime.utcnow", "datetime.today", "date.today",

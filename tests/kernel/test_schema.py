@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connections, transaction
 
 from factory.evidence.auditor import verify
-from factory.evidence.schema import standing
+from factory.evidence.schema import readiness
 from factory.evidence.schema.catalogue import Catalogue
 from factory.evidence.schema.comparing import Comparison, Difference, compare
 from factory.evidence.schema.expected import expected, written
@@ -214,9 +214,9 @@ def test_what_was_restored_from_a_dump_says_the_same() -> None:
 @pytest.fixture
 def asked_anew() -> Iterator[None]:
     """Probes of this test remember nothing from before, and leave nothing behind."""
-    standing._remembered = (0.0, "")
+    readiness._remembered = (0.0, "")
     yield
-    standing._remembered = (0.0, "")
+    readiness._remembered = (0.0, "")
 
 
 @contextmanager
@@ -231,7 +231,7 @@ def test_is_not_ready_while_something_is_missing_and_names_it(own_database: str,
     assert Client().get("/readyz").json()["checks"]["schema"] == "ok"
     with damaged(own_database, "DROP INDEX webhook_set_aside"):
         assert Client().get("/readyz").json()["checks"]["schema"] == "ok"  # remembered for a minute
-        standing._remembered = (0.0, "")
+        readiness._remembered = (0.0, "")
         answer = Client().get("/readyz")
         assert answer.status_code == 503
         assert answer.json()["checks"]["schema"] == (
@@ -241,17 +241,17 @@ def test_is_not_ready_while_something_is_missing_and_names_it(own_database: str,
 
 def test_a_probe_reads_the_catalogue_once_a_minute(asked_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(standing, "compared", lambda: asked.append(1) or Comparison())
-    assert [standing.schema_state() for _ in range(5)] == ["ok"] * 5
+    monkeypatch.setattr(readiness, "compared", lambda: asked.append(1) or Comparison())
+    assert [readiness.schema_state() for _ in range(5)] == ["ok"] * 5
     assert len(asked) == 1
-    monkeypatch.setattr(standing.time, "monotonic", lambda: standing._remembered[0] + 0.1)
-    standing.schema_state()
+    monkeypatch.setattr(readiness.time, "monotonic", lambda: readiness._remembered[0] + 0.1)
+    readiness.schema_state()
     assert len(asked) == 2
 
 
 def test_what_is_there_besides_stops_nobody(own_database: str, asked_anew: None) -> None:
     with damaged(own_database, "ALTER TABLE runs_run ADD COLUMN by_hand text"):
-        standing.require_schema()
+        readiness.require_schema()
         assert Client().get("/readyz").json()["checks"]["schema"] == "ok"
         err = StringIO()
         call_command("migrate", verbosity=0, stderr=err)
@@ -268,9 +268,9 @@ def test_a_process_of_the_release_before_goes_on_while_a_newer_one_has_migrated(
         "DROP INDEX webhook_set_aside; ALTER TABLE runs_run ADD COLUMN of_the_next text"
     )
     with damaged(own_database, newer):
-        standing.require_schema()
+        readiness.require_schema()
         assert Client().get("/readyz").json()["checks"]["schema"] == "ok"
-        found = standing.compared()
+        found = readiness.compared()
         assert (found.newer, found.faults) == (["runs.9999_contract"], [])
         report = verify(["G8"])
         assert "runs.9999_contract: run verify of the release that has them" in report.unchecked[0][1]

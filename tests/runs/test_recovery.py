@@ -15,7 +15,7 @@ from approvals.models import Waiver
 from approvals.reconcilers import WaiverExpiryReconciler
 from factory.evidence import recovery
 from factory.evidence.auditor import audit_all
-from factory.evidence.journal_replay import STAGES, lagging
+from factory.evidence.journal_replay import STAGES, rows_behind
 from factory.evidence.recovery import Recovery, StageOutOfOrder
 from factory.kernel.clock import now
 from factory.kernel.errors import DomainError
@@ -191,9 +191,9 @@ def test_a_row_that_lags_is_brought_up_to_the_journal(house: House) -> None:
     lag(house, other, "UPDATE runs_run SET state = 'Accepted', started_at = NULL, deadline_at = NULL, "
         "clock_since = NULL, "
         "finished_at = NULL, output_hash = '' WHERE id = %s")  # fmt: skip
-    assert len(lagging(Run)) == 2
+    assert len(rows_behind(Run)) == 2
     recover()
-    assert lagging(Run) == []
+    assert rows_behind(Run) == []
     found = house.row(run_id)
     assert (found.state, found.output_hash) == ("Completed", kept.output_hash)
     assert abs(found.finished_at - kept.finished_at) < timedelta(seconds=5)
@@ -230,7 +230,7 @@ def test_a_waiver_that_lags_by_more_than_a_step_knows_again_who_gave_it(house: H
         )
         enable_triggers(db, "approvals_approvalrequest")
     assert "by hand" not in recovered_but_for()
-    assert lagging(Waiver) == []
+    assert rows_behind(Waiver) == []
     for one, was in kept.items():
         found = shown(house, one)
         for name in ("state", "decided_by", "deciders", "ended_by", "end_reason"):

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from waitress import wasyncore
 
-from config.serving import Place, listening, web
+from config.serving import ListenAddress, listening, web
 
 REQUEST_SECONDS = 1
 ENDED_WITHIN = REQUEST_SECONDS + 2 * web.LOOK_SECONDS + 2
@@ -32,7 +32,7 @@ class QuickServer(web.Server):
 @contextmanager
 def listening_server(application: Callable[..., Iterable[bytes]]) -> Iterator[tuple[str, int]]:
     """The web process's server around an application, in a thread; yields its address."""
-    sock = listening(Place("127.0.0.1", 0, False))
+    sock = listening(ListenAddress("127.0.0.1", 0, False))
     server = QuickServer(
         application, {}, _sock=sock, adj=web.adjustments(settings), bind_socket=False,
         sockinfo=(sock.family, sock.type, sock.proto, sock.getsockname()), request_seconds=REQUEST_SECONDS,

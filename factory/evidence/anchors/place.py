@@ -40,7 +40,7 @@ def known() -> Folder:
     return files.read(folder(), files.public_key(key_file()))
 
 
-def standing() -> str:
+def anchors_state() -> str:
     """The last anchor in words, with the key's fingerprint; empty if there is none."""
     last = known().last
     return f"anchor {last.anchor.number} of {last.anchor.taken_at} by {fingerprint()}" if last else ""

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
-from factory.identity.config import leeway_in_words
+from factory.identity.config import format_leeway
 from factory.identity.directory import directory
 from factory.identity.issuer import IssuerOff, NotIssuable, issue_person_token, issue_worker_token
 from factory.identity.pools import known_pools
@@ -50,7 +50,7 @@ class Command(BaseCommand):
         try:
             admit(verifier().verify(made))
         except TokenRefused as refusal:
-            told = REVOKED.format(leeway_in_words())
+            told = REVOKED.format(format_leeway())
             raise CommandError(told if refusal.reason == "revoked" else refusal.detail) from refusal
         self.stdout.write(made)
 

@@ -7,7 +7,7 @@ from django.core.management.commands.migrate import Command as MigrateCommand
 from django.db import IntegrityError, OperationalError, connections
 
 from factory.evidence.schema.comparing import Comparison
-from factory.evidence.schema.standing import compared, named
+from factory.evidence.schema.readiness import compared, named
 from factory.kernel.migration_operations import unchecked_constraints
 
 

@@ -8,7 +8,7 @@ import structlog
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from factory.evidence.schema.standing import require_schema
+from factory.evidence.schema.readiness import require_schema
 from factory.kernel.absence import in_a_line, is_away
 from factory.kernel.reconciling import Reconciler, reconcilers
 from factory.kernel.telemetry import setup

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from factory.evidence.schema.standing import require_schema
+from factory.evidence.schema.readiness import require_schema
 from factory.messaging.relay.loop import Relay
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from factory.evidence.schema.expected import expected, written
-from factory.evidence.schema.standing import compared, facts
+from factory.evidence.schema.readiness import compared, facts
 
 
 class Command(BaseCommand):

@@ -17,7 +17,7 @@ from factory.console.lists.columns import Column, column
 from factory.console.scope import context_of
 from factory.console.show import seen, short, when
 from factory.console.site import site
-from factory.identity.config import leeway_in_words
+from factory.identity.config import format_leeway
 from factory.kernel.models import RevokedToken
 from factory.kernel.permissions import may
 from factory.kernel.tenancy import reading
@@ -138,7 +138,7 @@ class RevocationAdmin(BaseAdmin[RevokedToken]):
         question = Confirmation(
             title="Revoke a token or a credential",
             lead="It is refused at once, by every process. There is no way back; a token of the same subject "
-            f"that is issued {leeway_in_words()} is good.",
+            f"that is issued {format_leeway()} is good.",
             button="Revoke it",
             back=back,
             fields=(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from factory.identity.principals import standing_of
+from factory.identity.principals import effective_grants_of
 from factory.kernel.context import Actor, Context, system
 from factory.kernel.errors import DomainError, Forbidden
 from factory.kernel.tenancy import reading
@@ -64,7 +64,7 @@ def _member(options: dict[str, Any], who: str) -> Context:
     ctx = system(tenant, "publish_release", project_id=project_id, channel="cli")
     with reading(ctx):
         try:
-            grants = standing_of(subject, tenant, project_id)
+            grants = effective_grants_of(subject, tenant, project_id)
         except Forbidden as nobody:
             raise CommandError(
                 f"{subject}, who is named by --{who}, has no role in the project {options['project']} of the "

@@ -7,7 +7,7 @@ from django.urls import reverse
 from factory.console.confirming import Confirmation, act_on
 from factory.console.scope import context_of
 from factory.console.show import span
-from factory.identity.config import leeway_in_words
+from factory.identity.config import format_leeway
 from runs.dispatch import revoke_from_outside
 from runs.models import Worker
 from runs.operations.timing import grace
@@ -27,7 +27,7 @@ def revoke_view(site: AdminSite, request: HttpRequest, row: Worker, held: int) -
             "Its leases are not taken by force: they end, and its attempts are settled "
             f"{span(grace().total_seconds())} later.",
             "An attempt that may have had an effect then waits for an Operator.",
-            f"A token that is issued {leeway_in_words()} is good again.",
+            f"A token that is issued {format_leeway()} is good again.",
         ),
     )
     return act_on(
