@@ -1,6 +1,7 @@
 """Requests for a human decision, and the policy that asks for them."""
 
-from factory.apps import BaseAppConfig, register
+from factory.apps import register
+from factory.kernel.app_config import BaseAppConfig
 
 
 class ApprovalsConfig(BaseAppConfig):

@@ -2,21 +2,7 @@
 
 from types import ModuleType
 
-from django.apps import AppConfig
-
-
-class BaseAppConfig(AppConfig):
-    """An app of this product: its `ready()` names all that it registers.
-
-    (Each app says `default = True`, because it also imports this class, and Django would not know which of
-    the two to take.)
-    """
-
-    default_auto_field = "django.db.models.BigAutoField"
-    default = False
-
-    def __init_subclass__(cls) -> None:
-        cls.default = True
+from factory.kernel.app_config import BaseAppConfig
 
 
 def register(*modules: ModuleType) -> None:

@@ -1,6 +1,7 @@
 """Telling people that they are waited for: by e-mail, and by the services that they name."""
 
-from factory.apps import BaseAppConfig, register
+from factory.apps import register
+from factory.kernel.app_config import BaseAppConfig
 
 
 class NotificationsConfig(BaseAppConfig):

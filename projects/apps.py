@@ -1,6 +1,7 @@
 """Tenants, projects, environments and the people in them."""
 
-from factory.apps import BaseAppConfig, register
+from factory.apps import register
+from factory.kernel.app_config import BaseAppConfig
 
 
 class ProjectsConfig(BaseAppConfig):

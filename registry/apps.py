@@ -1,6 +1,7 @@
 """Immutable, hashed releases of agent assets."""
 
-from factory.apps import BaseAppConfig, register
+from factory.apps import register
+from factory.kernel.app_config import BaseAppConfig
 
 
 class RegistryConfig(BaseAppConfig):

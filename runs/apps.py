@@ -1,6 +1,7 @@
 """Run Control: runs, steps, attempts and leases."""
 
-from factory.apps import BaseAppConfig, register
+from factory.apps import register
+from factory.kernel.app_config import BaseAppConfig
 
 
 class RunsConfig(BaseAppConfig):

@@ -1,6 +1,7 @@
 """Budgets, reservations, the ledger and priced usage."""
 
-from factory.apps import BaseAppConfig, register
+from factory.apps import register
+from factory.kernel.app_config import BaseAppConfig
 
 
 class UsageConfig(BaseAppConfig):

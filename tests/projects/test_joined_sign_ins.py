@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from factory.identity.principals import NO_STANDING
+from factory.identity.principals import NO_GRANTS
 from factory.identity.tokens import TokenRefused
 from factory.kernel.errors import InvalidInput
 from projects.commands import end_identity, remove_member, revoke_credential
@@ -19,7 +19,7 @@ from tests.support.world import second_world, subject_of
 
 
 def test_a_joined_sign_in_is_the_member(w, idp: Outside):
-    assert refusal(idp.token(w, "auth0|ann")) == NO_STANDING
+    assert refusal(idp.token(w, "auth0|ann")) == NO_GRANTS
     key = join(w, "auth0|ann", w.reviewer.actor.subject.upper())
     ctx = enter(idp.token(w, "auth0|ann"))
     assert (ctx.actor.subject, ctx.actor.person, ctx.actor.roles) == (
@@ -30,7 +30,7 @@ def test_a_joined_sign_in_is_the_member(w, idp: Outside):
     (entry,) = [e for e in audits(w.system(), "JoinIdentity") if e.subject == f"identity:{key}"]
     assert (entry.reason, entry.detail["person"]) == ("Seen in person", w.reviewer.actor.subject)
     end_identity(whole(w), identity_id=key, reason="Left the company")
-    assert refusal(idp.token(w, "auth0|ann")) == NO_STANDING
+    assert refusal(idp.token(w, "auth0|ann")) == NO_GRANTS
     with pytest.raises(IdentityEnded):
         end_identity(whole(w), identity_id=key, reason="again")
     assert [cause for _, _, cause in journal(w.system(), key)] == ["IdentityJoined", "IdentityEnded"]
@@ -104,17 +104,17 @@ def test_a_sign_in_ends_with_the_last_membership(w, idp: Outside):
     remove_member(w.workspace_admin, membership_id=key)
     assert enter(idp.token(w, "auth0|bob")).actor.roles == {"Observer"}
     remove_member(whole(w), membership_id=wide)
-    assert refusal(idp.token(w, "auth0|bob")) == NO_STANDING
+    assert refusal(idp.token(w, "auth0|bob")) == NO_GRANTS
     assert journal(w.system(), joined)[-1] == ("Active", "Ended", "MemberRemoved")
     add(w, "bob@acme.test")
-    assert refusal(idp.token(w, "auth0|bob")) == NO_STANDING
+    assert refusal(idp.token(w, "auth0|bob")) == NO_GRANTS
     assert violations(w.tenant) == []
 
 
 def test_a_sign_in_is_joined_in_one_tenant(w, idp: Outside, tenant_id):
     other = second_world(tenant_id)
     join(w, "auth0|ann", w.reviewer.actor.subject)
-    assert refusal(idp.token(other, "auth0|ann")) == NO_STANDING
+    assert refusal(idp.token(other, "auth0|ann")) == NO_GRANTS
 
 
 def test_the_members_credential_is_that_of_each_sign_in(w, idp: Outside):

@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from factory.identity.config import identity_settings
-from factory.identity.principals import NO_STANDING, TWO_MEMBERS
+from factory.identity.principals import NO_GRANTS, TWO_MEMBERS
 from factory.identity.tokens import verifier
 from tests.projects.people import IDP, OTHER, add, enter, join, refusal
 from tests.support.issuers import Outside, outside
@@ -25,8 +25,8 @@ def test_a_verified_address_is_the_member_who_has_it(w, idp: Outside):
 )
 def test_an_address_that_nobody_verified_is_nobody(w, idp: Outside, claims):
     address = w.reviewer.actor.subject
-    assert refusal(idp.token(w, "opaque-7", email=address, **claims)) == NO_STANDING
-    assert refusal(idp.token(w, address, email=address, **claims)) == NO_STANDING
+    assert refusal(idp.token(w, "opaque-7", email=address, **claims)) == NO_GRANTS
+    assert refusal(idp.token(w, address, email=address, **claims)) == NO_GRANTS
 
 
 def test_the_names_of_the_claims_are_settings(w, idp: Outside, settings):
@@ -36,21 +36,21 @@ def test_the_names_of_the_claims_are_settings(w, idp: Outside, settings):
     token = idp.token(w, "opaque-7", mail=w.reviewer.actor.subject, mail_ok=True)
     assert enter(token).actor.subject == w.reviewer.actor.subject
     token = idp.token(w, "opaque-7", email=w.reviewer.actor.subject, email_verified=True)
-    assert refusal(token) == NO_STANDING
+    assert refusal(token) == NO_GRANTS
 
 
 def test_a_machine_is_nobody_by_an_address(w, idp: Outside):
     token = idp.token(
         w, "client-1", client_id="client-1", email=w.reviewer.actor.subject, email_verified=True
     )
-    assert refusal(token) == NO_STANDING
+    assert refusal(token) == NO_GRANTS
 
 
 def test_of_several_issuers_none_may_say_whose_any_address_is(w, two):
     """Else each of them could be everybody: a partner's issuer would be the boss."""
     for issuer in two:
         claims = {"email": w.reviewer.actor.subject, "email_verified": True}
-        assert refusal(issuer.token(w, "opaque-7", **claims)) == NO_STANDING
+        assert refusal(issuer.token(w, "opaque-7", **claims)) == NO_GRANTS
 
 
 def test_an_issuer_is_believed_about_the_addresses_of_its_domains_alone(w, tmp_path):
@@ -64,23 +64,23 @@ def test_an_issuer_is_believed_about_the_addresses_of_its_domains_alone(w, tmp_p
         bob = {"email": "bob@partner.test", "email_verified": True}
         assert enter(one.token(w, "opaque-7", **ann)).actor.subject == w.reviewer.actor.subject
         assert enter(other.token(w, "opaque-7", **bob)).actor.subject == "bob@partner.test"
-        assert refusal(other.token(w, "opaque-7", **ann)) == NO_STANDING
-        assert refusal(one.token(w, "opaque-7", **bob)) == NO_STANDING
+        assert refusal(other.token(w, "opaque-7", **ann)) == NO_GRANTS
+        assert refusal(one.token(w, "opaque-7", **bob)) == NO_GRANTS
         assert refusal(one.token(w, "opaque-7", email="bob@sub.partner.test", email_verified=True)) == (
-            NO_STANDING
+            NO_GRANTS
         )
 
 
 def test_an_issuer_with_domains_is_not_believed_beyond_them_where_it_is_the_only_one(w, tmp_path):
     with outside(tmp_path, IDP, domains={IDP: ["elsewhere.test"]}) as (one,):
         claims = {"email": w.reviewer.actor.subject, "email_verified": True}
-        assert refusal(one.token(w, "opaque-7", **claims)) == NO_STANDING
+        assert refusal(one.token(w, "opaque-7", **claims)) == NO_GRANTS
 
 
 def test_only_our_own_issuer_speaks_for_our_service_accounts(w, tmp_path):
     bot = w.service.actor.subject
     with outside(tmp_path, IDP) as (one,):
-        assert refusal(one.token(w, bot, client_id=bot)) == NO_STANDING
+        assert refusal(one.token(w, bot, client_id=bot)) == NO_GRANTS
     with outside(tmp_path, IDP, service_accounts={IDP: True}) as (opted_in,):
         assert enter(opted_in.token(w, bot, client_id=bot)).actor.subject == bot
 
@@ -128,17 +128,17 @@ def test_an_issuer_that_is_set_otherwise_is_refused_at_start(tmp_path, settings,
 def test_the_one_outside_issuers_subject_is_whom_an_administrator_added_by_it(w, idp: Outside):
     add(w, "auth0|bob", ("Operator",))
     assert enter(idp.token(w, "auth0|bob")).actor.roles == {"Operator"}
-    assert refusal(idp.token(w, "auth0|eve")) == NO_STANDING
+    assert refusal(idp.token(w, "auth0|eve")) == NO_GRANTS
 
 
 def test_the_same_subject_of_two_issuers_is_nobody_until_an_administrator_says_whose_it_is(w, two):
     first, second = two
     add(w, "u-1", ("Operator",))
     for issuer in two:
-        assert refusal(issuer.token(w, "u-1")) == NO_STANDING
+        assert refusal(issuer.token(w, "u-1")) == NO_GRANTS
     join(w, "u-1", "u-1", issuer=IDP)
     assert enter(first.token(w, "u-1")).actor.subject == "u-1"
-    assert refusal(second.token(w, "u-1")) == NO_STANDING
+    assert refusal(second.token(w, "u-1")) == NO_GRANTS
 
 
 def test_a_token_that_is_two_members_opens_nothing(w, idp: Outside):

@@ -11,6 +11,7 @@ from pathlib import Path
 from django.apps import apps
 
 from factory.evidence.schema.catalogue import SchemaFact
+from factory.kernel.app_config import BaseAppConfig
 
 FILE = "schema.txt"
 HEAD = "# Written by `make schema` from a freshly migrated database. Solve conflicts by writing it anew.\n"
@@ -20,8 +21,6 @@ REST = "factory"
 
 def files() -> dict[str, Path]:
     """Return the file of each installed app that has migrations of ours, by its label."""
-    from factory.apps import BaseAppConfig
-
     return {
         each.label: Path(each.path) / "migrations" / FILE
         for each in apps.get_app_configs()

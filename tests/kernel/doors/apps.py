@@ -1,4 +1,5 @@
-from factory.apps import BaseAppConfig, register
+from factory.apps import register
+from factory.kernel.app_config import BaseAppConfig
 
 
 class DoorsConfig(BaseAppConfig):
