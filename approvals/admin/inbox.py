@@ -296,7 +296,7 @@ def _found(ctx: Context, approval_id: UUID) -> ApprovalView:
 
 
 def _subject_of(view: ApprovalView) -> str:
-    """What a decision is about, also where the next request asks for it anew."""
+    """Return what a decision is about, also where the next request asks for it anew."""
     return f"decision {view.step_id or view.subject_id}"
 
 

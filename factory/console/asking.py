@@ -12,7 +12,7 @@ FORMAT, CSV = "format", "csv"
 
 
 def wants_file(request: HttpRequest) -> bool:
-    """Whether the list is asked for as a file, not as a page."""
+    """Tell whether the list is asked for as a file, not as a page."""
     return request.method == "GET" and request.GET.get(FORMAT) == CSV
 
 
@@ -30,7 +30,7 @@ def not_all(request: HttpRequest, told: str, why: str) -> None:
 
 
 def said_last(request: HttpRequest) -> list[str]:
-    """What `not_all` has said of the file that is asked for."""
+    """Return what `not_all` has said of the file that is asked for."""
     return list(getattr(request, "said_last", ()))
 
 

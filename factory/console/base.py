@@ -73,17 +73,18 @@ class BaseAdmin(ModelAdmin, Generic[M]):
 
     @property
     def name(self) -> str:
-        """What the list is called: its heading, or its kind in the plural."""
+        """Return what the list is called: its heading, or its kind in the plural."""
         words = self.heading or str(self.opts.verbose_name_plural)
         return words[:1].upper() + words[1:]
 
     @property
     def about(self) -> str:
-        """What stands on this page, in the one line that its class is described by."""
+        """Return what stands on this page, in the one line that its class is described by."""
         return " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
 
     def acts(self, request: HttpRequest, row: M | None) -> list[Act]:
-        """What is offered on a row's page, or without a row on the list; each leads to a page of its own."""
+        """Return what is offered on a row's page, or without a row on the list; each leads to a page of its
+        own."""
         return []
 
     status: Any = Column("state", "state", badge)
@@ -158,7 +159,7 @@ class BaseAdmin(ModelAdmin, Generic[M]):
         return self.in_scope(request, lambda: super(BaseAdmin, self).changelist_view(request, extra))
 
     def _lacks(self, request: HttpRequest) -> str:
-        """What is missing in a form that acts on several rows, in words."""
+        """Return what is missing in a form that acts on several rows, in words."""
         if request.method != "POST" or "index" not in request.POST or not self.has_view_permission(request):
             return ""
         if request.POST.get("select_across") == "1":
@@ -168,7 +169,7 @@ class BaseAdmin(ModelAdmin, Generic[M]):
         return "" if any(request.POST.getlist("action")) else "It was not chosen what to do with the rows."
 
     def _file(self, request: HttpRequest) -> HttpResponseBase:
-        """What the list shows, as a file, for whoever may open it. Raises `InvalidInput`."""
+        """Return what the list shows, as a file, for whoever may open it. Raises `InvalidInput`."""
         ctx = context_of(request)
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -198,7 +199,8 @@ class BaseAdmin(ModelAdmin, Generic[M]):
         return self.in_scope(request, lambda: self._row_page(request, unquote(object_id or "")))
 
     def _row_page(self, request: HttpRequest, key: str) -> TemplateResponse:
-        """What the list says about a row, and then the row as it is stored. Nothing in it is a form."""
+        """Return what the list says about a row, and then the row as it is stored. Nothing in it is a
+        form."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         row = self.get_object(request, key)
@@ -226,7 +228,7 @@ class BaseAdmin(ModelAdmin, Generic[M]):
         return [field.name for field in self.opts.concrete_fields if field.editable or field.primary_key]
 
     def headline(self, row: M) -> str:
-        """What a row is called above its page."""
+        """Return what a row is called above its page."""
         return f"{str(self.opts.verbose_name).capitalize()}: {row}"
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -301,5 +303,6 @@ class OwnPageAdmin(BaseAdmin[M]):
         return TemplateResponse(request, self.own_page, {**common, **told})
 
     def told_of(self, request: HttpRequest, row: M) -> dict[str, Any]:
-        """What the page tells of a row, and its `title`; read in the transaction that it is drawn in."""
+        """Return what the page tells of a row, and its `title`; read in the transaction that it is drawn
+        in."""
         raise NotImplementedError

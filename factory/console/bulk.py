@@ -23,7 +23,7 @@ FORGOTTEN = "This page was kept for you alone, until you signed out or had chose
 
 @dataclass(frozen=True, slots=True)
 class BulkResult:
-    """What became of one: its state, or how it was refused (`status`, 0 of what was done)."""
+    """Hold what became of one: its state, or how it was refused (`status`, 0 of what was done)."""
 
     key: UUID
     state: str
@@ -53,7 +53,7 @@ def keep_chosen(request: HttpRequest, act: str, keys: Iterable[UUID]) -> str:
 
 
 def chosen(request: HttpRequest, act: str, name: str) -> list[UUID]:
-    """What was chosen. Raises `NotKept` where this session has no such page, or not any more."""
+    """Return what was chosen. Raises `NotKept` where this session has no such page, or not any more."""
     return [UUID(key) for (key,) in _kept(request, f"chosen {act}", name)["rows"]]
 
 
@@ -67,7 +67,7 @@ def keep_fates(request: HttpRequest, act: str, fates: Iterable[BulkResult]) -> s
 
 
 def fates_of(request: HttpRequest, act: str, name: str) -> BulkResults:
-    """What became of each. Raises `NotKept` where this session has no such page, or not any more."""
+    """Return what became of each. Raises `NotKept` where this session has no such page, or not any more."""
     kept = _kept(request, f"fates {act}", name)
     each = [BulkResult(UUID(key), state, told, status) for key, state, told, status in kept["rows"]]
     return BulkResults(datetime.fromisoformat(kept["at"]), each)

@@ -27,13 +27,13 @@ READS_EVIDENCE = frozenset({"WorkspaceAdmin", "PlatformAdmin", "Operator"})
 
 
 def reads_evidence(ctx: Context) -> bool:
-    """Whether journal and audit log are open to somebody."""
+    """Tell whether journal and audit log are open to somebody."""
     return may(ctx, "ReadAudit") and ("audit" in ctx.actor.grants or bool(ctx.actor.roles & READS_EVIDENCE))
 
 
 @count("set aside")
 def events_count(ctx: Context) -> int | None:
-    """How many events were set aside, for those who can offer them again."""
+    """Return how many events were set aside, for those who can offer them again."""
     return set_aside_count(ctx, MOST + 1) if may(ctx, "RetryDelivery") else None
 
 
@@ -69,7 +69,7 @@ def _aside(consumer: str, found: Sequence[SetAside]) -> Need:
 
 @needs(55)
 def relay_lags(look: DashboardQuery) -> Needs | None:
-    """Whether events are told at all."""
+    """Tell whether events are told at all."""
     if not may(look.ctx, "RetryDelivery"):
         return None
     found = look.once(backlog)
@@ -89,7 +89,7 @@ def relay_lags(look: DashboardQuery) -> Needs | None:
 
 @figure(50)
 def outbox_lag(look: DashboardQuery) -> Figure | None:
-    """How far telling is behind."""
+    """Return how far telling is behind."""
     if not may(look.ctx, "ListConsumers"):
         return None
     found, aside = look.once(backlog), look.counts.get("set aside", 0)
@@ -108,7 +108,7 @@ def outbox_lag(look: DashboardQuery) -> Figure | None:
 
 @figure(60)
 def journal(look: DashboardQuery) -> Figure | None:
-    """What the last verification said of the evidence here."""
+    """Return what the last verification said of the evidence here."""
     if not reads_evidence(look.ctx):
         return None
     last, found = look.once(_last)
@@ -149,7 +149,7 @@ def _last(ctx: Context) -> tuple[Verification | None, int]:
 
 @needs(30)
 def findings(look: DashboardQuery) -> Needs | None:
-    """What was found wrong, for those who read the evidence."""
+    """Return what was found wrong, for those who read the evidence."""
     if not reads_evidence(look.ctx):
         return None
     last, many = look.once(_last)

@@ -82,7 +82,7 @@ class ColumnPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ChartColumn:
     """One slot of the axis; `mark` is what stands below it, if anything."""
 
     name: str
@@ -101,7 +101,7 @@ def steps(most: float, count: int = 4) -> list[float]:
 
 
 def height_of(value: float, most: float) -> float:
-    """How far above the floor a value stands."""
+    """Return how far above the floor a value stands."""
     return round((FLOOR - TOP) * value / most, 1) if most else 0.0
 
 
@@ -112,7 +112,7 @@ def _marks(values: Sequence[float], words: Sequence[str]) -> tuple[Label, ...]:
     )
 
 
-def stacked(columns: Sequence[Column]) -> Plot:
+def stacked(columns: Sequence[ChartColumn]) -> Plot:
     """Columns of whole numbers, one part upon another."""
     most = max((sum(part.count for part in column.parts) for column in columns), default=0)
     values = [value for value in steps(most) if value == int(value)]
@@ -222,7 +222,7 @@ def curves(
 
 
 def _is_hidden(value: float | None, before: float | None, most: float) -> bool:
-    """Whether the dot of a value lies under the one of another that is drawn later."""
+    """Tell whether the dot of a value lies under the one of another that is drawn later."""
     if value is None or before is None:
         return False
     return abs(height_of(min(value, most), most) - height_of(min(before, most), most)) < DOT
@@ -264,7 +264,7 @@ def pairs(rows: Sequence[tuple[str, Sequence[ColumnPart]]]) -> Plot:
 def pace(
     sums: Sequence[float], days: int, now: float, limit: float, marks: Sequence[tuple[int, str]]
 ) -> Plot:
-    """What was spent by the end of each day so far, below a limit, beside the even way towards it.
+    """Return what was spent by the end of each day so far, below a limit, beside the even way towards it.
 
     `sums` begins with 0 at the start of the first day; its last stands at `now`, in days from there. `marks`
     are days and their words.

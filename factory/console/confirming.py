@@ -44,7 +44,7 @@ class ChoiceField:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What is about to be done, in words; `template` for a page that says `more` about it.
+    """Hold what is about to be done, in words; `template` for a page that says `more` about it.
 
     `heading` names the list that the page belongs to. `stops` says why it would be refused as things stand:
     then nothing can be sent. `instead` is an address and its words: where to go after a refusal, or then.
@@ -90,7 +90,8 @@ def ask(
 
 
 def told_of(question: Confirmation, refusal: DomainError | None) -> dict[str, Any]:
-    """What the template of a refusal is given; `faulty` are places and names of the fields to look at."""
+    """Return what the template of a refusal is given; `faulty` are places and names of the fields to look
+    at."""
     faults = faults_of(question, refusal)
     faulty = [(f"field-{each.name}", each.label) for each in question.fields if each.name in faults]
     faulty += [("reason", question.reason)] if "reason" in faults else []
@@ -98,7 +99,7 @@ def told_of(question: Confirmation, refusal: DomainError | None) -> dict[str, An
 
 
 def faults_of(question: Confirmation, refusal: DomainError | None) -> dict[str, str]:
-    """What is wrong, by the name of the field; nothing if the page has no field for some of it."""
+    """Return what is wrong, by the name of the field; nothing if the page has no field for some of it."""
     names = {each.name for each in question.fields} | ({"reason"} if question.reason else set())
     found = {_field_at(fault.pointer, names): fault.detail for fault in refusal.errors} if refusal else {}
     return {} if "" in found else found

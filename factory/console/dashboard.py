@@ -99,7 +99,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The same figures as a chart's, to be read."""
+    """Hold the same figures as a chart's, to be read."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -139,13 +139,13 @@ class Window:
 
     @property
     def names(self) -> list[str]:
-        """What each slot is called in words."""
+        """Return what each slot is called in words."""
         form = "%H:%M UTC" if self.span == "hours" else "%d %b"
         return [begin.strftime(form) for begin in self._begins()]
 
     @property
     def marks(self) -> list[str]:
-        """What stands below the axis: only so many that they do not touch on a phone."""
+        """Return what stands below the axis: only so many that they do not touch on a phone."""
         if self.span == "hours":
             return [f"{b:%H:%M}" if b.hour % 6 == 0 else "" for b in self._begins()]
         return [f"{b:%d %b}" if n % 4 == 0 else "" for n, b in enumerate(self._begins())]
@@ -167,7 +167,7 @@ def window(since: Span, at: datetime) -> Window:
 
 @dataclass(frozen=True, slots=True)
 class DashboardQuery:
-    """Who looks at the first page, when, and how far back; with the counts of the side bar."""
+    """Hold who looks at the first page, when, and how far back; with the counts of the side bar."""
 
     ctx: Context
     at: datetime
@@ -176,7 +176,7 @@ class DashboardQuery:
     _answers: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def once(self, ask: Callable[[Context], T]) -> T:
-        """What several parts of the page want to know is asked for once."""
+        """Ask once for what several parts of the page want to know."""
         if ask not in self._answers:
             self._answers[ask] = ask(self.ctx)
         answer: T = self._answers[ask]
@@ -304,7 +304,7 @@ def _filled(found: Iterable[T | None]) -> list[T]:
 
 
 def _urgency(item: Need) -> tuple[bool, bool, datetime]:
-    """What is uncertain first, then by the time left, then what has no end, oldest first."""
+    """Return what is uncertain first, then by the time left, then what has no end, oldest first."""
     return (not item.uncertain, item.ends_at is None, item.ends_at or item.since)
 
 
@@ -337,7 +337,7 @@ def in_words(many: int) -> str:
 
 
 def title_of(total: int, where: str) -> str:
-    """What the page is about, in one line."""
+    """Return what the page is about, in one line."""
     if not total:
         return f"Nothing needs you in {where}"
     things, need = ("thing", "needs") if total == 1 else ("things", "need")
@@ -345,7 +345,7 @@ def title_of(total: int, where: str) -> str:
 
 
 def lead_of(items: Sequence[Need], kinds: Sequence[Needs], figures: Sequence[Figure], at: datetime) -> str:
-    """How long the most urgent can wait, and what is wrong with the house."""
+    """Return how long the most urgent can wait, and what is wrong with the house."""
     ends = min((item.ends_at for item in items if item.ends_at), default=None)
     said = []
     if ends is not None:
@@ -360,7 +360,7 @@ def lead_of(items: Sequence[Need], kinds: Sequence[Needs], figures: Sequence[Fig
 
 
 def well_of(kinds: Sequence[Needs]) -> str:
-    """What there is none of, in one sentence."""
+    """Return what there is none of, in one sentence."""
     fine = [kind.well for kind in kinds if kind.well and not kind.count]
     if not fine:
         return ""

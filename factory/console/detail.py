@@ -24,8 +24,9 @@ MOST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """What is said under a name: in a line, or, where it is JSON or long, as `lines` below each other."""
+class RowFact:
+    """Hold what is said under a name: in a line, or, where it is JSON or long, as `lines` below each
+    other."""
 
     label: str
     value: SafeString = NOTHING
@@ -34,14 +35,14 @@ class Fact:
     """So many characters are not shown."""
 
 
-def told(page: "ModelAdmin[Any]", row: models.Model, names: Iterable[str]) -> list[Fact]:
+def told(page: "ModelAdmin[Any]", row: models.Model, names: Iterable[str]) -> list[RowFact]:
     """These fields of a row, or columns of its list, in words; what has no name is a button, and left out."""
     return list(_facts(page, row, names, Palette()))
 
 
 def _facts(
     page: "ModelAdmin[Any]", row: models.Model, names: Iterable[str], palette: Palette
-) -> Iterator[Fact]:
+) -> Iterator[RowFact]:
     for name in names:
         label = str(label_for_field(name, type(row), model_admin=page))
         if not label:
@@ -50,20 +51,22 @@ def _facts(
         try:
             field, _, value = lookup_field(name, row, page)
         except ObjectDoesNotExist:
-            yield Fact(label)
+            yield RowFact(label)
             continue
         yield _fact(label, field, getattr(row, field.name) if field and field.is_relation else value, palette)
 
 
-def _fact(label: str, field: Any, value: Any, palette: Palette) -> Fact:
+def _fact(label: str, field: Any, value: Any, palette: Palette) -> RowFact:
     if value is None or value == "":
-        return Fact(label)
+        return RowFact(label)
     if isinstance(field, models.JSONField) or isinstance(value, dict):
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-        return Fact(label, lines=text_of(text[:MOST], "value.json", palette), more=max(0, len(text) - MOST))
+        return RowFact(
+            label, lines=text_of(text[:MOST], "value.json", palette), more=max(0, len(text) - MOST)
+        )
     if isinstance(value, str) and not isinstance(value, SafeString) and _is_long(value):
-        return Fact(label, lines=text_of(value[:MOST], "", palette), more=max(0, len(value) - MOST))
-    return Fact(label, _words(field, value))
+        return RowFact(label, lines=text_of(value[:MOST], "", palette), more=max(0, len(value) - MOST))
+    return RowFact(label, _words(field, value))
 
 
 def _is_long(text: str) -> bool:

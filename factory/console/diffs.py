@@ -49,7 +49,7 @@ class File:
 
     @property
     def folded(self) -> str:
-        """What stands in a file that is closed."""
+        """Return what stands in a file that is closed."""
         count = len(self.lines)
         if not count:
             return " ".join(self.notes)
@@ -73,7 +73,8 @@ class Diff:
         return sum(file.removed for file in self.files)
 
     def tagged(self, tags: Mapping[str, tuple[str, bool]]) -> "Diff":
-        """The same with what is said of files beside their names, and whether that makes them differ."""
+        """Return the same with what is said of files beside their names, and whether that makes them
+        differ."""
         told = [(file, *tags.get(file.path, (file.tag, file.differs))) for file in self.files]
         return replace(self, files=[replace(file, tag=tag, differs=differs) for file, tag, differs in told])
 
@@ -90,7 +91,7 @@ def read(diff: str) -> Diff | None:
 
 
 def for_page(diff: Diff) -> Diff:
-    """The same with colours, changed words and folds: what a template needs, within bounds."""
+    """Return the same with colours, changed words and folds: what a template needs, within bounds."""
     palette, words, left, files = Palette(), WordComparisons(), MOST_LINES, []
     some_differ = any(file.differs for file in diff.files)
     stand_open = OPEN
@@ -137,7 +138,7 @@ def _change(patched: PatchedFile) -> str:
 
 
 def _notes(patched: PatchedFile) -> Iterator[str]:
-    """What is no line of it, in words."""
+    """Return what is no line of it, in words."""
     if patched.is_removed_file:
         yield "The whole file is deleted."
     elif patched.is_rename:

@@ -18,7 +18,7 @@ def keep_words(request: HttpRequest, about: str, words: Mapping[str, str]) -> No
 
 
 def kept_words(request: HttpRequest, about: str) -> dict[str, Any]:
-    """What this person last wrote about it, and could not send."""
+    """Return what this person last wrote about it, and could not send."""
     kept = request.session.get(KEPT) or {}
     return dict(kept["words"]) if kept.get("about") == about else {}
 

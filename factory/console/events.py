@@ -40,7 +40,7 @@ from factory.messaging.consumers import (
 
 
 class DeliveryFilter(admin.SimpleListFilter):
-    """How far events have come; each answer is in an index of its own."""
+    """Offer how far events have come; each answer is in an index of its own."""
 
     title = "delivery"
     parameter_name = "delivery"

@@ -58,7 +58,7 @@ class What(one_of("entity", "what", lambda request: _kinds(request))):  # type: 
 
 
 def _seldom(rows: QuerySet[Any], kinds: Collection[str]) -> QuerySet[Any]:
-    """What changes seldom has indexes of its own, which serve those who say that it does."""
+    """Tell the database that rows change seldom, so that their own indexes serve."""
     return rows if set(kinds) & set(OFTEN) else rows.filter(SELDOM)
 
 
@@ -96,7 +96,7 @@ class NamedJournal(OfThings):
 
 
 class NamedAudit(BaseList):
-    """The same for what the audit log speaks of."""
+    """Hold the same for what the audit log speaks of."""
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
@@ -174,7 +174,7 @@ class JournalAdmin(EvidenceAdmin):
 
 @admin.register(AuditEntry, site=site)
 class AuditAdmin(EvidenceAdmin):
-    """Who did or tried what, by which way, and what came of it: also what was refused."""
+    """Show who did or tried what, by which way, and what came of it: also what was refused."""
 
     heading = "Audit log"
     shows_stored = True
@@ -255,7 +255,7 @@ def _because(row: JournalEntry) -> str:
 
 
 def way(done: Any, aside: Any, attempts: int) -> str:
-    """How far an event has come, in words."""
+    """Return how far an event has come, in words."""
     if done:
         return f"skipped after {attempts} tries" if aside else "delivered"
     if aside:
@@ -276,7 +276,7 @@ class FoundList(BaseList):
 
 @admin.register(Verification, site=site)
 class VerificationAdmin(EvidenceAdmin):
-    """When every rule was checked, and what came of it in this tenant; Findings has what was found."""
+    """Show when every rule was checked, and what came of it in this tenant; Findings has what was found."""
 
     nothing_yet = "Every rule is checked once a day, and with manage.py verify. Then it is told here."
     list_display = ("at", "result", "rules", "here", "walls_", "unchecked_", "anchored", "took")
@@ -303,7 +303,8 @@ class VerificationAdmin(EvidenceAdmin):
 
 @admin.register(Finding, site=site)
 class FindingAdmin(EvidenceAdmin):
-    """What verifications found wrong here. A run concerned stays frozen until a PlatformAdmin has looked."""
+    """Show what verifications found wrong here. A run concerned stays frozen until a PlatformAdmin has
+    looked."""
 
     nothing_yet = (
         "No verification has found anything wrong here, if one has looked: Verifications says when. What was "

@@ -41,17 +41,17 @@ class Touched:
 
     @property
     def count(self) -> str:
-        """How many, within bounds."""
+        """Return how many, within bounds."""
         return bounded(self.total)
 
     @property
     def count_elsewhere(self) -> str:
-        """How many lie outside of the reader's place, within bounds."""
+        """Return how many lie outside of the reader's place, within bounds."""
         return bounded(self.elsewhere)
 
     @property
     def left_out(self) -> str:
-        """How many of the reader's place are counted and not listed."""
+        """Return how many of the reader's place are counted and not listed."""
         here = self.total - self.elsewhere
         left = here - len(self.rows)
         least = "at least " if here > MOST else ""

@@ -101,5 +101,5 @@ def names(kind: str) -> Callable[[Names], Names]:
 
 
 def names_of(kind: str, keys: Sequence[UUID]) -> Mapping[UUID, str]:
-    """What these things are called; one that is not there, or is another's, is not in it."""
+    """Return what these things are called; one that is not there, or is another's, is not in it."""
     return _names[kind](keys) if keys and kind in _names else {}

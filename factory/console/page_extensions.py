@@ -18,7 +18,7 @@ Kind = Literal["project"]
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What is not there yet, what therefore does not happen, and, for who may, where it is put right.
+    """Hold what is not there yet, what therefore does not happen, and, for who may, where it is put right.
 
     `stops` says that no run can start without it, whatever else there is.
     """

@@ -48,7 +48,7 @@ def project_of(*kinds: str) -> Callable[[Find], Find]:
 
 
 def belongs(model: type[Model], *kinds: str, to: str = "project_id") -> None:
-    """The same for things that say it themselves, or by what they are part of, in the column `to`."""
+    """Return the same for things that say it themselves, or by what they are part of, in the column `to`."""
     rows: Manager[Any] = model._default_manager
 
     @project_of(*kinds)
@@ -57,7 +57,7 @@ def belongs(model: type[Model], *kinds: str, to: str = "project_id") -> None:
 
 
 def project_of_called(prefix: str) -> Callable[[Find], Find]:
-    """The same for things of findings whose ids are words that others chose, behind this prefix."""
+    """Return the same for things of findings whose ids are words that others chose, behind this prefix."""
 
     def declare(find: Find) -> Find:
         _called[find] = prefix

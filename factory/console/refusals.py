@@ -51,7 +51,7 @@ class ConsoleRefusals:
 
 
 def unwell(request: HttpRequest, fault: Exception) -> HttpResponse | None:
-    """What the database did not do in its time, or at all; a defect of ours is none of it.
+    """Return what the database did not do in its time, or at all; a defect of ours is none of it.
 
     Of an act nobody here knows how far it came: this may be the page after it.
     """
@@ -109,7 +109,7 @@ def _written(request: HttpRequest) -> Iterator[str]:
 
 
 class OnlyByAButton:
-    """What an address that acts answers when it is opened: by a reload, or from the history."""
+    """Answer at an address that acts when it is opened: by a reload, or from the history."""
 
     TOLD = "This address does something, and only when its button is pressed. Go back to where the button is."
 
@@ -126,7 +126,7 @@ class OnlyByAButton:
 
 
 def refused(request: HttpRequest, refusal: DomainError) -> HttpResponse:
-    """What a command, or the reading of a form, says no to: in its own words."""
+    """Return what a command, or the reading of a form, says no to: in its own words."""
     if isinstance(refusal, NotFound):
         return not_found(request)
     return _page(request, refusal.http_status, refusal.title, refusal.detail)

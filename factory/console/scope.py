@@ -95,8 +95,8 @@ def context_of(request: HttpRequest) -> Context:
 
 
 def places_of(request: HttpRequest) -> Sequence[Scope]:
-    """Where this person may work, for the switcher: projects of a tenant that are called alike with their
-    short names."""
+    """Return where this person may work, for the switcher: projects of a tenant that are called alike with
+    their short names."""
     places = cast(Sequence[Scope], getattr(request, "places", ()))
     names = Counter((place.tenant_id, place.project_name) for place in places)
     return [

@@ -27,7 +27,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """What was found of one kind; `looked` says among what."""
+    """Hold what was found of one kind; `looked` says among what."""
 
     kind: str
     hits: tuple[Hit, ...]
@@ -59,7 +59,7 @@ class Sought:
 
 
 def sought(text: str) -> Sought:
-    """What somebody typed, without the dots that pages put before the end of an id."""
+    """Return what somebody typed, without the dots that pages put before the end of an id."""
     return Sought(
         " ".join(text.replace("\x00", "").split())[:LONGEST].lstrip("…").removeprefix("...").strip()
     )

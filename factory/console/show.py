@@ -78,7 +78,7 @@ def commit_in_short(commit: str) -> str:
 
 
 def opening(value: object) -> SafeString:
-    """The same in the face of code, with all of it in the title."""
+    """Return the beginning of a commit in the face of code, with all of it in the title."""
     text = str(value or "")
     if len(text) <= COMMIT_DIGITS:
         return format_html("<code>{}</code>", text)

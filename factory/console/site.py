@@ -51,7 +51,7 @@ class ConsoleSite(UnfoldAdminSite):
         return groups
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        """What the words could mean in this place; what is named by its whole id is opened at once."""
+        """Return what the words could mean in this place; what is named by its whole id is opened at once."""
         ctx, text = context_of(request), request.GET.get("q", "")
         if len(text) > LONGEST:
             told = f"The search has more than {LONGEST} characters."

@@ -21,7 +21,7 @@ HARMLESS = "\u200d\ufe0e\ufe0f"
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """How many characters of a text turn its direction, and how many others nobody would see."""
+    """Hold how many characters of a text turn its direction, and how many others nobody would see."""
 
     turning: int = 0
     unseen: int = 0
@@ -31,7 +31,7 @@ class Hidden:
 
 
 def hidden_in(text: str) -> Hidden:
-    """What a reader of the bare text would be deceived by."""
+    """Return what a reader of the bare text would be deceived by."""
     found = [one for one in HIDDEN.findall(text) if one not in HARMLESS and one != "\r"]
     turning = sum(bool(TURNING.match(one)) for one in found)
     return Hidden(turning, len(found) - turning)

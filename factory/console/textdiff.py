@@ -19,7 +19,7 @@ SEARCH = 10
 
 
 class ComparisonBudget:
-    """What the comparisons of one page may cost in all: so many looks at a pair of equal lines.
+    """Hold what the comparisons of one page may cost in all: so many looks at a pair of equal lines.
 
     The time of a comparison grows with the equal pairs, not with the lines: few different lines that come
     again and again cost most.
@@ -130,7 +130,7 @@ def _header(group: Sequence[tuple[str, int, int, int, int]], first: int) -> str:
 
 
 def _same(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many lines both begin with."""
+    """Return how many lines both begin with."""
     for number, (one, other) in enumerate(zip(old, new, strict=False)):
         if one != other:
             return number

@@ -112,8 +112,8 @@ class Mine(BaseAdmin[Notification]):
 
 
 def _offered(subject: str) -> dict[str, Any]:
-    """What there is to choose for this person. What only operators are told of is not offered to others; a
-    choice of it that they made before is sent along as it is."""
+    """Return what there is to choose for this person. What only operators are told of is not offered to
+    others; a choice of it that they made before is sent along as it is."""
     concerned = holds_anywhere(subject, Role.OPERATOR)
     offered = [kind for kind in CHOOSABLE if concerned or kind not in FOR_OPERATORS]
     return {

@@ -29,7 +29,7 @@ from notifications.states import Kind, NotificationState
 
 
 class NotificationStateFilter(admin.SimpleListFilter):
-    """What needs a person first."""
+    """Offer what needs a person first."""
 
     title = "state"
     parameter_name = "state"

@@ -7,7 +7,7 @@ from factory.console.charts import (
     FLOOR,
     RING,
     TOP,
-    Column,
+    ChartColumn,
     ColumnPart,
     Series,
     curves,
@@ -29,12 +29,14 @@ def test_an_axis_has_a_few_round_marks_and_reaches_over_the_most(most: float, ma
 def test_parts_of_a_column_stand_upon_one_another() -> None:
     made = stacked(
         [
-            Column(
+            ChartColumn(
                 "10:00",
                 (ColumnPart("good", "Completed", 4), ColumnPart("bad", "Failed", 2, named=True)),
                 "10:00",
             ),
-            Column("11:00", (ColumnPart("good", "Completed", 0), ColumnPart("bad", "Failed", 0, named=True))),
+            ChartColumn(
+                "11:00", (ColumnPart("good", "Completed", 0), ColumnPart("bad", "Failed", 0, named=True))
+            ),
         ]
     )
     good, bad = made.bars

@@ -42,7 +42,8 @@ LEADS = {
 
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """What was asked for: whole days in UTC, `end` not among them. `trouble` says what could not be read."""
+    """Hold what was asked for: whole days in UTC, `end` not among them. `trouble` says what could not be
+    read."""
 
     period: str
     by: str
@@ -61,7 +62,7 @@ class UsageQuery:
 
     @property
     def query(self) -> str:
-        """The same question as the end of an address, good also tomorrow."""
+        """Return the same question as the end of an address, good also tomorrow."""
         return urlencode({"period": "own", "from": self.start, "to": self.last, "by": self.by})
 
 
@@ -174,7 +175,7 @@ def rows_of(by: str, found: Explored) -> list[UsageRow]:
 
 
 def _names(by: str, keys: Sequence[tuple[Any, ...]], found: Explored) -> list[tuple[str, str]]:
-    """What each group is called, and where one sees what is behind it."""
+    """Return what each group is called, and where one sees what is behind it."""
     if by == "day":
         return [(f"{day:%d %b %Y}", calls_url(day, day + timedelta(days=1))) for (day,) in keys]
     if by == "model":
@@ -192,7 +193,7 @@ def _names(by: str, keys: Sequence[tuple[Any, ...]], found: Explored) -> list[tu
 
 
 def finding(wanted: UsageQuery, found: Explored, rows: Sequence[UsageRow]) -> str:
-    """What the table says, in two sentences."""
+    """Return what the table says, in two sentences."""
     total = found.total
     if not total.calls:
         return ""
@@ -211,7 +212,7 @@ def _calls(many: int) -> str:
 
 
 def chart_of(wanted: UsageQuery, found: Explored) -> Chart:
-    """What was spent on each day of the time."""
+    """Return what was spent on each day of the time."""
     by_day = dict(found.days)
     days = [found.start + timedelta(days=n) for n in range((found.end - found.start).days)]
     every = max(1, round(len(days) / 4))

@@ -80,7 +80,8 @@ class Several:
     def _ask_about(
         self, request: HttpRequest, keys: Sequence[UUID], decision: str, refusal: DomainError | None = None
     ) -> HttpResponse:
-        """What would be decided, each with its version and hash: nothing is, before it is sent from here."""
+        """Show what would be decided, each with its version and hash: nothing is, before it is sent from
+        here."""
         ctx = self._reader(request)
         with reading(ctx):
             rows = self.get_queryset(request).filter(pk__in=keys).order_by("-requested_at", "-id")
@@ -110,7 +111,7 @@ class Several:
         return context_of(request)
 
     def _chosen(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
-        """What was ticked, also where it has left the view that was shown: then the page says why."""
+        """Return what was ticked, also where it has left the view that was shown: then the page says why."""
         ticked = [found for text in request.POST.getlist("_selected_action") if (found := as_uuid(text))]
         return self.get_queryset(request).filter(pk__in=ticked).order_by("-requested_at", "-id")
 
@@ -127,7 +128,7 @@ class Several:
         return HttpResponseRedirect(reverse("admin:approvals_decided", args=[name]))
 
     def decided_view(self, request: HttpRequest, name: str) -> HttpResponse:
-        """What became of each, as it was told then, for who sent it."""
+        """Show what became of each, as it was told then, for who sent it."""
         ctx, fates = self._reader(request), fates_of(request, "decide", name)
         with reading(ctx):
             rows = self.get_queryset(request).filter(pk__in=[one.key for one in fates.each])
@@ -155,13 +156,13 @@ def _fate(outcome: BulkDecisionResult) -> BulkResult:
 
 
 def _rejected(views: Sequence[ApprovalView]) -> list[str]:
-    """What rejecting them does, once for each kind of request; of several kinds it says which."""
+    """Return what rejecting them does, once for each kind of request; of several kinds it says which."""
     told = {consequence(view)["reject"]: OF[SubjectType(view.subject_type)] for view in views}
     return [f"{of}: {words}" for words, of in told.items()] if len(told) > 1 else list(told)
 
 
 def _why_not(ctx: Context, view: ApprovalView, decision: str) -> str:
-    """Why a chosen request is left out of what is sent; empty where it is not."""
+    """Return why a chosen request is left out of what is sent; empty where it is not."""
     if not view.is_pending:
         return f"It is {view.state}: there is nothing left to decide."
     if stops := why_unanswerable(view):

@@ -38,7 +38,7 @@ KINDS = {
 
 @count("approvals")
 def approvals_count(ctx: Context) -> int | None:
-    """How many requests this person may decide now."""
+    """Return how many requests this person may decide now."""
     if not may(ctx, "ListApprovals"):
         return None
     found: int = mine(ctx).order_by().values("pk")[: MOST + 1].count()
@@ -47,7 +47,7 @@ def approvals_count(ctx: Context) -> int | None:
 
 @needs(20)
 def waiting_for_me(look: DashboardQuery) -> Needs | None:
-    """What this person may decide, the most urgent first."""
+    """Return what this person may decide, the most urgent first."""
     if not may(look.ctx, "ListApprovals"):
         return None
     many = look.counts.get("approvals", 0)
@@ -87,7 +87,7 @@ def _where(row: ApprovalRequest) -> str:
 
 @figure(30)
 def oldest_pending(look: DashboardQuery) -> Figure | None:
-    """What has waited for a person for the longest time, whoever that is."""
+    """Return what has waited for a person for the longest time, whoever that is."""
     if not may(look.ctx, "ListApprovals"):
         return None
     rows = visible(look.ctx).filter(state=ApprovalState.PENDING)
@@ -109,7 +109,8 @@ LOOK_BACK = timedelta(days=14)
 
 @card(15)
 def decided_past_me(ctx: Context) -> Card | None:
-    """What was decided by break-glass, past this person: they are the ones who can say that it was wrong."""
+    """Return what was decided by break-glass, past this person: they are the ones who can say that it was
+    wrong."""
     if not may(ctx, "ListApprovals"):
         return None
     since = clock.now() - LOOK_BACK

@@ -11,7 +11,7 @@ from factory.kernel.permissions import may
 
 @chart(30)
 def approval_age(look: DashboardQuery) -> Chart | None:
-    """How old requests were when they were decided, and how old those are that wait."""
+    """Return how old requests were when they were decided, and how old those are that wait."""
     if not may(look.ctx, "ListApprovals"):
         return None
     seen = look.window

@@ -30,7 +30,7 @@ NOWHERE = "no environment"
 
 @dataclass(frozen=True, slots=True)
 class PolicyAnswer:
-    """What would happen, as a headline, its colour, and the sentences below it."""
+    """Hold what would happen, as a headline, its colour, and the sentences below it."""
 
     headline: str
     tone: str
@@ -75,7 +75,7 @@ def _about_the_verdict(told: Explanation) -> list[str]:
 
 
 def separate(may: Sequence[EligibilityResult]) -> int:
-    """How many of them count: who decides by a lent role and who has lent it are one."""
+    """Return how many of them count: who decides by a lent role and who has lent it are one."""
     groups: list[set[str]] = []
     for one in may:
         same = {one.person, one.acting_for} - {""}
@@ -85,7 +85,7 @@ def separate(may: Sequence[EligibilityResult]) -> int:
 
 
 def _apart(may: Sequence[EligibilityResult]) -> str:
-    """Where not all of them count separately, how many do."""
+    """Say how many of them count, where not all count separately."""
     count = separate(may)
     if count == len(may):
         return ""
@@ -160,7 +160,7 @@ def _told(verdict: PolicyVerdict) -> ShortAnswer:
 
 
 def terms(verdict: PolicyVerdict) -> str:
-    """Who decides, how long it waits, and how long a yes holds."""
+    """Return who decides, how long it waits, and how long a yes holds."""
     who = " or ".join(verdict.roles) or "nobody"
     people = f"{verdict.quorum} people, each {who}" if verdict.quorum > 1 else who
     waits, holds = duration(verdict.expires_in), duration(verdict.valid_for)
@@ -168,7 +168,7 @@ def terms(verdict: PolicyVerdict) -> str:
 
 
 def rule_in_words(rule: Mapping[str, Any]) -> str:
-    """What a rule says beside its effect; what it leaves out is the platform's."""
+    """Return what a rule says beside its effect; what it leaves out is the platform's."""
     told = []
     if "roles" in rule or "quorum" in rule:
         who = " or ".join(rule.get("roles") or floor.roles(ActionClass(rule["actionClass"])))

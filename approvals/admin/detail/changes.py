@@ -56,7 +56,7 @@ class Since:
 
 
 def compare(old: ProposalView, new: ProposalView, number: int = 1) -> Since:
-    """What is not in both; `number` is which proposal of its step the first one is."""
+    """Return what is not in both; `number` is which proposal of its step the first one is."""
     if old.hash == new.hash:
         return Since()
     before, after = _files(old.content), _files(new.content)
@@ -99,7 +99,8 @@ def _by_file(before: dict[str, File], after: dict[str, File], number: int) -> Si
 
 
 def _signed(file: File) -> list[tuple[str, str]]:
-    """What a file's part of a proposal does: its added and removed lines, and what is said in words."""
+    """Return what a file's part of a proposal does: its added and removed lines, and what is said in
+    words."""
     said = [("note", note) for note in (file.change, *file.notes)]
     return [*said, *((line.kind, line.text) for line in file.lines if line.kind in ("add", "del"))]
 

@@ -39,7 +39,7 @@ SOON = 0.15
 
 
 def standing(ctx: Context, view: ApprovalView) -> dict[str, Any]:
-    """What may change while the page is open: nothing of the proposal, which never does."""
+    """Return what may change while the page is open: nothing of the proposal, which never does."""
     at = clock.now()
     right, refused = right_before(ctx, view)
     votes = votes_judged(view)
@@ -123,7 +123,7 @@ def moved_on(ctx: Context, here: dict[str, Any]) -> dict[str, Any]:
 
 
 def right_before(ctx: Context, view: ApprovalView) -> tuple[Right | None, Forbidden | None]:
-    """What the reader may decide by, or why they may not."""
+    """Return what the reader may decide by, or why they may not."""
     try:
         return right_to_decide(ctx, view), None
     except Forbidden as no:
@@ -159,7 +159,7 @@ def _siblings(view: ApprovalView) -> list[ApprovalView]:
 
 
 def _number(siblings: Sequence[ApprovalView], view: ApprovalView) -> int:
-    """Which proposal of its step or subject it is."""
+    """Return which proposal of its step or subject it is."""
     return 1 + sum((one.requested_at, one.id) < (view.requested_at, view.id) for one in siblings)
 
 
@@ -173,7 +173,7 @@ def _proposal(ctx: Context, view: ApprovalView, since: Since | None) -> tuple[Sh
 
 
 def _since(ctx: Context, before: ApprovalView | None, now: ApprovalView, number: int) -> Since | None:
-    """What is not as it was in the request before: what a returning reviewer looks at first."""
+    """Return what is not as it was in the request before: what a returning reviewer looks at first."""
     if before is None or not (may_see_proposal(ctx, before) and may_see_proposal(ctx, now)):
         return None
     try:
@@ -185,7 +185,7 @@ def _since(ctx: Context, before: ApprovalView | None, now: ApprovalView, number:
 def _folded(
     story: Timeline | None,
 ) -> tuple[Sequence[TimelineEntry], Sequence[TimelineEntry], Sequence[TimelineEntry]]:
-    """What happened, in three parts: the first is open, the second folded, the third open."""
+    """Return what happened, in three parts: the first is open, the second folded, the third open."""
     told = story.moments if story else ()
     if len(told) <= MOST_MOMENTS:
         return told, (), ()

@@ -20,7 +20,8 @@ ASKED = {
 
 
 def question(view: ApprovalView, shown: Shown | None, story: Timeline | None) -> str:
-    """What is asked, as one question in the house's words, where the house knows enough; else the summary.
+    """Return what is asked, as one question in the house's words, where the house knows enough; else the
+    summary.
 
     What is over is no question any more.
     """
@@ -45,7 +46,7 @@ def _act(shown: Shown) -> str:
 
 
 def lead(view: ApprovalView, shown: Shown | None, *, may_decide: bool, stops: str = "") -> str:
-    """What a yes means, in one sentence, before anything is read: the reader's own, or somebody's."""
+    """Return what a yes means, in one sentence, before anything is read: the reader's own, or somebody's."""
     if stops:
         return "Nothing of this has happened, and no answer would make it happen as things stand."
     if view.names_nobody:
@@ -76,7 +77,7 @@ def _what(shown: Shown | None) -> str:
 
 
 def consequence(view: ApprovalView) -> dict[str, str]:
-    """What each answer does, said on its button."""
+    """Return what each answer does, said on its button."""
     if view.subject_type == SubjectType.PUBLICATION:
         return {
             "approve": "The release is published, and the alias latest names it.",
@@ -109,7 +110,8 @@ def consequence(view: ApprovalView) -> dict[str, str]:
 
 
 def unused(view: ApprovalView, siblings: Iterable[ApprovalView], at: datetime) -> str:
-    """What is true beside this question: an unused yes to another proposal of the step still counts."""
+    """Return what is true beside this question: an unused yes to another proposal of the step still
+    counts."""
     if all(one.id == view.id or one.use(at) != "not-yet-used" for one in siblings):
         return ""
     return (
@@ -119,7 +121,7 @@ def unused(view: ApprovalView, siblings: Iterable[ApprovalView], at: datetime) -
 
 
 def silence(view: ApprovalView, stops: str = "") -> str:
-    """What happens when nobody answers in time; what could not be answered is not asked again."""
+    """Return what happens when nobody answers in time; what could not be answered is not asked again."""
     if view.may_be_renewed and not stops:
         return "Silence is never a yes: then the same is asked once more, and a second silence ends it."
     then = {
@@ -131,13 +133,13 @@ def silence(view: ApprovalView, stops: str = "") -> str:
 
 
 def why(view: ApprovalView) -> str:
-    """Which rule of the pinned revision asks for a decision: its words are frozen in the request."""
+    """Return which rule of the pinned revision asks for a decision: its words are frozen in the request."""
     found = re.search(r"\((?:(rule \d+): [^()]*|the platform floor)[^()]*\)$", view.approver_rule)
     return found[1].capitalize() if found and found[1] else "The platform floor, under"
 
 
 def fixed(view: ApprovalView) -> str:
-    """What no policy and no role can change about it."""
+    """Return what no policy and no role can change about it."""
     klass = view.action_class
     if klass not in GATED or view.subject_type == SubjectType.SPEND:
         return ""
@@ -145,7 +147,7 @@ def fixed(view: ApprovalView) -> str:
 
 
 def by_what(right: Right) -> str:
-    """Why the reader may decide."""
+    """Return why the reader may decide."""
     if right.acting_for:
         return f"You act for {right.acting_for}, who has lent you the role {right.role}; you count as one."
     return f"You are {right.role} here, you did not ask for this, and you act in your own role."
@@ -166,7 +168,7 @@ def outcome(view: ApprovalView, cancelled_by: str = "") -> str:
 
 
 def _who(view: ApprovalView) -> str:
-    """Who decided, and how they came to: both names of a delegation, the broken glass, or a waiver."""
+    """Return who decided, and how they came to: both names of a delegation, the broken glass, or a waiver."""
     if view.waiver_id is not None:
         return f"a waiver, which {view.decided_person} had given"
     who = f"{view.decided_by} for {view.decided_for}" if view.decided_for else view.decided_by

@@ -74,13 +74,13 @@ class Shown:
 
     @property
     def cut(self) -> bool:
-        """Whether some of it is in the download alone."""
+        """Tell whether some of it is in the download alone."""
         unread = self.diff is not None and (self.diff.cut or any(file.binary for file in self.diff.files))
         return bool(unread) or any(one.cut for one in self._texts())
 
     @property
     def folded(self) -> bool:
-        """Whether some of it has to be opened to be read."""
+        """Tell whether some of it has to be opened to be read."""
         files = self.diff.files if self.diff else []
         closed = any((one.parts and not one.opened) or len(one.parts) > 1 for one in files)
         read_first = any(one.sheet or one.facts for one in self.members)
@@ -92,7 +92,7 @@ class Shown:
 
     @property
     def repository(self) -> str:
-        """Where a change of files goes, where the proposal says it."""
+        """Return where a change of files goes, where the proposal says it."""
         return next((value for name, value in self.facts if name == "Repository"), "")
 
 
@@ -175,7 +175,7 @@ def text(value: Any) -> str:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a member fits beside its name."""
+    """Tell whether a member fits beside its name."""
     return isinstance(value, int | float | bool) or (isinstance(value, str) and len(value) <= SHORT)
 
 

@@ -74,8 +74,8 @@ def cell(value: Any) -> SafeString:
 
 
 def _size(value: Any) -> SafeString:
-    """How large a file is that is named by its hash, as people say it, with all the bytes in the title; of
-    anything else nobody knows in what a size is counted."""
+    """Return how large a file is that is named by its hash, as people say it, with all the bytes in the
+    title; of anything else nobody knows in what a size is counted."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         return cell(value)
     return format_html('<span title="{} bytes">{}</span>', f"{value:,}", filesizeformat(value))

@@ -60,7 +60,7 @@ def views_of(request: HttpRequest) -> list[tuple[str, str, bool]]:
 
 
 class Whose(admin.SimpleListFilter):
-    """What to show first: what I may decide."""
+    """Offer what to show first: what I may decide."""
 
     title = "whose"
     parameter_name = "whose"

@@ -84,7 +84,7 @@ class RevisionList(BaseList):
 
 @admin.register(PolicyRevision, site=site)
 class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
-    """What is allowed, what needs a person, and who that is. A revision never changes."""
+    """Show what is allowed, what needs a person, and who that is. A revision never changes."""
 
     view_operation = "ListPolicyRevisions"
     own_page = "approvals/policy.html"
@@ -160,7 +160,7 @@ class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
         return self._shown(request, "approvals/compare.html", f"Policy: from {before} to {after}", context)
 
     def explain_view(self, request: HttpRequest) -> Any:
-        """What would happen to an action, why, and who could decide about it right now."""
+        """Show what would happen to an action, why, and who could decide about it right now."""
         self._require(request, "EvaluatePolicy")
         return self.in_scope(request, lambda: self._explained(request))
 

@@ -146,12 +146,12 @@ def _state_now(row: Waiver) -> str:
 
 
 def may_revoke(ctx: Context, view: WaiverView) -> bool:
-    """Whether the button is offered; the command judges again."""
+    """Tell whether the button is offered; the command judges again."""
     return view.may_be_revoked and may(ctx, "RevokeWaiver")
 
 
 def _still(others: Sequence[WaiverView]) -> str:
-    """What its end leaves."""
+    """Return what its end leaves."""
     if not others:
         return "People are asked again."
     each = "; ".join(

@@ -66,11 +66,11 @@ class BoundedScan:
         return self._through(place, limit, monotonic() + patience)
 
     def place(self, row: Model) -> list[Any]:
-        """Where a row stands in the list."""
+        """Return where a row stands in the list."""
         return [getattr(row, name) for name in self.key]
 
     def _at_first(self, place: list[Any] | None, limit: int) -> list[Any] | None:
-        """What the database answers in a short time, if it does."""
+        """Return what the database answers in a short time, if it does."""
         return in_time(AT_FIRST_MS, lambda: list(self._behind(self.narrowed, place)[:limit]))
 
     def _through(self, place: list[Any] | None, limit: int, until: float) -> ScannedRows:
@@ -122,8 +122,8 @@ class BoundedScan:
 
 
 def in_time(milliseconds: int, asked: Callable[[], T]) -> T | None:
-    """What each statement of `asked` answers in so many milliseconds, or None where one does not. It only
-    reads, inside a transaction, whose settings are afterwards what they were."""
+    """Return what each statement of `asked` answers in so many milliseconds, or None where one does not. It
+    only reads, inside a transaction, whose settings are afterwards what they were."""
     try:
         with _limited(milliseconds):
             return asked()

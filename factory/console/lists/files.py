@@ -49,7 +49,7 @@ def _answer(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
 
 
 class _Line:
-    """What `csv` writes to: a line goes straight out."""
+    """Hold what `csv` writes to: a line goes straight out."""
 
     def write(self, text: str) -> str:
         return text

@@ -144,12 +144,13 @@ class BaseList(ChangeList):
 
     @property
     def found_nothing_before(self) -> bool:
-        """Whether it was looked as far as here, and nothing was found on the way."""
+        """Tell whether it was looked as far as here, and nothing was found on the way."""
         return bool(self.params.get(LOOK) == FURTHER)
 
     @property
     def went_through(self) -> bool:
-        """Whether rows were looked through one by one on the way here, so that this is an end of the list."""
+        """Tell whether rows were looked through one by one on the way here, so that this is an end of the
+        list."""
         return bool(self.params.get(LOOK) in LOOKS)
 
     @property
@@ -170,12 +171,12 @@ class BaseList(ChangeList):
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether fewer rows are shown than there are."""
+        """Tell whether fewer rows are shown than there are."""
         return bool(self.query or self.chosen)
 
     @property
     def chosen(self) -> dict[str, list[str]]:
-        """What was chosen among the filters."""
+        """Return what was chosen among the filters."""
         found = self.get_filters_params()
         return {name: values for name, values in found.items() if name != SEARCH_VAR}
 

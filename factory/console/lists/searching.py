@@ -70,8 +70,8 @@ def _newest(rows: QuerySet[Any], fields: tuple[str, ...], term: str) -> list[Any
 
 
 def _is(model: type[Model], fields: tuple[str, ...], term: str, key: UUID | None) -> Q:
-    """What is sought is looked up in each field alone first: a field that holds it nowhere must not make
-    the database read through a million rows of another filter to find none.
+    """Look up what is sought in each field alone first: a field that holds it nowhere must not make the
+    database read through a million rows of another filter to find none.
     """
     could = [name for name in fields if key is not None or not _holds_keys(model, name)]
     sought = {name: Q(**{name: key if _holds_keys(model, name) else term}) for name in could}

@@ -28,7 +28,7 @@ register.filter("number", number)
 
 @register.simple_tag(takes_context=True)
 def acts_of(context: Any, page: Any, row: Any) -> Any:
-    """What this person is offered to do with a row, or, without one, from the list."""
+    """Return what this person is offered to do with a row, or, without one, from the list."""
     return page.acts(context["request"], row)
 
 
@@ -58,7 +58,8 @@ def _list_of(opts: Any, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @register.simple_tag(takes_context=True)
 def kept(context: Any, act: str, **same: Any) -> dict[str, Any]:
-    """What this person wrote into the form that leads to `act` and was refused; `same` tells forms apart."""
+    """Return what this person wrote into the form that leads to `act` and was refused; `same` tells forms
+    apart."""
     words = kept_words(context["request"], act)
     return words if all(words.get(name) == str(value) for name, value in same.items()) else {}
 
@@ -71,7 +72,8 @@ def member(values: Any, name: str) -> Any:
 
 @register.simple_tag
 def ticked(field: ChoiceField, value: str, sent: Any) -> str:
-    """Whether an option of a field is chosen, as an attribute: by what was sent, or as the page proposes."""
+    """Tell whether an option of a field is chosen, as an attribute: by what was sent, or as the page
+    proposes."""
     if sent:
         return " checked" if value in sent.getlist(field.name) else ""
     if field.many:
@@ -99,7 +101,7 @@ def ago(since: datetime, now: datetime) -> str:
 
 @register.filter
 def left(ends: datetime, now: datetime) -> str:
-    """How much time is left until then."""
+    """Return how much time is left until then."""
     seconds = (ends - now).total_seconds()
     return f"{show.span(seconds)} left" if seconds > 0 else "its time is over"
 

@@ -72,14 +72,14 @@ def filters_of(cl: BaseList) -> list[tuple[str, str, Any]]:
 
 @register.simple_tag
 def how_far(cl: BaseList) -> SafeString:
-    """How far it was looked for what was asked, where that was not everything."""
+    """Return how far it was looked for what was asked, where that was not everything."""
     to = format_html(", to {}", when(cl.looked_to)) if cl.looked_to else ""
     return format_html("{} rows of the list were looked through here{}.", f"{cl.looked_through:,}", to)
 
 
 @register.simple_tag
 def kept_of(cl: BaseList) -> list[tuple[str, str]]:
-    """What the form has to send along although it has no field for it."""
+    """Return what the form has to send along although it has no field for it."""
     named = {choices_of(cl, spec)[0] for spec in _fields(cl)} | {SEARCH_VAR}
     kept = [(name, value) for name, values in cl.chosen.items() if name not in named for value in values]
     return [*kept, (ORDER, "oldest")] if cl.oldest_first else kept

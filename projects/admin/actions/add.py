@@ -22,7 +22,7 @@ from projects.states import OF_MACHINES
 
 
 def adds_members(ctx: Context, project_id: UUID | None) -> bool:
-    """Whether somebody decides who is a member there: by a role of their own, not by a lent one."""
+    """Tell whether somebody decides who is a member there: by a role of their own, not by a lent one."""
     return may(ctx, "AddMember") and bool(roles_in_reach(ctx, project_id))
 
 

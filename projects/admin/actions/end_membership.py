@@ -24,7 +24,8 @@ YOURSELF = "This is you: the next page may be closed to you, and another adminis
 
 @dataclass(frozen=True, slots=True)
 class RemainingRoles:
-    """What a subject would hold in the tenant if a membership had only some of its roles, or were over."""
+    """Hold what a subject would hold in the tenant if a membership had only some of its roles, or were
+    over."""
 
     others: Sequence[Membership]
     row: Membership
@@ -47,7 +48,8 @@ def after(row: Membership, roles: Collection[str] = ()) -> RemainingRoles:
 
 
 def ends_with(ctx: Context, row: Membership) -> list[str]:
-    """What removing a member does, in sentences, as things stand, as far as the reader's place shows it."""
+    """Return what removing a member does, in sentences, as things stand, as far as the reader's place shows
+    it."""
     then = after(row)
     lost, unread = loans_lost(ctx, then)
     yours = [YOURSELF] if row.subject == ctx.actor.subject else []
@@ -74,12 +76,13 @@ def _own(ctx: Context, then: RemainingRoles) -> str:
 
 
 def is_shown(ctx: Context, project_id: UUID | None) -> bool:
-    """Whether the reader's place shows what stands in a project: nobody learns of others from this page."""
+    """Tell whether the reader's place shows what stands in a project: nobody learns of others from this
+    page."""
     return ctx.project_id is None or project_id in (None, ctx.project_id)
 
 
 def shown(ctx: Context) -> Q:
-    """The same, as a question about rows with a project."""
+    """Return the same, as a question about rows with a project."""
     return Q() if ctx.project_id is None else Q(project=None) | Q(project=ctx.project_id)
 
 
@@ -96,7 +99,7 @@ def listed(words: Sequence[str], between: str = ", ") -> str:
 
 
 def place_of(row: Membership) -> str:
-    """Where a membership holds."""
+    """Return where a membership holds."""
     return seen(row.project.name) if row.project else "the whole tenant"
 
 
@@ -118,7 +121,8 @@ def _accounts(ctx: Context, then: RemainingRoles) -> Iterator[str]:
 
 
 def _ends_of(ctx: Context, then: RemainingRoles, accounts: Sequence[ServiceAccount]) -> Iterator[str]:
-    """What becomes of each machine. Of a project nobody learns whether its owner is a member of others."""
+    """Return what becomes of each machine. Of a project nobody learns whether its owner is a member of
+    others."""
     if ctx.project_id is None and not any(one.kind == SubjectKind.PERSON for one in then.others):
         for account in accounts:
             yield f"The service account {seen(account.name)} is revoked for good: nobody else answers for it."
@@ -171,7 +175,8 @@ def _loan(row: Delegation) -> str:
 
 
 def _nobody_left(row: Membership, lost: Collection[Delegation]) -> list[str]:
-    """What nobody could do in the project any more; nothing is said of the whole tenant, or of a crowd."""
+    """Return what nobody could do in the project any more; nothing is said of the whole tenant, or of a
+    crowd."""
     project, ended = row.project, {one.pk for one in lost}
     if project is None:
         return []

@@ -144,7 +144,7 @@ def change_view(site: AdminSite, request: HttpRequest, row: Membership) -> HttpR
 
 
 def _moved_on(row: Membership, version: int) -> str:
-    """What was changed meanwhile and by whom, and what was therefore not done."""
+    """Return what was changed meanwhile and by whom, and what was therefore not done."""
     last = JournalEntry.objects.filter(stream_id=row.pk, sequence=row.version).first()
     who = f" by {seen(last.actor)}" if last else ""
     at = f"{row.updated_at.astimezone(UTC):%d %b %Y %H:%M:%S} UTC"
@@ -235,13 +235,13 @@ def _removing(ctx: Context, row: Membership) -> Confirmation:
 
 
 def _last_of_role(row: Membership) -> list[str]:
-    """What the command lets happen, and nobody should do unawares."""
+    """Return what the command lets happen, and nobody should do unawares."""
     told = left_to_platform(row) if row.state == MembershipState.ACTIVE else ""
     return [told] if told else []
 
 
 def over(row: Membership) -> str:
-    """Why nothing can be changed about it any more; empty while it is Active."""
+    """Return why nothing can be changed about it any more; empty while it is Active."""
     if row.removed_at is None:
         return ""
     return f"{seen(row)} is no member any more, since {row.removed_at:%d %b %Y %H:%M} UTC."
@@ -252,6 +252,7 @@ def url_of(row: Membership) -> str:
 
 
 def may_decide_about(ctx: Context, row: Membership) -> bool:
-    """Whether somebody may change or end this membership: it, and each of its roles, are within reach."""
+    """Tell whether somebody may change or end this membership: it, and each of its roles, are within
+    reach."""
     reach = roles_in_reach(ctx, row.project_id)
     return bool(reach) and set(row.roles) <= set(reach)

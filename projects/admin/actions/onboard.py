@@ -48,7 +48,7 @@ WHAT = (
 
 @dataclass(frozen=True, slots=True)
 class OnboardingDraft:
-    """What was written, without the rows that are empty: where these were, others have moved up."""
+    """Hold what was written, without the rows that are empty: where these were, others have moved up."""
 
     name: str
     slug: str
@@ -140,7 +140,7 @@ def onboard_view(site: AdminSite, request: HttpRequest, tenant: str) -> HttpResp
 
 
 def _told(ctx: Context, draft: OnboardingDraft, project_id: UUID) -> str:
-    """What there is now, and what comes next."""
+    """Return what there is now, and what comes next."""
     there = replace(ctx, project_id=project_id)
     with reading(there):
         missing = len(project_page(there, Project.objects.get(pk=project_id), ADDED)["missing"])
@@ -191,5 +191,5 @@ def _person(at: int, written: NewMember | None) -> MemberRow:
 
 
 def _rows(written: tuple[T, ...], more: bool) -> list[T | None]:
-    """What is written, and below it empty rows: twice as many where somebody asked for more."""
+    """Return what is written, and below it empty rows: twice as many where somebody asked for more."""
     return [*written, *[None] * (ROWS * (2 if more else 1))][:MOST]

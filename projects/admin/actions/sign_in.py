@@ -30,7 +30,7 @@ from projects.states import IdentityState, SubjectKind
 
 @dataclass(frozen=True, slots=True)
 class SignsIn:
-    """How somebody comes in, whether they can now, and what is to be done where they cannot."""
+    """Hold how somebody comes in, whether they can now, and what is to be done where they cannot."""
 
     words: str
     able: bool

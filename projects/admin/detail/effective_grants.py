@@ -47,7 +47,7 @@ class DelegationLine:
 
 @dataclass(frozen=True, slots=True)
 class Able:
-    """What can be done, by whom; of many people only the first are named."""
+    """Hold what can be done, by whom; of many people only the first are named."""
 
     ability: Ability
     people: Sequence[str]
@@ -102,7 +102,7 @@ def loans(project: Project, named: dict[str, str], at: datetime) -> list[Delegat
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What somebody holds, and how."""
+    """Hold what somebody holds, and how."""
 
     subject: str
     name: str
@@ -140,7 +140,7 @@ def _opening(ability: Ability, held: Sequence[Hold]) -> list[Hold]:
 
 
 def _in_each(one: Hold) -> Hold:
-    """What is left of it where a role counts only that is held in each project."""
+    """Return what is left of it where a role counts only that is held in each project."""
     return replace(one, roles=one.roles & one.each, grants=frozenset(), how="in each project")
 
 

@@ -11,13 +11,13 @@ LOOKS = "Look at what is here, and change nothing."
 
 
 def role_lets(role: str, *, wide: bool) -> str:
-    """What a role opens, in the whole tenant or in one project. Each lets look; one that opens nothing else
-    says so."""
+    """Return what a role opens, in the whole tenant or in one project. Each lets look; one that opens
+    nothing else says so."""
     return _told((each for each in abilities() if role in each.roles), wide) or LOOKS
 
 
 def grant_lets(grant: str, *, wide: bool) -> str:
-    """What a grant opens beside the roles, likewise."""
+    """Return what a grant opens beside the roles, likewise."""
     return _told((each for each in abilities() if grant in each.grants), wide)
 
 
@@ -36,7 +36,7 @@ def _told(opened: Iterable[Ability], wide: bool) -> str:
 
 
 def _words(ability: Ability, wide: bool) -> str:
-    """What somebody can do by what they hold in that place, and on what else it depends there."""
+    """Return what somebody can do by what they hold in that place, and on what else it depends there."""
     if wide:
         return ability.widely or ability.words
     return f"{ability.words}, where they are that in each project" if ability.everywhere else ability.words

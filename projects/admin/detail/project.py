@@ -72,7 +72,7 @@ def project_page(ctx: Context, row: Project, forms: Mapping[str, Added]) -> dict
 def _missing(
     row: Project, can: Iterable[Able], places: Sequence[EnvironmentView], offered: Mapping[str, str]
 ) -> Iterator[Missing]:
-    """What the project itself lacks before runs get anywhere in it."""
+    """Return what the project itself lacks before runs get anywhere in it."""
     told = _too_few([each for each in can if each.ability.needed])
     if told:
         yield Missing(told, *_way("projects_add_member", row, offered))
@@ -87,7 +87,8 @@ def _way(name: str, row: Project, offered: Mapping[str, str]) -> Sequence[str]:
 
 
 def _too_few(needed: Sequence[Able]) -> str:
-    """Whether nobody is there for something, or one person for all of it: nobody decides on their own."""
+    """Tell whether nobody is there for something, or one person for all of it: nobody decides on their
+    own."""
     nobody = [each.ability.words for each in needed if not each.people]
     if nobody:
         return f"Nobody can do this here yet: {'; '.join(one[:1].lower() + one[1:] for one in nobody)}."

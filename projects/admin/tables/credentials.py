@@ -170,7 +170,7 @@ class RevocationAdmin(BaseAdmin[RevokedToken]):
 
     @admin.display(description="what is refused")
     def all_of_which(self, row: RevokedToken) -> SafeString:
-        """The same with the whole id, for which a search asks."""
+        """Return the same with the whole id, for which a search asks."""
         if row.jti:
             return format_html(ONE_TOKEN, format_html("<code>{}</code>", seen(row.jti)))
         return self.which(row)

@@ -35,7 +35,7 @@ MOST = 100
 """Among so many members one is chosen; where there are more, the address is written."""
 
 
-class DelegationList(BaseList):
+class DelegationTable(BaseList):
     """Delegations with whether their reader could end them, and any of the page."""
 
     @staticmethod
@@ -66,7 +66,7 @@ class DelegationAdmin(BaseAdmin[Any]):
     list_before_template = "projects/lend.html"
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BaseList]:
-        return DelegationList
+        return DelegationTable
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

@@ -42,7 +42,7 @@ Viewed = Callable[[AdminSite, HttpRequest, Membership], HttpResponse]
 
 @admin.register(Membership, site=site)
 class MembershipAdmin(OwnPageAdmin[Any]):
-    """Who is what here. A membership without a project holds in the whole tenant; history stays."""
+    """Show who is what here. A membership without a project holds in the whole tenant; history stays."""
 
     view_operation = "ListMembers"
     own_page = "projects/member.html"
@@ -140,7 +140,7 @@ def _adding(ctx: Context) -> list[Act]:
 
 
 def why_not(ctx: Context, row: Membership) -> str:
-    """Why its reader does not change it, and who does."""
+    """Return why its reader does not change it, and who does."""
     if not may(ctx, "ChangeMember"):
         return "An administrator of the project changes and removes its members."
     if row.project_id is None and ctx.project_id is not None:
@@ -196,7 +196,7 @@ def _left(row: Delegation) -> int:
 
 
 def _others(ctx: Context, row: Membership) -> QuerySet[Membership]:
-    """What else the subject is, as far as the reader's place shows it."""
+    """Return what else the subject is, as far as the reader's place shows it."""
     rows = Membership.objects.filter(shown(ctx), subject=row.subject, state=MembershipState.ACTIVE)
     return rows.exclude(pk=row.pk).select_related("project").order_by("project_id", "id")
 
@@ -213,7 +213,7 @@ CAUSES = {
 
 
 def _history(row: Membership) -> Iterator[Happened]:
-    """What became of it, newest first."""
+    """Return what became of it, newest first."""
     for entry in JournalEntry.objects.filter(stream_id=row.pk).order_by("-sequence")[:HISTORY]:
         now, before = (_words(entry.detail, tail) for tail in ("", "Before"))
         told = CAUSES.get(entry.cause, entry.cause)

@@ -61,7 +61,7 @@ class Stated(BaseAdmin[Any]):
 
 @admin.register(Project, site=site)
 class ProjectAdmin(Stated, OwnPageAdmin[Any]):
-    """Where work is submitted. A suspended project accepts no runs and dispatches nothing new."""
+    """Show where work is submitted. A suspended project accepts no runs and dispatches nothing new."""
 
     view_operation = "ListProjects"
     own_page = "projects/project.html"
@@ -155,7 +155,7 @@ class ProjectAdmin(Stated, OwnPageAdmin[Any]):
 
 @names("project")
 def project_names(keys: Sequence[UUID]) -> dict[UUID, str]:
-    """How projects of the tenant are called."""
+    """Return how projects of the tenant are called."""
     return dict(Project.objects.filter(pk__in=keys).values_list("pk", "name"))
 
 
@@ -225,7 +225,7 @@ def question(act: ProjectAct, row: Project, found: dict[str, int], back: str) ->
 
 @admin.register(Environment, site=site)
 class EnvironmentAdmin(Stated):
-    """What runs may target; the policy speaks of environments by these names."""
+    """Hold what runs may target; the policy speaks of environments by these names."""
 
     view_operation = "ListEnvironments"
     list_display = ("short_name", "name", "project")

@@ -15,7 +15,7 @@ MOST = 100
 
 
 def pointing(row: Release, written: str = "") -> Confirmation:
-    """What the aliases of its asset name now, and where one of them, or a new one, would lead.
+    """Return what the aliases of its asset name now, and where one of them, or a new one, would lead.
 
     `written` is the alias that was sent: what it names now stands there even where there are too many.
     """

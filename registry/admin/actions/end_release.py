@@ -125,7 +125,7 @@ def question(ctx: Context, end: End, row: Release) -> Confirmation:
 
 
 def _elsewhere(row: Release, other: Release | None) -> tuple[str, str]:
-    """Where its aliases are moved: to that one, or its asset if there is none."""
+    """Return where its aliases are moved: to that one, or its asset if there is none."""
     if other is None:
         return url_of_asset(row.asset_id), f"To the releases of {row.asset.name}"
     return reverse("admin:registry_point_alias", args=[other.id]), f"Let an alias name {name_of(other)}"

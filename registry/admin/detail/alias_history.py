@@ -49,12 +49,12 @@ class History:
 
 
 def history_of_release(row: Release) -> History:
-    """When which alias named a release: moves are looked for by the aliases of its asset."""
+    """Return when which alias named a release: moves are looked for by the aliases of its asset."""
     return _history(AliasMove.objects.filter(alias__asset_id=row.asset_id, release_id=row.id))
 
 
 def history_of_asset(asset_id: UUID) -> History:
-    """What each alias of an asset named, and when."""
+    """Return what each alias of an asset named, and when."""
     return _history(AliasMove.objects.filter(alias__asset_id=asset_id))
 
 
@@ -100,7 +100,8 @@ def _followers(moves: Sequence[AliasMove]) -> dict[tuple[UUID, int], AliasMove]:
 
 
 def _causes(moves: Sequence[AliasMove]) -> dict[tuple[UUID, int], str]:
-    """Why each happened: the journal of an alias has one entry a version, with the operation that made it."""
+    """Return why each happened: the journal of an alias has one entry a version, with the operation that
+    made it."""
     rows = JournalEntry.objects.filter(
         stream_id__in={move.alias_id for move in moves}, sequence__in={move.version for move in moves}
     ).values_list("stream_id", "sequence", "operation")

@@ -38,7 +38,8 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
 
 
 def same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether both say the same, but for their version: by what they are, not by what is told of them."""
+    """Tell whether both say the same, but for their version: by what they are, not by what is told of
+    them."""
     return digest({**before, "version": ""}) == digest({**after, "version": ""})
 
 
@@ -142,7 +143,7 @@ def _workflows(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[
 
 
 class _Reaches:
-    """How far the agents and skills of a manifest reach, as places in `REACHES`."""
+    """Hold how far the agents and skills of a manifest reach, as places in `REACHES`."""
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.skills = {
@@ -202,7 +203,7 @@ WORKING = ("kind", "agentId", "skillId", "dependsOn", "when", "forEach")
 
 
 def _opened(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
-    """Why a gate keeps back less than it did: without one, only the policy says who decides."""
+    """Return why a gate keeps back less than it did: without one, only the policy says who decides."""
     if new is None:
         return "asks fewer"
     was, now = old or {}, new
@@ -212,7 +213,7 @@ def _opened(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str
 
 
 def _freer(old: Mapping[str, Any], new: Mapping[str, Any], furthest: tuple[_Reaches, _Reaches]) -> str:
-    """Why a step may do more than it did, apart from its limits and its gate."""
+    """Return why a step may do more than it did, apart from its limits and its gate."""
     swapped = any(
         old.get(member) != new.get(member)
         and furthest[1].of(member, new.get(member)) > furthest[0].of(member, old.get(member))

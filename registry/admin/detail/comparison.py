@@ -51,7 +51,7 @@ class ReleaseDifference:
 
 
 def choices(row: Release) -> tuple[list[ComparableRelease], UUID | None]:
-    """What it can be compared with, newest first, and which of them is the one before, if one is."""
+    """Return what it can be compared with, newest first, and which of them is the one before, if one is."""
     rows = releases().defer("closure__definition").filter(asset_id=row.asset_id, closure__isnull=False)
     others = list(rows.exclude(pk=row.id).order_by("-created_at", "-id")[:CHOICES])
     older = [one for one in others if (one.created_at, one.id) < (row.created_at, row.id)]
@@ -97,7 +97,8 @@ READS_CANDIDATES = frozenset({Role.REVIEWER, Role.WORKSPACE_ADMIN, Role.PLATFORM
 
 
 def unread(ctx: Context, *rows: Release) -> str:
-    """Why this person does not read the manifests and contents of these releases; empty where they may."""
+    """Return why this person does not read the manifests and contents of these releases; empty where they
+    may."""
     if not may(ctx, "LoadRelease"):
         return "Your roles do not read the contents of releases."
     gone = [one.semver for one in rows if one.state == ReleaseState.REVOKED]

@@ -14,7 +14,7 @@ from registry.models import AssetWorkflow
 
 @part_of("project", 40)
 def workflows(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
-    """Whether the tenant has published anything that a run could follow."""
+    """Tell whether the tenant has published anything that a run could follow."""
     if not may(ctx, "ListReleases") or AssetWorkflow.objects.exists():
         return ()
     told = "The tenant has published no workflow, so a run has nothing to follow."

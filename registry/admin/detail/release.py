@@ -91,7 +91,7 @@ def _measured(record: EvaluationRecord) -> Measured:
 
 
 def _reviews(ctx: Context, row: Release) -> list[ApprovalView]:
-    """What was asked about its publication, newest first, as far as the reader sees requests."""
+    """Return what was asked about its publication, newest first, as far as the reader sees requests."""
     rows = visible(ctx).filter(subject_id=row.id).order_by("-requested_at", "-id")[:MOST_REVIEWS]
     return [approval_view(one) for one in rows]
 
@@ -114,7 +114,7 @@ def _same_asset(row: Release, other: UUID) -> bool:
 
 
 def sentence(row: Release, tree: Tree | None, named: Sequence[str]) -> str:
-    """What this release is, and what it is good for now, in one or two short sentences."""
+    """Return what this release is, and what it is good for now, in one or two short sentences."""
     if tree is None:
         return f"A candidate for version {row.semver} of {row.asset.name}; its commit has not been read."
     far = f"; its workflows reach as far as {tree.reach}" if tree.reach else ""
@@ -149,7 +149,7 @@ def _loads_why(row: Release, tree: Tree | None) -> str:
 
 
 def what_next(row: Release, measured: Sequence[Measured], tree: Tree | None) -> str:
-    """What has to happen next and who does it; empty where nothing is waited for."""
+    """Return what has to happen next and who does it; empty where nothing is waited for."""
     if row.state == ReleaseState.IN_REVIEW and tree is not None and tree.revoked:
         return (
             "No answer to its review would be taken: what it needs was revoked. It goes back to Draft when "
@@ -187,7 +187,7 @@ def _reading(row: Release) -> str:
 
 
 def _story(row: Release) -> dict[str, Any]:
-    """What has happened to it, newest first, and who did what of it last."""
+    """Return what has happened to it, newest first, and who did what of it last."""
     entries = journal_of(row.id)
     deeds = {entry.cause: entry for entry in reversed(entries)}
     return {

@@ -43,7 +43,7 @@ class Piece:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it, or something in it, keeps the release from being loaded."""
+        """Tell whether it, or something in it, keeps the release from being loaded."""
         return self.state in (MISSING, ReleaseState.REVOKED) or any(one.is_broken for one in self.parts)
 
 
@@ -61,7 +61,7 @@ class Tree:
 
 @dataclass
 class Material:
-    """What the tree is drawn from, read once, and how much of it still fits on the page."""
+    """Hold what the tree is drawn from, read once, and how much of it still fits on the page."""
 
     definition: Mapping[str, Any]
     entries: Sequence[ClosureFile]
@@ -108,7 +108,7 @@ def tree_of(row: Release) -> Tree:
 
 
 def drawn(of: Material) -> Tree:
-    """The same from what was read. Pure but for addresses."""
+    """Return the same from what was read. Pure but for addresses."""
     groups = tuple(
         _group(of, name, items, draw)
         for name, items, draw in (
@@ -132,7 +132,7 @@ def _group(of: Material, name: str, items: Sequence[Any], draw: Callable[[Any], 
 
 
 def furthest(definition: Mapping[str, Any]) -> str:
-    """How far the steps of its workflows reach at most; empty where it has none."""
+    """Return how far the steps of its workflows reach at most; empty where it has none."""
     reached = [node["sideEffectClass"] for flow in definition["workflows"] for node in flow["nodes"]]
     return max(reached, key=REACHES.index, default="")
 
@@ -242,7 +242,7 @@ def _step(node: Mapping[str, Any]) -> Piece:
 
 
 def step_in_words(node: Mapping[str, Any]) -> str:
-    """Who works at a step, after what, and within which limits; nothing about how far it reaches."""
+    """Return who works at a step, after what, and within which limits; nothing about how far it reaches."""
     told = ["a person answers" if node["kind"] == "human" else f"agent {node.get('agentId', '')}"]
     if node.get("skillId"):
         told[0] += f" with {node['skillId']}"
@@ -266,7 +266,7 @@ LIMITS = {
 
 
 def gate_in_words(gate: Mapping[str, Any]) -> str:
-    """What a gate asks beside the policy."""
+    """Return what a gate asks beside the policy."""
     people = f"{gate['quorum']} people" if gate.get("quorum", 1) > 1 else ""
     roles = " or ".join(gate.get("roles", ()))
     return ", ".join(one for one in (people, roles) if one) or "who the policy names"
@@ -285,5 +285,5 @@ def _suite(of: Material, one: Mapping[str, Any]) -> Piece:
 
 
 def loads(row: Release, tree: Tree | None) -> bool:
-    """Whether a worker may load it now."""
+    """Tell whether a worker may load it now."""
     return row.state in LOADABLE and tree is not None and not tree.broken

@@ -36,7 +36,7 @@ class CancelRow:
 
     @property
     def left_out(self) -> str:
-        """Why there is nothing to ask of it; empty of a run that can be stopped."""
+        """Return why there is nothing to ask of it; empty of a run that can be stopped."""
         if self.state in RUN_TERMINAL:
             return "It is over already."
         return "" if self.state in RUN_OPEN else "It was asked to stop before, and is stopping."
@@ -72,7 +72,7 @@ def cancel_many(site: AdminSite, request: HttpRequest, own: Own) -> HttpResponse
 
 
 def cancelled(site: AdminSite, request: HttpRequest, own: Own, name: str) -> HttpResponse:
-    """What came of each, as it was told then, of the runs of this place."""
+    """Return what came of each, as it was told then, of the runs of this place."""
     fates = fates_of(request, ACT, name)
     told = {one.key: one for one in fates.each}
     rows = [

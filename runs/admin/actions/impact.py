@@ -36,7 +36,7 @@ def open_runs(ctx: Context, about: UUID, reached: Collection[UUID]) -> Sequence[
 
 
 def _held(reached: Collection[UUID], runs: int) -> str:
-    """How many attempts workers hold now, of all open runs and not only of those that are counted."""
+    """Return how many attempts workers hold now, of all open runs and not only of those that are counted."""
     rows = Lease.objects.filter(
         state=LeaseState.HELD, run__release_id__in=list(reached), run__state__in=sorted(RUN_OPEN)
     )

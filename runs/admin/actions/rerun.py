@@ -25,7 +25,7 @@ from runs.selectors.reruns import again
 
 
 def may_run_again(ctx: Context, run: Run) -> bool:
-    """Whether the button is offered; the command judges again."""
+    """Tell whether the button is offered; the command judges again."""
     return run.is_terminal and ctx.project_id == run.project_id and may(ctx, "SubmitRun")
 
 

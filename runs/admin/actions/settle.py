@@ -37,7 +37,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class AttemptCard:
     """A doubt with the answers that would be taken; `refused` says why none would be."""
 
     doubt: UncertainAttempt
@@ -45,21 +45,21 @@ class Card:
     answers: tuple[Answer, ...]
 
 
-def cards(run: Run, doubts: Sequence[UncertainAttempt], at: datetime) -> list[Card]:
+def cards(run: Run, doubts: Sequence[UncertainAttempt], at: datetime) -> list[AttemptCard]:
     """Return the cards of a run's doubts; each promise is what the command would do at this moment."""
     situations = Situations(run, at)
     return [_card(run, doubt, situations.of(doubt.step, doubt.attempt)) for doubt in doubts]
 
 
-def _card(run: Run, doubt: UncertainAttempt, situation: Situation) -> Card:
+def _card(run: Run, doubt: UncertainAttempt, situation: Situation) -> AttemptCard:
     outcomes = {value: outcome_of_settling(situation, value) for value in LABELS}
     if any(outcome.refused for outcome in outcomes.values()):
-        return Card(doubt, REFUSED, ())
+        return AttemptCard(doubt, REFUSED, ())
     answers = (
         Answer(value, LABELS[value], follows(run, doubt.step, situation, value, outcome))
         for value, outcome in outcomes.items()
     )
-    return Card(doubt, "", tuple(answers))
+    return AttemptCard(doubt, "", tuple(answers))
 
 
 def follows(run: Run, step: Step, situation: Situation, resolution: str, outcome: Outcome) -> str:

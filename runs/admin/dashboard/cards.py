@@ -64,7 +64,7 @@ TOLD = {
 
 @count("uncertain")
 def uncertain_count(ctx: Context) -> int | None:
-    """How many steps an Operator has to look at here."""
+    """Return how many steps an Operator has to look at here."""
     if not may(ctx, "ResolveUncertainStep"):
         return None
     found: int = attention_steps(ctx).values("pk")[: MOST + 1].count()
@@ -73,7 +73,7 @@ def uncertain_count(ctx: Context) -> int | None:
 
 @needs(10)
 def uncertain_attempts(look: DashboardQuery) -> Needs | None:
-    """What an Operator has to settle, oldest first."""
+    """Return what an Operator has to settle, oldest first."""
     if not may(look.ctx, "ResolveUncertainStep"):
         return None
     rows = attention_steps(look.ctx).select_related("run__project", "run__environment").order_by("updated_at")
@@ -107,7 +107,7 @@ def _settle(row: Step) -> Need:
 
 @needs(60)
 def leases_nobody_recovers(look: DashboardQuery) -> Needs | None:
-    """Whether time alone still moves what it has to: leases that are over and stand."""
+    """Tell whether time alone still moves what it has to: leases that are over and stand."""
     if not may(look.ctx, "DrainWorkerByOperator"):
         return None
     before = look.at - grace() - TARGET
@@ -143,7 +143,7 @@ def open_runs(look: DashboardQuery) -> Figure | None:
 
 @figure(20)
 def workers(look: DashboardQuery) -> Figure | None:
-    """Who works, and who has stopped to."""
+    """Return who works, and who has stopped to."""
     if not may(look.ctx, "ListWorkers"):
         return None
     found = crew(look.ctx, look.at, look.at - LATELY, grace())
@@ -174,7 +174,7 @@ def _silent(found: Crew) -> str:
 
 
 def _held(found: Crew, who: str) -> str:
-    """What becomes of what silent workers held."""
+    """Return what becomes of what silent workers held."""
     if not found.overdue:
         return f"what {who} held is taken back some seconds after its lease has ended."
     leases = "1 lease is" if found.overdue == 1 else f"{found.overdue} leases are"
@@ -192,7 +192,8 @@ def _alarm(found: Crew) -> str:
 
 @card(20)
 def runs_of_mine(ctx: Context) -> Card | None:
-    """What this person asked for, newest first, and what each waits for; none for who could ask for none."""
+    """Return what this person asked for, newest first, and what each waits for; none for who could ask for
+    none."""
     if not may(ctx, "ListRuns"):
         return None
     mine = runs_in(ctx).filter(requester_person=ctx.actor.person).order_by("-created_at", "-id")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
-from factory.console.charts import Column, ColumnPart, Series, curves, stacked
+from factory.console.charts import ChartColumn, ColumnPart, Series, curves, stacked
 from factory.console.dashboard import Chart, DashboardQuery, Table, Window, chart, in_words
 from factory.console.show import span
 from factory.kernel.permissions import may
@@ -16,7 +16,7 @@ OUTCOMES = ((RunState.COMPLETED, "good"), (RunState.FAILED, "bad"), (RunState.CA
 
 @chart(10)
 def runs_by_outcome(look: DashboardQuery) -> Chart | None:
-    """How runs ended, by the hour or the day."""
+    """Return how runs ended, by the hour or the day."""
     if not may(look.ctx, "ListRuns"):
         return None
     seen = look.window
@@ -25,7 +25,7 @@ def runs_by_outcome(look: DashboardQuery) -> Chart | None:
     for each in found:
         sums[each.slot, each.state] += each.count
     columns = [
-        Column(name, tuple(_part(sums[n, state], state, kind) for state, kind in OUTCOMES), mark)
+        ChartColumn(name, tuple(_part(sums[n, state], state, kind) for state, kind in OUTCOMES), mark)
         for n, (name, mark) in enumerate(zip(seen.names, seen.marks, strict=True), 1)
     ]
     return Chart(
@@ -70,7 +70,7 @@ def _found(found: Sequence[Ended], names: Sequence[str], within: str) -> str:
 
 
 def _failures(failed: Sequence[Ended], names: Sequence[str], within: str) -> str:
-    """Where most of them are, and of which class, if they have one in common."""
+    """Return where most of them are, and of which class, if they have one in common."""
     slots: Counter[int] = Counter()
     for each in failed:
         slots[each.slot] += each.count
@@ -99,7 +99,7 @@ def _axis(most: float) -> list[tuple[float, str]]:
 
 @chart(20)
 def attempt_duration(look: DashboardQuery) -> Chart | None:
-    """How long attempts took."""
+    """Return how long attempts took."""
     if not may(look.ctx, "ListRuns"):
         return None
     seen = look.window

@@ -82,7 +82,8 @@ class Facts:
         return self._tries.get(step.id, [])
 
     def waits_for_a_worker(self, step: Step) -> bool:
-        """Whether it was dispatched and nobody is at it: its offer stands, or it is parked and may go on."""
+        """Tell whether it was dispatched and nobody is at it: its offer stands, or it is parked and may go
+        on."""
         if self.run.state not in (RunState.ACCEPTED, RunState.RUNNING) or step.attention or step.is_human:
             return False
         if step.state not in (StepState.DISPATCHED, StepState.RUNNING):

@@ -54,7 +54,7 @@ def wanted(whose: str, schema: Mapping[str, Any]) -> Wanted:
 
 
 def _is_plain(schema: Mapping[str, Any]) -> bool:
-    """Whether any object that has the required fields could do, as far as fields go."""
+    """Tell whether any object that has the required fields could do, as far as fields go."""
     told = schema.get("type", "object")
     return schema.keys() <= PLAIN and "object" in (told if isinstance(told, list) else [told])
 
@@ -68,7 +68,7 @@ def _fields(names: list[str], fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _kind(schema: Any) -> str:
-    """What a value may be, as far as its type says."""
+    """Return what a value may be, as far as its type says."""
     told = schema.get("type") if isinstance(schema, Mapping) else None
     kinds = told if isinstance(told, list) else [told]
     return " or ".join(KINDS[kind] for kind in kinds if isinstance(kind, str) and kind in KINDS)

@@ -36,7 +36,7 @@ able(40, "Take a release out of use", by="DeprecateRelease")
 
 @part_of("project", 10)
 def open_runs(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
-    """How many runs are not over, up to a bound."""
+    """Return how many runs are not over, up to a bound."""
     if not may(ctx, "ListRuns") and not _wide(ctx):
         return ()
     rows = Run.objects.filter(project_id=project_id, state__in=sorted(RUN_ACTIVE))
@@ -52,13 +52,13 @@ def open_runs(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
 
 
 def _wide(ctx: Context) -> bool:
-    """Whether somebody has a role in the whole tenant, and looks at it as a whole."""
+    """Tell whether somebody has a role in the whole tenant, and looks at it as a whole."""
     return ctx.project_id is None and bool(ctx.actor.roles)
 
 
 @part_of("project", 50)
 def pools(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
-    """Which workers take the project's work: the pools that serve its tenant."""
+    """Return which workers take the project's work: the pools that serve its tenant."""
     if not may(ctx, "ListRuns") and not _wide(ctx):
         return ()
     online = Count("workers", filter=Q(workers__last_seen_at__gte=at - ALIVE))

@@ -72,7 +72,7 @@ def _percent(cost: Decimal, limit: Decimal) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunClock:
-    """How long the run has worked, of how long it may, and how long it has waited for people meanwhile.
+    """Hold how long the run has worked, of how long it may, and how long it has waited for people meanwhile.
 
     `stands_still` says since when its clock does and why; `fails_at` is when it fails while the clock runs.
     """
@@ -107,12 +107,12 @@ def _spent(facts: Facts, state: str, at: datetime) -> float:
 
 
 def may_cancel(ctx: Context, run: Run) -> bool:
-    """Whether the button is offered; the command judges again."""
+    """Tell whether the button is offered; the command judges again."""
     return run.state in RUN_OPEN and is_theirs_to_stop(ctx, run)
 
 
 def sentence(facts: Facts, used: UsageView) -> str:
-    """Where it stands, in one sentence."""
+    """Return where it stands, in one sentence."""
     done = sum(step.state == StepState.SUCCEEDED for step in facts.steps)
     skipped = sum(step.state == StepState.SKIPPED for step in facts.steps)
     whole = sum(max(1, len(each.steps)) for each in facts.standings) - skipped

@@ -93,7 +93,7 @@ def tabs(ctx: Context, facts: Facts, wanted: str) -> dict[str, Any]:
 
 
 def _notes(facts: Facts) -> dict[str, str]:
-    """How much stands there, in words; counted by indices, within one run."""
+    """Return how much stands there, in words; counted by indices, within one run."""
     refused = AuditEntry.objects.filter(stream_id=audit_stream(facts.run.id), outcome="refused")
     waiting = OutboxEvent.objects.filter(run_id=facts.run.id, handled_at__isnull=True)
     return {

@@ -52,7 +52,7 @@ class Works:
 
 
 def waits(ctx: Context, facts: Facts, at: datetime) -> list[Waits]:
-    """What has to happen before the run goes on, and who makes it happen."""
+    """Return what has to happen before the run goes on, and who makes it happen."""
     run = facts.run
     if run.state not in RUN_ACTIVE:
         return []
@@ -88,7 +88,7 @@ def _works(step: Step, lease: Lease, at: datetime) -> Works:
 
 
 def what_next(facts: Facts) -> str:
-    """What comes after that which is done now, in one sentence; empty when nothing does."""
+    """Return what comes after that which is done now, in one sentence; empty when nothing does."""
     if facts.run.state not in RUN_ACTIVE:
         return ""
     if facts.run.state == RunState.CANCELLING:
@@ -107,7 +107,7 @@ def what_next(facts: Facts) -> str:
 
 
 def _asks_first(facts: Facts, step: Step) -> bool:
-    """Whether a step has still to ask: nothing of it is approved, and no question of it is open."""
+    """Tell whether a step has still to ask: nothing of it is approved, and no question of it is open."""
     states = {view.state for view in facts.approvals if view.step_id == step.id}
     return (
         step.gated
@@ -136,7 +136,7 @@ def _idle(facts: Facts, at: datetime) -> list[Waits]:
 
 
 def _has_begun(facts: Facts, step: Step) -> bool:
-    """Whether somebody was at it before: it goes on then, where others start."""
+    """Tell whether somebody was at it before: it goes on then, where others start."""
     asked = any(view.step_id == step.id for view in facts.approvals)
     return asked or len(facts.tries(step)) > 1
 
@@ -152,7 +152,8 @@ def _offer_over(facts: Facts, step: Step, at: datetime) -> str:
 
 
 class Answers:
-    """Who may answer the questions of one run, as the approvals judge it; alike questions are judged once.
+    """Hold who may answer the questions of one run, as the approvals judge it; alike questions are judged
+    once.
 
     A fan-out may ask a hundred of them, of the same people by the same rule.
     """
@@ -164,7 +165,7 @@ class Answers:
         self._stops: dict[tuple[str, UUID | None], str] = {}
 
     def stops(self, view: ApprovalView) -> str:
-        """Why no answer would be taken: that lies with the run, whichever of its questions it is."""
+        """Return why no answer would be taken: that lies with the run, whichever of its questions it is."""
         key = (view.subject_type, view.run_id)
         if key not in self._stops:
             self._stops[key] = why_unanswerable(view)
@@ -175,7 +176,7 @@ class Answers:
         return max(1, self._still_needed(view))
 
     def voted(self, view: ApprovalView) -> str:
-        """Why the reader's yes would count for nothing more, of one that they may decide on."""
+        """Return why the reader's yes would count for nothing more, of one that they may decide on."""
         right = self.right(view)
         if right is None or not view.votes or self._still_needed(view) <= 0:
             return ""
@@ -191,7 +192,7 @@ class Answers:
         return votes_judged_of(self._asked)
 
     def right(self, view: ApprovalView) -> Right | None:
-        """What the reader may decide by; all that it rests on is in the key."""
+        """Return what the reader may decide by; all that it rests on is in the key."""
         asked = (view.requested_by, view.requester_person, view.author_person)
         key = (view.project_id, view.approver_roles, *asked)
         if key not in self._rights:
@@ -231,7 +232,8 @@ NOBODY = (
 
 
 def _who_decides(answers: Answers, view: ApprovalView, on: str, *, over: bool) -> tuple[str, str]:
-    """Who answers it, and what the reader should know first: the judgement of the page of the decision."""
+    """Return who answers it, and what the reader should know first: the judgement of the page of the
+    decision."""
     if over:
         return f"Nobody decided{on} in time", ""
     if stops := answers.stops(view):

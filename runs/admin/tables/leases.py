@@ -30,7 +30,7 @@ def _next(row: Any, end: str) -> SafeString:
 
 
 def _then(row: Lease) -> str:
-    """What becomes of the attempt when a lease ends without a word of its holder."""
+    """Return what becomes of the attempt when a lease ends without a word of its holder."""
     if row.acquired_at is None:
         return "offered to another worker."
     if row.run.state == RunState.CANCELLING:

@@ -129,7 +129,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         return self._form(request, "runs/template_run.html", "Start a run", context, make)
 
     def waiver_view(self, request: HttpRequest, template_id: UUID) -> HttpResponse:
-        """What is to be approved in advance; it leads to the request that a reviewer decides."""
+        """Show what is to be approved in advance; it leads to the request that a reviewer decides."""
         ctx, sent = context_of(request), request.POST
         self._require(request, "RequestWaiver")
 
@@ -180,7 +180,7 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
         )
 
     def _choices(self, request: HttpRequest, template_id: UUID) -> dict[str, Any]:
-        """What a form about a template offers: its releases and the project's environments."""
+        """Return what a form about a template offers: its releases and the project's environments."""
         try:
             row = template(context_of(request), template_id)
         except DomainError as missing:
@@ -236,7 +236,8 @@ class TemplateAdmin(OwnPageAdmin[RunTemplate]):
 
 
 def _wanted(row: RunTemplate, found: Sequence[tuple[ReleaseView, tuple[str, ...]]]) -> list[Wanted]:
-    """What the workflow asks of an input in the release that `latest` names, and what the template does."""
+    """Return what the workflow asks of an input in the release that `latest` names, and what the template
+    does."""
     latest = next((view for view, names in found if "latest" in names), found[0][0] if found else None)
     asked = []
     if latest is not None:

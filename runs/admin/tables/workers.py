@@ -223,7 +223,7 @@ def _drain(row: Worker) -> str:
 
 
 def _silent(row: Any) -> bool:
-    """Whether it has not reported for so long that nobody counts on it."""
+    """Tell whether it has not reported for so long that nobody counts on it."""
     return bool((row.at - row.last_seen_at).total_seconds() > ONLINE_SECONDS)
 
 

@@ -31,7 +31,7 @@ MONTHS = 3
 
 
 def may_set(ctx: Context, row: Budget | None) -> bool:
-    """Whether the button is offered; the command judges again."""
+    """Tell whether the button is offered; the command judges again."""
     operation = "CreateBudget" if row is None else "ChangeBudgetAmount"
     wide = ctx.project_id is None or (row is not None and row.project_id is None)
     try:
@@ -71,7 +71,7 @@ def amount_view(site: AdminSite, request: HttpRequest, row: Budget, whose: str) 
 
 
 def _moved_on(row: Budget, amount: Decimal) -> str:
-    """What is now, and what was not done."""
+    """Return what is now, and what was not done."""
     at = f"{row.updated_at.astimezone(UTC):%d %b %Y %H:%M:%S} UTC"
     return (
         f"The amount was changed after this page was opened: it is {usd(row.amount)} now (version "

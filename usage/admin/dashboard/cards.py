@@ -49,7 +49,7 @@ def _tightest(rows: Sequence[Any]) -> Any:
 
 
 def _short(row: Any, whose: str) -> str:
-    """What is said where little is left, or less than runs ask for."""
+    """Return what is said where little is left, or less than runs ask for."""
     less = row.asked is not None and row.available < row.asked
     if not less and tone_of(row) != "bad":
         return ""
@@ -63,7 +63,7 @@ def _name(row: Budget) -> str:
 
 @figure(40)
 def money_left(look: DashboardQuery) -> Figure | None:
-    """What can still be reserved this month: what is free of the tightest budget, which decides."""
+    """Return what can still be reserved this month: what is free of the tightest budget, which decides."""
     if not reads_budgets(look.ctx):
         return None
     rows = look.once(_covering)
@@ -96,7 +96,7 @@ def _no_budget(look: DashboardQuery) -> Figure:
 
 @chart(40)
 def spend_against_budget(look: DashboardQuery) -> Chart | None:
-    """What was spent each day of the month, against the budget."""
+    """Return what was spent each day of the month, against the budget."""
     if not reads_budgets(look.ctx):
         return None
     rows = look.once(_covering)
@@ -113,7 +113,7 @@ def spend_against_budget(look: DashboardQuery) -> Chart | None:
 
 
 def spend_of(row: Budget, at: datetime) -> Chart:
-    """The same for one budget, as of a moment: of a month that is over, all of it."""
+    """Return the same for one budget, as of a moment: of a month that is over, all of it."""
     last = min(at.date(), row.period_end - timedelta(days=1))
     sums = spent_so_far(row.id, row.period_start, last)
     spent = bool(sums and sums[-1][1])
@@ -165,7 +165,7 @@ def _plot(row: Budget, sums: Sequence[tuple[date, Decimal]], at: datetime) -> Pl
 
 @card(50)
 def budgets_of_the_month(ctx: Context) -> Card | None:
-    """How much of this month's money is in use, where it is divided among several budgets."""
+    """Return how much of this month's money is in use, where it is divided among several budgets."""
     if not reads_budgets(ctx):
         return None
     rows = list(budgets_now(ctx.project_id, clock.now().date())[:12])

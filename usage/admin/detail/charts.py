@@ -39,7 +39,8 @@ def name_of(row: Budget) -> str:
 
 
 def percent_in_use(row: Budget) -> int:
-    """What cannot be reserved any more: 100 only when nothing is left, and 0 only when nothing is used."""
+    """Return what cannot be reserved any more: 100 only when nothing is left, and 0 only when nothing is
+    used."""
     used = row.amount - row.available
     if row.available <= 0:
         return 100
@@ -54,7 +55,8 @@ def tone_of(row: Budget) -> Tone:
 
 
 def in_words(row: Budget) -> str:
-    """How much of it is in use, in a sentence's part; more than it holds only where usage came late."""
+    """Return how much of it is in use, in a sentence's part; more than it holds only where usage came
+    late."""
     if row.available < 0:
         return f"overdrawn by {usd(-row.available)}"
     return f"{percent_in_use(row)} % in use"
@@ -101,7 +103,7 @@ def ends_at(row: Budget) -> datetime:
 
 
 def time_in_words(row: Budget, at: datetime) -> str:
-    """Where its month stands."""
+    """Return where its month stands."""
     begins, ends = datetime.combine(row.period_start, time(), UTC), ends_at(row)
     if at < begins:
         return f"begins in {span((begins - at).total_seconds())}"

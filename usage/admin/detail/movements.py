@@ -83,7 +83,7 @@ def _signed(amount: Decimal) -> str:
 
 
 def words(movement: Movement, moved: dict[Account, Decimal], entries: Sequence[Any]) -> str:
-    """What happened, in a sentence."""
+    """Return what happened, in a sentence."""
     more = moved.get(Account.AVAILABLE, ZERO)
     spent, held = moved.get(Account.SPENT, ZERO), moved.get(Account.HELD, ZERO)
     if movement == Movement.GRANTED:
@@ -119,7 +119,7 @@ def _ended(movement: Movement, spent: Decimal, held: Decimal, more: Decimal) -> 
 
 
 def _adjusted(spent: Decimal, held: Decimal) -> str:
-    """What came after the end of a run."""
+    """Return what came after the end of a run."""
     parts = [f"{usd(abs(spent))} {'more' if spent > 0 else 'less'} spent"] if spent else []
     parts += [f"{usd(abs(held))} {'more' if held > 0 else 'no longer'} kept back"] if held else []
     return f"Usage of a run became known after its end: {', '.join(parts) or 'nothing changed'}."

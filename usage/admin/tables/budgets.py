@@ -201,7 +201,7 @@ def _before(request: HttpRequest) -> int | None:
 
 
 def sentence(row: Budget, at: datetime) -> str:
-    """How it stands, in one line."""
+    """Return how it stands, in one line."""
     left = f"{usd(max(row.available, Decimal(0)))} of {usd(row.amount)} are left"
     return f"{capfirst(in_words(row))}: {left}. The month {time_in_words(row, at)}."
 
@@ -221,7 +221,7 @@ def _then(row: Reservation) -> str:
 
 
 def rules(row: Budget, at: datetime) -> list[str]:
-    """What happens at its limits, in sentences: of the amount, of the policy, and of the month."""
+    """Return what happens at its limits, in sentences: of the amount, of the policy, and of the month."""
     every = "every project of the tenant" if row.project is None else "this project"
     told = [
         f"Each run of {every} reserves here, before it starts, what it may cost at most. One that asks for "
@@ -259,7 +259,7 @@ def _by_the_policy(policy: PolicyView, project_id: UUID | None) -> list[str]:
 
 
 def _after(row: Budget, at: datetime) -> str:
-    """What the end of the month does, and whether the next one is provided for."""
+    """Return what the end of the month does, and whether the next one is provided for."""
     ends = f"{row.period_end:%d %b %Y}"
     if at >= ends_at(row):
         return f"Since {ends}, 00:00 UTC, nothing new is reserved here. What comes late is still booked here."

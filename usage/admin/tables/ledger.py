@@ -124,14 +124,14 @@ class LedgerEntryAdmin(MoneyAdmin[LedgerEntry]):
 
 
 def _is_offered_all(request: HttpRequest, ctx: Context) -> bool:
-    """Whether the switcher offers the whole of this tenant; one of another would show other figures."""
+    """Tell whether the switcher offers the whole of this tenant; one of another would show other figures."""
     here = (place for place in places_of(request) if place.tenant_id == ctx.tenant_id)
     return any(not place.project_name for place in here)
 
 
 @admin.register(Reservation, site=site)
 class ReservationAdmin(MoneyAdmin[Reservation]):
-    """What runs hold of the budgets: reserved before dispatch, settled at their end."""
+    """Show what runs hold of the budgets: reserved before dispatch, settled at their end."""
 
     view_operation = "ListReservations"
     list_display = ("run", "status", "sum", "kept", "made", "until", "reason", "own")
@@ -196,7 +196,7 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
 
 @admin.register(UsageRecord, site=site)
 class UsageAdmin(MoneyAdmin[UsageRecord]):
-    """What was used, by receipt. What nobody could price is not known, and never counted as nothing."""
+    """Show what was used, by receipt. What nobody could price is not known, and never counted as nothing."""
 
     view_operation = "ReadUsage"
     heading = "Usage"
@@ -220,7 +220,7 @@ class UsageAdmin(MoneyAdmin[UsageRecord]):
         return [path("explorer/", view(self.explorer_view), name="usage_explorer"), *super().get_urls()]
 
     def explorer_view(self, request: HttpRequest) -> HttpResponseBase:
-        """What was used in a time, added up; as a page, or the same as a file."""
+        """Show what was used in a time, added up; as a page, or the same as a file."""
         if not self.has_view_permission(request):
             raise PermissionDenied(
                 "What the whole tenant uses is for who decides over its money. Choose one of your projects."

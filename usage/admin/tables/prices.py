@@ -19,7 +19,7 @@ from usage.pricing.quotes import ANY_NAME
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one unit of a call costs, and whether a statement may still change a known cost."""
+    """Hold what one unit of a call costs, and whether a statement may still change a known cost."""
 
     provider: str
     name: str
@@ -30,8 +30,9 @@ class Price:
 
 @admin.register(PricingRevision, site=site)
 class PricingAdmin(MoneyAdmin[PricingRevision]):
-    """What units cost, from when. A revision never changes; a call is priced by the one in force then. New
-    prices are published over the API, by the grant finance or an administrator's role in the whole tenant.
+    """Show what units cost, from when. A revision never changes; a call is priced by the one in force then.
+    New prices are published over the API, by the grant finance or an administrator's role in the whole
+    tenant.
     """
 
     view_operation = "ListPricingRevisions"

@@ -10,7 +10,7 @@ CORNER = 6
 
 @dataclass(frozen=True, slots=True)
 class NodeLabel:
-    """How a node stands: its state, and what is remarkable about it, in few words."""
+    """Hold how a node stands: its state, and what is remarkable about it, in few words."""
 
     state: str
     note: str = ""
@@ -47,7 +47,7 @@ class Graph:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it is scrolled rather than made smaller: nobody reads a shrunken box."""
+        """Tell whether it is scrolled rather than made smaller: nobody reads a shrunken box."""
         return self.width > 7 * (WIDTH + GAP_X)
 
 
@@ -86,7 +86,7 @@ def _kind(node: Mapping[str, Any]) -> str:
 
 
 def _depths(nodes: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many steps lie before each node at the most; the definition has no cycles."""
+    """Return how many steps lie before each node at the most; the definition has no cycles."""
     before = {node["key"]: list(node.get("dependsOn", ())) for node in nodes}
     depth: dict[str, int] = {}
     while len(depth) < len(before):

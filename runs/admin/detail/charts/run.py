@@ -7,7 +7,7 @@ from typing import Any
 from approvals.selectors import ApprovalView
 from factory.console.show import brief
 from runs.admin.detail.charts.graph import Graph, NodeLabel, draw_graph
-from runs.admin.detail.charts.timeline import THINNEST, Span, Timeline, draw_timeline
+from runs.admin.detail.charts.timeline import THINNEST, Span, TimelineChart, draw_timeline
 from runs.admin.detail.facts import WAITS_FOR_A_WORKER, AttemptFacts, Facts
 from runs.models import Run, Step
 from runs.selectors.standing import NodeProgress
@@ -28,7 +28,7 @@ def graph(facts: Facts, at: datetime) -> Graph:
 
 
 def tally(drawn: Graph) -> str:
-    """How many nodes are in each state, in words: 4 Succeeded, 1 step waits for a worker."""
+    """Return how many nodes are in each state, in words: 4 Succeeded, 1 step waits for a worker."""
     counts: dict[str, int] = {}
     for box in drawn.boxes:
         counts[box.state] = counts.get(box.state, 0) + 1
@@ -77,7 +77,7 @@ def _remark(facts: Facts, step: Step, tries: list[AttemptFacts], at: datetime) -
     return brief((until - begun).total_seconds())
 
 
-def timeline(facts: Facts, at: datetime) -> Timeline:
+def timeline(facts: Facts, at: datetime) -> TimelineChart:
     """The run's states, and each step's attempts and questions, on one axis."""
     run = facts.run
     start, end = run.created_at, run.finished_at or at

@@ -87,7 +87,7 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class TimelineChart:
     """Rows on one axis, the axis' marks as (per cent, words), and what its signs mean."""
 
     rows: tuple[TimelineRow, ...]
@@ -97,7 +97,7 @@ class Timeline:
 
 def draw_timeline(
     lines: Iterable[tuple[str, str, Sequence[Span]]], start: datetime, end: datetime
-) -> Timeline:
+) -> TimelineChart:
     """All lines on the axis from `start` to `end`; what has not ended reaches to its end."""
     whole = max((end - start).total_seconds(), 0.001)
 
@@ -112,7 +112,7 @@ def draw_timeline(
         return AxisSpan(span.kind, span.state, tone(span.state), *place, words, goes_on=span.end is None)
 
     rows = tuple(TimelineRow(title, state, tuple(bar(s) for s in spans)) for title, state, spans in lines)
-    return Timeline(rows, tuple(_marks(start, end)), _signs(rows))
+    return TimelineChart(rows, tuple(_marks(start, end)), _signs(rows))
 
 
 def _times(span: Span) -> str:
