@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.db.models import Count, OuterRef
 from django.db.models.functions import Coalesce
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from factory.console.dashboard import MOST, DashboardQuery, Figure, Need, Needs, count, figure, needs, number
@@ -156,7 +157,7 @@ def findings(look: DashboardQuery) -> Needs | None:
     if last is None:
         return None
     item = Need(
-        title=f"The last verification found {many} violation{'' if many == 1 else 's'}",
+        title=f"The last verification found {many} violation{pluralize(many)}",
         url=reverse("admin:factory_finding_changelist"),
         state="Violated",
         tone="bad",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from django.template.defaultfilters import pluralize
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
@@ -53,7 +54,7 @@ class File:
         count = len(self.lines)
         if not count:
             return " ".join(self.notes)
-        return f"{count} line{'' if count == 1 else 's'}, closed: open to read"
+        return f"{count} line{pluralize(count)}, closed: open to read"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, StreamingHttpResponse
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 
@@ -208,7 +209,7 @@ def finding(wanted: UsageQuery, found: Explored, rows: Sequence[UsageRow]) -> st
 
 
 def _calls(many: int) -> str:
-    return f"{many:,} call{'' if many == 1 else 's'}"
+    return f"{many:,} call{pluralize(many)}"
 
 
 def chart_of(wanted: UsageQuery, found: Explored) -> Chart:

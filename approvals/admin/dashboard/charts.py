@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from django.template.defaultfilters import pluralize
+
 from approvals.selectors.ages import NAMES, NEWEST, Ages, ages
 from factory.console.charts import ColumnPart, pairs
 from factory.console.dashboard import Chart, DashboardQuery, Table, chart, in_words
@@ -48,7 +50,7 @@ def _found(found: Ages) -> str:
         late = (
             f"{in_words(found.late).lower()} of them past half of its time" if found.late else "none is late"
         )
-        said.append(f"{in_words(pending)} {'is' if pending == 1 else 'are'} pending; {late}.")
+        said.append(f"{in_words(pending)} {pluralize(pending, 'is,are')} pending; {late}.")
     elif said:
         said.append("None is pending.")
     return " ".join(said)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.template.defaultfilters import pluralize
+
 from approvals.policy import floor
 from approvals.policy.evaluation import PolicyVerdict, evaluate
 from approvals.policy.messages import SHORT, THEN, duration, hours
@@ -62,7 +64,7 @@ def _about_the_verdict(told: Explanation) -> list[str]:
     if verdict.effect is Effect.DENY:
         return ["No role can allow it under this revision. A workspace admin can publish another one."]
     may = [one for one in told.candidates if one.may_decide]
-    people = f"{len(may)} {'person' if len(may) == 1 else 'people'} could now{_apart(may)}"
+    people = f"{len(may)} {pluralize(len(may), 'person,people')} could now{_apart(may)}"
     who = " or ".join(verdict.roles) or "Nobody: the rules name no role in common"
     few = ""
     if separate(may) < verdict.quorum:
@@ -89,7 +91,7 @@ def _apart(may: Sequence[EligibilityResult]) -> str:
     count = separate(may)
     if count == len(may):
         return ""
-    return f", {count} of whom count{'s' if count == 1 else ''} separately"
+    return f", {count} of whom count{pluralize(count, 's,')} separately"
 
 
 def _silence(verdict: PolicyVerdict) -> str:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
+from django.template.defaultfilters import pluralize
+
 from approvals.admin.detail.proposal import Shown
 from approvals.operations import kinds
 from approvals.policy.messages import duration
@@ -39,7 +41,7 @@ def _act(shown: Shown) -> str:
     if shown.diff is not None:
         count = len(shown.diff.files)
         place = f" in {seen(shown.repository)}" if shown.repository else ""
-        return f"change {count} file{'' if count == 1 else 's'}{place}"
+        return f"change {count} file{pluralize(count)}{place}"
     if shown.tool:
         return f"call {seen(shown.tool)}"
     return ASKED.get(shown.kind, "do what is written below")
@@ -73,7 +75,7 @@ def _what(shown: Shown | None) -> str:
     if shown is None or shown.diff is None:
         return "the proposal below"
     added, removed = shown.diff.added, shown.diff.removed
-    return f"the change below, of {added} line{'' if added == 1 else 's'} added and {removed} removed,"
+    return f"the change below, of {added} line{pluralize(added)} added and {removed} removed,"
 
 
 def consequence(view: ApprovalView) -> dict[str, str]:

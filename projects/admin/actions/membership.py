@@ -5,6 +5,7 @@ from datetime import UTC
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from factory.console.confirming import ChoiceField, Confirmation, act_on
@@ -159,7 +160,7 @@ def _moved_on(row: Membership, version: int) -> str:
 def standing_of(row: Membership) -> str:
     """Roles and grants in a line."""
     grants = (
-        f" with the grant{'' if len(row.grants) == 1 else 's'} {', '.join(row.grants)}"
+        f" with the grant{pluralize(len(row.grants))} {', '.join(row.grants)}"
         if row.grants
         else ", without grants"
     )

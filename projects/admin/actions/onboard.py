@@ -9,6 +9,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from factory.console.confirming import ChoiceField, Confirmation, ask
@@ -145,9 +146,9 @@ def _told(ctx: Context, draft: OnboardingDraft, project_id: UUID) -> str:
     with reading(there):
         missing = len(project_page(there, Project.objects.get(pk=project_id), ADDED)["missing"])
     environments, members = len(draft.environments), len(draft.members)
-    what = f"{environments} environment{'' if environments == 1 else 's'}"
-    who = f"{members} member{'' if members == 1 else 's'} of its own"
-    lacks = f"{missing} thing{' is' if missing == 1 else 's are'} missing before a run can start: see below."
+    what = f"{environments} environment{pluralize(environments)}"
+    who = f"{members} member{pluralize(members)} of its own"
+    lacks = f"{missing} thing{pluralize(missing, ' is,s are')} missing before a run can start: see below."
     then = lacks if missing else "Nothing is missing: who may ask for runs can start one."
     return f"{seen(draft.name)} is there, with {what} and {who}; it is the chosen project now. {then}"
 

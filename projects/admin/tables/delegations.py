@@ -19,7 +19,7 @@ from factory.console.confirming import Act
 from factory.console.lists.columns import Column, column
 from factory.console.lists.pages import BaseList
 from factory.console.scope import as_moment, context_of
-from factory.console.show import badge, seen, span, timed, when
+from factory.console.show import badge, link, seen, span, timed, when
 from factory.console.site import site
 from factory.kernel.clock import now
 from factory.kernel.errors import DomainError, InvalidInput
@@ -157,4 +157,4 @@ class DelegationAdmin(BaseAdmin[Any]):
             told = "one of the two, or an admin, ends it" if row.state == DelegationState.ACTIVE else "over"
             return format_html('<span class="fc-soft">{}</span>', told)
         url = reverse("admin:projects_revoke_delegation", args=[row.id])
-        return format_html('<a class="fc-link" href="{}">End it…</a>', url)
+        return link(url, "End it…")

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.template.defaultfilters import pluralize
+
 from factory.kernel.hashing import digest
 from registry.admin.detail.tree import LIMITS, REACHES, gate_in_words, step_in_words
 
@@ -164,7 +166,7 @@ class _Reaches:
 def _flow(one: Mapping[str, Any]) -> str:
     reach = max((node["sideEffectClass"] for node in one["nodes"]), key=REACHES.index)
     count = len(one["nodes"])
-    return f"{count} step{'' if count == 1 else 's'}, as far as {reach}"
+    return f"{count} step{pluralize(count)}, as far as {reach}"
 
 
 def _step(

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import yaml
+from django.template.defaultfilters import pluralize
 
 from factory.console.diffs import Diff, File, for_page
 from factory.console.show import commit_in_short
@@ -223,6 +224,6 @@ def _sentence(
         return same_but_for(other, row)
     if not told and not paths:
         return "They hold the same files, and say the same in another order."
-    words = f"{len(told)} difference{'' if len(told) == 1 else 's'} in what the manifest says"
-    warned = f", {more} of which let{'s' if more == 1 else ''} more happen" if more else ""
+    words = f"{len(told)} difference{pluralize(len(told))} in what the manifest says"
+    warned = f", {more} of which let{pluralize(more, 's,')} more happen" if more else ""
     return f"{words}{warned}; {f'other files: {files}' if files else 'no other file differs'}."

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Case, When
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from registry.manifest.closure import ClosureFile
@@ -143,7 +144,7 @@ def _summary(definition: Mapping[str, Any]) -> str:
         (len(definition["skills"]), "skill"),
         (len(definition["workflows"]), "workflow"),
     )
-    told = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
+    told = [f"{count} {word}{pluralize(count)}" for count, word in counts if count]
     return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
 
 
@@ -232,7 +233,7 @@ def _workflow(of: Material, one: Mapping[str, Any]) -> Piece:
     reach = max((node["sideEffectClass"] for node in one["nodes"]), key=REACHES.index)
     parts, left_out = of.few(one["nodes"], _step)
     title = one["title"] if one["title"] != one["workflowId"] else ""
-    steps = f"{len(one['nodes'])} step{'' if len(one['nodes']) == 1 else 's'}"
+    steps = f"{len(one['nodes'])} step{pluralize(len(one['nodes']))}"
     note = f"version {one['version']}, {steps}, its output is that of {one['output']}"
     return Piece("workflow", one["workflowId"], title, note, reach, parts=parts, left_out=left_out)
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from factory.console.impact import MOST, SHOWN, ImpactRow, Touched, counted, touches
@@ -42,7 +43,7 @@ def _held(reached: Collection[UUID], runs: int) -> str:
     )
     held = len(rows.order_by().values_list("pk", flat=True)[: MOST + 1])
     if not held:
-        return f"No worker holds any of {'it' if runs == 1 else 'them'}."
+        return f"No worker holds any of {pluralize(runs, 'it,them')}."
     least = "At least " if held > MOST else ""
     return f"{least}{held} of their attempts are in a worker's hands now."
 

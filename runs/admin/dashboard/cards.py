@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from urllib.parse import urlencode
 
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from factory.console.dashboard import (
@@ -155,7 +156,7 @@ def workers(look: DashboardQuery) -> Figure | None:
     note = f"{found.in_use} of {found.slots} slots in use for this tenant."
     if not found.online:
         note = "Runs wait until one is."
-    note += f" {found.draining} {'is' if found.draining == 1 else 'are'} draining." if found.draining else ""
+    note += f" {found.draining} {pluralize(found.draining, 'is,are')} draining." if found.draining else ""
     note += _silent(found)
     value = f"{found.online} of {whole}" if found.silent else str(found.online)
     tone: Tone = "plain" if found.online else "bad"

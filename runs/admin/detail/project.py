@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count, Q
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from approvals.selectors import everybody_who_may
@@ -68,7 +69,7 @@ def pools(ctx: Context, project_id: UUID, at: datetime) -> Sequence[Part]:
             seen(row.name),
             state="Online" if row.online else "Offline",
             tone="good" if row.online else "bad",
-            note=f"{row.online} worker{'' if row.online == 1 else 's'} online; "
+            note=f"{row.online} worker{pluralize(row.online)} online; "
             + ("for this tenant alone" if row.tenants == [ctx.tenant_id] else "for other tenants too"),
         )
         for row in rows.order_by("name")[:POOLS]

@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.template.defaultfilters import pluralize
+
 from factory.console.show import brief, span
 from factory.kernel import clock
 from factory.kernel.context import Context
@@ -117,7 +119,7 @@ def sentence(facts: Facts, used: UsageView) -> str:
     skipped = sum(step.state == StepState.SKIPPED for step in facts.steps)
     whole = sum(max(1, len(each.steps)) for each in facts.standings) - skipped
     told = _how_far(done, whole, ended=facts.run.state not in RUN_ACTIVE)
-    told += f" {skipped} {'was' if skipped == 1 else 'were'} skipped." if skipped else ""
+    told += f" {skipped} {pluralize(skipped, 'was,were')} skipped." if skipped else ""
     if facts.run.state == RunState.FAILED:
         return f"{told} It failed ({facts.run.failure_class}): {facts.run.reason}"
     if facts.run.state == RunState.CANCELLED:
@@ -129,7 +131,7 @@ def sentence(facts: Facts, used: UsageView) -> str:
 def _how_far(done: int, whole: int, *, ended: bool) -> str:
     if whole == 1:
         return f"Its one step has {'succeeded' if done else 'not succeeded' + ('' if ended else ' yet')}."
-    return f"{done} of {whole} steps {'has' if done == 1 else 'have'} succeeded."
+    return f"{done} of {whole} steps {pluralize(done, 'has,have')} succeeded."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def groups(facts: Facts) -> list[Group]:
     found = [_group(facts, "", "", plain)]
     for each in facts.standings:
         if each.instances:
-            note = f"{each.done} of {len(each.instances)} {'has' if each.done == 1 else 'have'} succeeded"
+            note = f"{each.done} of {len(each.instances)} {pluralize(each.done, 'has,have')} succeeded"
             found.append(_group(facts, each.node.key, note, each.instances))
     return found
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from uuid import UUID
 
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from approvals.selectors import ApprovalView, Judged, Right, right_to_decide, voted_already, votes_judged_of
@@ -102,7 +103,7 @@ def what_next(facts: Facts) -> str:
         return f"Next: {', '.join(later[:3])}{more}."
     asks = [step.node_key for step in facts.steps if _open((step,)) and _asks_first(facts, step)]
     if asks:
-        return f"Next: {', '.join(asks[:3])} {'asks' if len(asks) == 1 else 'ask'} before anything is done."
+        return f"Next: {', '.join(asks[:3])} {pluralize(len(asks), 'asks,ask')} before anything is done."
     return "Next: the run is Completed, with its output."
 
 

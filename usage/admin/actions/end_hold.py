@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from factory.console.confirming import ChoiceField, Confirmation, act_on
@@ -52,7 +53,7 @@ def label_of(row: Reservation) -> str:
 def sentence(row: Reservation) -> str:
     """Return how the hold of a reservation stands, for its page: empty where there never was one."""
     calls = sum(each.calls for each in unknown_of_run(row.run_id))
-    unknown = f"{calls} call{'s' if calls != 1 else ''} of unknown cost"
+    unknown = f"{calls} call{pluralize(calls)} of unknown cost"
     if row.held:
         until = f"{row.hold_due_at:%d %b %Y, %H:%M} UTC" if row.hold_due_at else "a person ends it"
         return f"{usd(row.held)} are held for {unknown}, until {until}."
