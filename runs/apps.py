@@ -14,7 +14,7 @@ class RunsConfig(BaseAppConfig):
         from factory.kernel.impact import register_impact
         from factory.kernel.telemetry import meters
         from runs import events, handlers, invariants, permissions, reconcilers, restore, states
-        from runs.selectors import active, concerns
+        from runs.selectors import active, impact
         from runs.selectors.clocks import frozen_for
         from runs.selectors.waiting import pool_names
         from runs.subjects.action import StepAction
@@ -27,6 +27,6 @@ class RunsConfig(BaseAppConfig):
         register_subject(RunSpend())
         stands_still_with_runs(frozen_for)
         register_pools(pool_names)
-        register_impact("project", concerns.of_project)
-        register_impact("release", concerns.of_release)
+        register_impact("project", impact.of_project)
+        register_impact("release", impact.of_release)
         meters.count_active(active.active_runs)

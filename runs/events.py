@@ -133,7 +133,7 @@ class WorkflowRunFailed(Event):
 
 @event(states.ATTEMPT_DISPATCHED, consumers=("AgentRuntimeService", "DashboardService"))
 class AttemptDispatched(Event):
-    """A try was offered to a worker under a lease; a parked one comes back under a higher token."""
+    """An attempt was offered to a worker under a lease; a parked one comes back under a higher token."""
 
     run_id: UUID
     step_id: UUID
@@ -155,7 +155,7 @@ class AttemptDispatched(Event):
     ),
 )
 class AttemptOutcomeRecorded(Event):
-    """A try ended; there is no second outcome."""
+    """An attempt ended; there is no second outcome."""
 
     run_id: UUID
     step_id: UUID
@@ -167,7 +167,7 @@ class AttemptOutcomeRecorded(Event):
 
 @event(states.LEASE_EXPIRED, consumers=("AgentRuntimeService", "DashboardService", "SecretBrokerService"))
 class LeaseExpired(Event):
-    """A worker lost its right to a try by silence."""
+    """A worker lost its right to an attempt by silence."""
 
     attempt_id: UUID
     lease_id: UUID

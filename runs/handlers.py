@@ -94,7 +94,7 @@ A_MOMENT = 2.0
 """Seconds that a handler may take: others wait behind it."""
 
 
-def follow_decree_of_release(ctx: Context, event: Received) -> None:
+def follow_withdrawal_of_release(ctx: Context, event: Received) -> None:
     """A release was taken out of use: its open runs end as was decreed."""
     if event.payload["inFlight"] != "drain":
         WithdrawalReconciler().run_once(ctx.tenant_id, seconds=A_MOMENT)
@@ -121,8 +121,8 @@ HANDLERS = (
     Handler(RELEASE, usage.BUDGET_RESERVED, release_first_step_on_reservation),
     Handler(DENY, usage.BUDGET_DENIED, fail_run_on_denial),
     Handler(DISPATCH, ATTEMPT_OUTCOME_RECORDED, wake_the_pollers),
-    Handler("runs.follow_deprecation", registry.AssetReleaseDeprecated.topic, follow_decree_of_release),
-    Handler("runs.follow_revocation", registry.AssetReleaseRevoked.topic, follow_decree_of_release),
+    Handler("runs.follow_deprecation", registry.AssetReleaseDeprecated.topic, follow_withdrawal_of_release),
+    Handler("runs.follow_revocation", registry.AssetReleaseRevoked.topic, follow_withdrawal_of_release),
     Handler("runs.let_clocks_go_on", projects.STATE_CHANGED, let_clocks_go_on),
     Handler("runs.kill_runs", projects.STATE_CHANGED, kill_runs_of_project),
 )

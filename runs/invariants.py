@@ -360,7 +360,7 @@ def money_while_it_lives() -> str:
 
 
 @invariant("B11", "Runs of a release that was taken out of use with `block` or `cancel` are ended in time")
-def decrees_followed() -> str:
+def withdrawals_followed() -> str:
     ended = "coalesce(p.revoked_at, p.deprecated_at)"
     return f"""
         SELECT r.tenant_id, 'run:' || r.id, r.state || ', though the release ' || p.id || ' was '

@@ -9,7 +9,7 @@ from runs.commands import (
     enforce_deadline,
     expire_lease,
     finish_kill_switch,
-    follow_decree,
+    follow_withdrawal,
     withdraw_from_frozen,
 )
 from runs.operations.timing import grace
@@ -67,7 +67,7 @@ class WithdrawalReconciler(Reconciler):
         )
 
     def repair(self, ctx: Context, due: DueItem) -> None:
-        follow_decree(ctx, run_id=due.id)
+        follow_withdrawal(ctx, run_id=due.id)
 
 
 class KillSwitchReconciler(Reconciler):

@@ -26,7 +26,7 @@ from factory.kernel.tenancy import reading, scanning
 from runs.commands import add_up_usage, enforce_deadline, freeze_run, recover_lease, withdraw_from_frozen
 from runs.engine import HUMAN
 from runs.models import Attempt, CancellationIntent, Lease, Run, RunTemplate, Step
-from runs.selectors import concerned
+from runs.selectors import runs_of_subjects
 from runs.states import (
     ATTEMPT_TERMINAL,
     LEASE_TERMINAL,
@@ -38,7 +38,7 @@ from runs.states import (
 from runs.subjects.action import answer_of
 
 
-def freeze_what_is_in_doubt(report: VerificationReport) -> None:
+def freeze_runs_of_violations(report: VerificationReport) -> None:
     """Each run that a violation is about stands still until a PlatformAdmin has looked at it.
 
     What was offered of it is taken back, each offer by itself: a chain that is damaged keeps no run from
@@ -70,7 +70,7 @@ def _take_offers_back(tenant: str, run_id: UUID) -> None:
 def _by_run(tenant: str, found: Sequence[Violation]) -> dict[UUID, list[str]]:
     """The findings about each run that a violation is about."""
     with reading(system(tenant, "Auditor")):
-        runs = concerned(v.subject for v in found)
+        runs = runs_of_subjects(v.subject for v in found)
     told: dict[UUID, list[str]] = {}
     for v in found:
         if v.subject in runs:
@@ -115,23 +115,23 @@ def _result(row: Run, output_hash: str) -> Any:
 def _step(row: Step, said: Recorded) -> Mapping[str, Any]:
     """Leave out what it made and why it failed: these words of whoever did it are in their own rows too."""
     data = said.data
-    tried = Attempt.objects.filter(step_id=row.id).order_by("-number").first()
+    locked = Attempt.objects.filter(step_id=row.id).order_by("-number").first()
     failed = said.state == "Failed" or bool(data.get("attention"))
     return {
         "next_dispatch_at": (data.get("dueAt") or said.at) if said.state == "Pending" else None,
         "attention": data.get("attention", ""),
         "failure_class": data.get("failureClass", ""),
-        "reason": tried.reason if tried and failed else row.reason,
-        "output": _made(row, tried) if said.state == "Succeeded" else row.output,
+        "reason": locked.reason if locked and failed else row.reason,
+        "output": _made(row, locked) if said.state == "Succeeded" else row.output,
         "finished_at": said.at if said.state in STEP_TERMINAL else None,
         "updated_at": said.at,
     }
 
 
-def _made(row: Step, tried: Attempt | None) -> Any:
+def _made(row: Step, locked: Attempt | None) -> Any:
     """A person's yes is the output of a human step."""
     if not row.is_human:
-        return tried.output if tried and row.output is None else row.output
+        return locked.output if locked and row.output is None else row.output
     given = (view for view in approvals_of_step(row.id) if view.state == ApprovalState.APPROVED)
     return next((answer_of(view) for view in given), row.output)
 
@@ -221,7 +221,7 @@ def set_clocks_right(leave: Leave) -> int:
 SUMS = ("E4e", "E4f")
 
 
-def add_up_usage_again(leave: Leave) -> int:
+def recount_usage(leave: Leave) -> int:
     """Add up anew each run's usage whose sums the auditor finds to be those of other records or pins."""
     wrong = "sums of usage that are not those of its records, or of other pins"
     return _found_by(leave, SUMS, wrong, lambda ctx, run: add_up_usage(ctx, run_id=run))
@@ -229,7 +229,7 @@ def add_up_usage_again(leave: Leave) -> int:
 
 def register() -> None:
     """Register what a restore of this app needs: how its rows come back."""
-    register_reaction(freeze_what_is_in_doubt)
+    register_reaction(freeze_runs_of_violations)
     ended_streams(
         "SELECT id AS stream_id, tenant_id, finished_at AS ended_at FROM runs_run "
         "WHERE state IN ('Completed', 'Failed', 'Cancelled')"
@@ -257,4 +257,4 @@ def register() -> None:
     raises_epoch(new_epoch)
     follows("releases", "open leases, made Uncertain for an operator", settle_open_leases)
     follows("releases", "runs whose clock was set right", set_clocks_right)
-    follows("releases", "runs whose usage was added up anew", add_up_usage_again)
+    follows("releases", "runs whose usage was added up anew", recount_usage)

@@ -108,7 +108,7 @@ def _domain(fault: Any) -> Problem:
 def _database(fault: Any) -> Problem:
     state = sqlstate(fault)
     if state in CONTENTION:
-        detail = "Somebody else was working on the same thing for too long."
+        detail = "Another transaction held this for too long; nothing was changed, try again."
         return Problem(503, "busy", "Try again in a moment", detail, headers={"Retry-After": "1"})
     log.warning("database_unavailable", fault=type(fault.__cause__ or fault).__name__, sqlstate=state)
     return _general("database-unavailable", headers={"Retry-After": "5"})

@@ -173,7 +173,7 @@ class SetAsideList(WebhooksView):
     summary="Offer a set-aside event again", parameters=[ONCE], request=RetryBody, responses={202: None}
 )
 class EventRetry(WebhooksView):
-    """Offer it to its consumer again, with all its tries before it."""
+    """Offer it to its consumer again, with all its attempts before it."""
 
     operation = {"POST": "RetryDelivery"}
 

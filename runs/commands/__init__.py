@@ -19,7 +19,7 @@ from runs.commands.expire_lease import (
     withdraw_from_drained,
     withdraw_from_frozen,
 )
-from runs.commands.follow_decree import follow_decree
+from runs.commands.follow_withdrawal import follow_withdrawal
 from runs.commands.freezing import freeze_run, lift_freeze
 from runs.commands.kill_runs import cancel_killed_run, finish_kill_switch
 from runs.commands.pools import change_quota, leave_tenant, serve_tenant
@@ -63,7 +63,7 @@ __all__ = [
     "fail_run_on_expired_reservation",
     "fail_run_when_told",
     "finish_kill_switch",
-    "follow_decree",
+    "follow_withdrawal",
     "freeze_run",
     "heartbeat",
     "leave_tenant",

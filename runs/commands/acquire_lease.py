@@ -34,42 +34,42 @@ def acquire_lease(
     Errors: `AttemptNotFound`, `WorkerSuperseded` and `StaleFencingToken` (409), `LeaseOver` (410).
     """
     note_heartbeat(ctx, lease_id, instance_id)
-    tried = lock_attempt(ctx, attempt_id)
-    lease = current_lease(ctx, tried, lease_id, fencing_token)
+    locked = lock_attempt(ctx, attempt_id)
+    lease = current_lease(ctx, locked, lease_id, fencing_token)
     if lease is None:
-        raise why_not_held(ctx, tried, lease_id, fencing_token)
+        raise why_not_held(ctx, locked, lease_id, fencing_token)
     at = now()
     if at > lease.expires_at + grace():
         raise LeaseOver("The lease ended before this call: stop, and report nothing more.")
     if lease.state == LeaseState.OFFERED:
-        return _acquire(ctx, tried, lease, at)
-    return _renew(tried, lease, at)
+        return _acquire(ctx, locked, lease, at)
+    return _renew(locked, lease, at)
 
 
-def _acquire(ctx: Context, tried: LockedAttempt, lease: Lease, at: datetime) -> LeaseGrant:
-    lease.acquire(at=at, expires_at=renewed(tried.step, lease, at))
+def _acquire(ctx: Context, locked: LockedAttempt, lease: Lease, at: datetime) -> LeaseGrant:
+    lease.acquire(at=at, expires_at=renewed(locked.step, lease, at))
     record(ctx, lease, "LeaseAcquired", detail={"holder": lease.holder, "fencingToken": lease.fencing_token})
-    if tried.attempt.held_at is None:
-        tried.attempt.held_at = at
-        save(tried.attempt)
-    if tried.step.state == StepState.DISPATCHED:
-        tried.step.begin(at=at)
-        record(ctx, tried.step, "LeaseAcquired")
+    if locked.attempt.held_at is None:
+        locked.attempt.held_at = at
+        save(locked.attempt)
+    if locked.step.state == StepState.DISPATCHED:
+        locked.step.begin(at=at)
+        record(ctx, locked.step, "LeaseAcquired")
     return _grant(lease)
 
 
-def _renew(tried: LockedAttempt, lease: Lease, at: datetime) -> LeaseGrant:
-    stop = _stop(tried, lease, at)
+def _renew(locked: LockedAttempt, lease: Lease, at: datetime) -> LeaseGrant:
+    stop = _stop(locked, lease, at)
     if stop is None:
-        lease.expires_at = renewed(tried.step, lease, at)
+        lease.expires_at = renewed(locked.step, lease, at)
         save(lease)
     return _grant(lease, stop)
 
 
-def _stop(tried: LockedAttempt, lease: Lease, at: datetime) -> str | None:
-    if not tried.run.is_working:
+def _stop(locked: LockedAttempt, lease: Lease, at: datetime) -> str | None:
+    if not locked.run.is_working:
         return CANCELLED
-    return TIMED_OUT if is_timed_out(tried.step, lease, at) else None
+    return TIMED_OUT if is_timed_out(locked.step, lease, at) else None
 
 
 def _grant(lease: Lease, stop: str | None = None) -> LeaseGrant:

@@ -56,9 +56,11 @@ def _require_dispatchable(run: Run, at: datetime) -> None:
         raise NothingToDispatch(f"The run is {run.state}.")
     if out_of_time(run, at):
         raise NothingToDispatch("The run's time is over.")
-    decree = withdrawal_of(run.release_id)
-    if decree is not None and decree.in_flight != InFlight.DRAIN:
-        raise NothingToDispatch(f"The release {decree.release} is {decree.state}: its runs go no further.")
+    withdrawal = withdrawal_of(run.release_id)
+    if withdrawal is not None and withdrawal.in_flight != InFlight.DRAIN:
+        raise NothingToDispatch(
+            f"The release {withdrawal.release} is {withdrawal.state}: its runs go no further."
+        )
     if run.state == RunState.RUNNING and (stops := why_money_stops(run)):
         raise NothingToDispatch(stops)
 

@@ -33,40 +33,40 @@ def expire_lease(ctx: Context, *, lease_id: UUID, fencing_token: int) -> bool:
     attempt_id = Lease.objects.filter(pk=lease_id).values_list("attempt_id", flat=True).first()
     if attempt_id is None:
         raise AttemptNotFound(f"There is no lease {lease_id} here.")
-    tried = lock_attempt(ctx, attempt_id)
-    lease = _still_current(tried, lease_id, fencing_token)
+    locked = lock_attempt(ctx, attempt_id)
+    lease = _still_current(locked, lease_id, fencing_token)
     at = now()
     if lease is None or at <= lease.expires_at + grace():
         return False
     was_held = lease.state == LeaseState.HELD
-    lapse(ctx, tried, lease, at)
+    lapse(ctx, locked, lease, at)
     count_expired(ctx)
     if was_held:
-        _settle_held(ctx, tried, lease, at)
+        _settle_held(ctx, locked, lease, at)
     else:
-        withdraw_offer(ctx, tried, lease, "LeaseExpired", at)
+        withdraw_offer(ctx, locked, lease, "LeaseExpired", at)
     return True
 
 
-def _still_current(tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease | None:
+def _still_current(locked: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease | None:
     lease = (
         Lease.objects.select_for_update(no_key=True)
         .filter(pk=lease_id, fencing_token=fencing_token, state__in=sorted(LEASE_CURRENT))
         .first()
     )
     if lease is not None:
-        lease.run = tried.run
+        lease.run = locked.run
     return lease
 
 
-def _settle_held(ctx: Context, tried: LockedAttempt, lease: Lease, at: datetime) -> None:
-    run, step, attempt = tried.run, tried.step, tried.attempt
-    waiting_for = goes_on_for(tried, at)
+def _settle_held(ctx: Context, locked: LockedAttempt, lease: Lease, at: datetime) -> None:
+    run, step, attempt = locked.run, locked.step, locked.attempt
+    waiting_for = goes_on_for(locked, at)
     if waiting_for is not None:
-        park_lapsed(ctx, tried, waiting_for, at)
+        park_lapsed(ctx, locked, waiting_for, at)
         return
     if run.state == RunState.CANCELLING or effect_may_have_happened(step, attempt):
-        attempt.doubt(at=at, reason="The worker fell silent; whether it acted is not known.")
+        attempt.mark_uncertain(at=at, reason="The worker fell silent; whether it acted is not known.")
     else:
         attempt.time_out(at=at, reason=_why(step, lease))
     record(ctx, attempt, "LeaseExpired", outcome_of(attempt))
@@ -79,23 +79,23 @@ def _why(step: Step, lease: Lease) -> str:
     return took_too_long(step) if is_timed_out(step, lease, lease.expires_at) else "The worker fell silent."
 
 
-def withdraw_offer(ctx: Context, tried: LockedAttempt, lease: Lease, cause: str, at: datetime) -> None:
+def withdraw_offer(ctx: Context, locked: LockedAttempt, lease: Lease, cause: str, at: datetime) -> None:
     """Take back what nobody acquired: parked again if it was parked before, else TimedOut at no cost.
 
     Of a frozen run nothing else follows: its step waits until the freeze is lifted.
     """
-    frozen = tried.run.frozen_at is not None
-    if withdraw(ctx, tried.attempt, lease, cause, at):
+    frozen = locked.run.frozen_at is not None
+    if withdraw(ctx, locked.attempt, lease, cause, at):
         if not frozen:
-            end_if_spent(ctx, tried.run)
+            end_if_spent(ctx, locked.run)
         return
-    tried.attempt.time_out(at=at, reason="No worker acquired the offer.")
-    record(ctx, tried.attempt, "OfferWithdrawn", outcome_of(tried.attempt))
-    time_attempt(ctx, tried.attempt, tried.step.agent_id)
-    if frozen and tried.run.is_working:
-        retry_or_fail(ctx, tried.step, tried.attempt, at)
+    locked.attempt.time_out(at=at, reason="No worker acquired the offer.")
+    record(ctx, locked.attempt, "OfferWithdrawn", outcome_of(locked.attempt))
+    time_attempt(ctx, locked.attempt, locked.step.agent_id)
+    if frozen and locked.run.is_working:
+        retry_or_fail(ctx, locked.step, locked.attempt, at)
     else:
-        follow_up(ctx, tried.run, tried.step, tried.attempt, at)
+        follow_up(ctx, locked.run, locked.step, locked.attempt, at)
 
 
 @command("WithdrawOffer", audited=False)
@@ -114,19 +114,19 @@ def withdraw_from_frozen(ctx: Context, *, lease_id: UUID) -> bool:
     attempt_id = Lease.objects.filter(pk=lease_id).values_list("attempt_id", flat=True).first()
     if attempt_id is None:
         raise AttemptNotFound(f"There is no lease {lease_id} here.")
-    tried = lock_attempt(ctx, attempt_id)
-    return tried.run.frozen_at is not None and _take_back(ctx, tried, lease_id, "RunFrozen")
+    locked = lock_attempt(ctx, attempt_id)
+    return locked.run.frozen_at is not None and _take_back(ctx, locked, lease_id, "RunFrozen")
 
 
-def _take_back(ctx: Context, tried: LockedAttempt, lease_id: UUID, cause: str) -> bool:
+def _take_back(ctx: Context, locked: LockedAttempt, lease_id: UUID, cause: str) -> bool:
     lease = Lease.objects.select_for_update(no_key=True).filter(pk=lease_id, state=LeaseState.OFFERED).first()
     if lease is None:
         return False
-    lease.run = tried.run
+    lease.run = locked.run
     at = now()
     lease.revoke(at=at)
     record(ctx, lease, cause)
-    withdraw_offer(ctx, tried, lease, cause, at)
+    withdraw_offer(ctx, locked, lease, cause, at)
     return True
 
 

@@ -34,22 +34,22 @@ def record_receipts(
     UsageRecorded, RunFailed. Errors: `AttemptNotFound`, `StaleFencingToken` (a lease that never was the
     caller's), `LeaseOver` (one that was never acquired).
     """
-    tried = lock_attempt(ctx, attempt_id)
-    current = current_lease(ctx, tried, lease_id, fencing_token)
-    lease = current or _own_past_lease(ctx, tried, lease_id, fencing_token)
+    locked = lock_attempt(ctx, attempt_id)
+    current = current_lease(ctx, locked, lease_id, fencing_token)
+    lease = current or _own_past_lease(ctx, locked, lease_id, fencing_token)
     if lease.acquired_at is None:
         raise LeaseOver("The lease was never acquired.")
     superseded = current is None or current.state != LeaseState.HELD
-    taken = take_receipts(ctx, tried, lease, receipts, superseded=superseded)
-    if tried.run.frozen_at is None:
-        end_if_spent(ctx, tried.run)
+    taken = take_receipts(ctx, locked, lease, receipts, superseded=superseded)
+    if locked.run.frozen_at is None:
+        end_if_spent(ctx, locked.run)
     return taken
 
 
-def _own_past_lease(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease:
+def _own_past_lease(ctx: Context, locked: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease:
     row: Lease | None = Lease.objects.filter(
-        pk=lease_id, attempt_id=tried.attempt.id, fencing_token=fencing_token, holder=ctx.actor.subject
+        pk=lease_id, attempt_id=locked.attempt.id, fencing_token=fencing_token, holder=ctx.actor.subject
     ).first()
     if row is None:
-        raise why_not_held(ctx, tried, lease_id, fencing_token)
+        raise why_not_held(ctx, locked, lease_id, fencing_token)
     return row

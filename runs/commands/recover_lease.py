@@ -29,21 +29,21 @@ def recover_lease(ctx: Context, *, lease_id: UUID) -> bool:
     attempt_id = Lease.objects.filter(pk=lease_id).values_list("attempt_id", flat=True).first()
     if attempt_id is None:
         raise AttemptNotFound(f"There is no lease {lease_id} here.")
-    tried = lock_attempt(ctx, attempt_id)
+    locked = lock_attempt(ctx, attempt_id)
     lease = Lease.objects.select_for_update(no_key=True).filter(pk=lease_id).get()
     epoch = FencingEpoch.objects.get().epoch
     if lease.state not in LEASE_CURRENT or lease.fencing_token >> 40 >= epoch:
         return False
-    lease.run = tried.run
+    lease.run = locked.run
     at = now()
     lease.expire(at=at)
     told = LeaseExpired(attempt_id=attempt_id, lease_id=lease.id, holder=lease.holder)
     record(ctx, lease, "Restored", told)
-    if tried.step.state == StepState.DISPATCHED:  # the worker may have begun after the backup
-        tried.step.begin(at=at)
-        record(ctx, tried.step, "Restored")
-    tried.attempt.doubt(at=at, reason=REASON)
-    record(ctx, tried.attempt, "Restored", outcome_of(tried.attempt))
-    time_attempt(ctx, tried.attempt, tried.step.agent_id)
-    follow_up(ctx, tried.run, tried.step, tried.attempt, at)
+    if locked.step.state == StepState.DISPATCHED:  # the worker may have begun after the backup
+        locked.step.begin(at=at)
+        record(ctx, locked.step, "Restored")
+    locked.attempt.mark_uncertain(at=at, reason=REASON)
+    record(ctx, locked.attempt, "Restored", outcome_of(locked.attempt))
+    time_attempt(ctx, locked.attempt, locked.step.agent_id)
+    follow_up(ctx, locked.run, locked.step, locked.attempt, at)
     return True

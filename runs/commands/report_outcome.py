@@ -1,4 +1,4 @@
-"""ReportAttemptOutcome: how a try ended, said once, by who holds its lease."""
+"""ReportAttemptOutcome: how an attempt ended, said once, by who holds its lease."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ def report_outcome(
     answer, audited, and receipts are kept for a person. The identical repeat under the same lease (the same
     hash: receipts are no part of it, each is known by itself) gets what is recorded; a receipt that only the
     repeat brings is taken as one that comes late. Succeeded: the engine plans what is
-    next. Failed/transient: another try after a back-off while tries are left, unless an authorization was
+    next. Failed/transient: another attempt after a back-off while any are left, unless an authorization was
     taken and nothing shows that no effect took place; then it is Uncertain. Given up (transient, or
     Cancelled) once the step's own time is over: TimedOut, and as transient; but while a person is asked, or
     has said yes and attempts are left, the lease lapses and the attempt is parked, as that of a silent holder
@@ -84,13 +84,13 @@ def report_outcome(
     report = OutcomeReport(outcome, failure_class, reason, output, outcome_hash, artifacts)
     _check(report)
     sound, refused = judge_artifacts(artifacts)
-    tried = lock_attempt(ctx, attempt_id)
-    lease = current_lease(ctx, tried, lease_id, fencing_token)
+    locked = lock_attempt(ctx, attempt_id)
+    lease = current_lease(ctx, locked, lease_id, fencing_token)
     if lease is None or lease.state != LeaseState.HELD:
-        own = _repeated(ctx, tried, lease_id, fencing_token, report)
-        taken = take_receipts(ctx, tried, own, receipts, superseded=True)
-        return _recorded(tried.attempt, taken, refused)
-    held = HeldAttempt(tried.run, tried.step, tried.attempt, lease)
+        own = _repeated(ctx, locked, lease_id, fencing_token, report)
+        taken = take_receipts(ctx, locked, own, receipts, superseded=True)
+        return _recorded(locked.attempt, taken, refused)
+    held = HeldAttempt(locked.run, locked.step, locked.attempt, lease)
     taken = take_receipts(ctx, held, lease, receipts, superseded=False)
     at = now()
     timed_out = _stopped_in_time(held, report, at)
@@ -127,22 +127,22 @@ def _check(report: OutcomeReport) -> None:
 
 
 def _repeated(
-    ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int, report: OutcomeReport
+    ctx: Context, locked: LockedAttempt, lease_id: UUID, fencing_token: int, report: OutcomeReport
 ) -> Lease:
     """Return the lease that settled the attempt with the same report; anything else is refused."""
     own: Lease | None = Lease.objects.filter(
         pk=lease_id,
-        attempt_id=tried.attempt.id,
+        attempt_id=locked.attempt.id,
         fencing_token=fencing_token,
         holder=ctx.actor.subject,
         state=LeaseState.SETTLED,
     ).first()
     if own is None:
-        raise _stale(why_not_held(ctx, tried, lease_id, fencing_token))
-    if tried.attempt.outcome_hash != report.hash:
+        raise _stale(why_not_held(ctx, locked, lease_id, fencing_token))
+    if locked.attempt.outcome_hash != report.hash:
         raise AttemptSettled(
-            f"The attempt is {tried.attempt.state} already; an attempt has one outcome.",
-            extra={"subject": f"attempt:{tried.attempt.id}", "stream": tried.run.id},
+            f"The attempt is {locked.attempt.state} already; an attempt has one outcome.",
+            extra={"subject": f"attempt:{locked.attempt.id}", "stream": locked.run.id},
         )
     return own
 
@@ -161,8 +161,8 @@ def _settle(ctx: Context, held: HeldAttempt, report: OutcomeReport, at: datetime
     attempt, reason = held.attempt, report.reason or ""
     if report.outcome == AttemptState.SUCCEEDED:
         attempt.succeed(at=at, outcome_hash=report.hash)
-    elif report.outcome == AttemptState.UNCERTAIN or _must_be_doubted(held, report, timed_out):
-        attempt.doubt(at=at, reason=reason, outcome_hash=report.hash)
+    elif report.outcome == AttemptState.UNCERTAIN or _must_be_uncertain(held, report, timed_out):
+        attempt.mark_uncertain(at=at, reason=reason, outcome_hash=report.hash)
     elif timed_out:
         attempt.time_out(at=at, reason=took_too_long(held.step), outcome_hash=report.hash)
     elif report.outcome == AttemptState.CANCELLED:
@@ -192,7 +192,7 @@ def _is_drained(held: HeldAttempt, report: OutcomeReport) -> bool:
     )
 
 
-def _must_be_doubted(held: HeldAttempt, report: OutcomeReport, timed_out: bool) -> bool:
+def _must_be_uncertain(held: HeldAttempt, report: OutcomeReport, timed_out: bool) -> bool:
     """Given up after an authorization: the holder has to show that nothing was done."""
     return (
         (timed_out or report.failure_class == FailureClass.TRANSIENT)

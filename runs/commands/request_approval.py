@@ -22,7 +22,7 @@ from runs.operations.parking import park as park_attempt
 from runs.selectors.answers import ApprovalResult
 from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import decision_note
-from runs.selectors.limits import place_of
+from runs.selectors.limits import environment_slug
 from runs.states import AttemptState, LeaseState, RunState
 
 MOST_CHECKPOINT = 256 * 1024
@@ -76,11 +76,11 @@ def request_approval(
     true_hash = digest(proposal, "/proposal")
     if true_hash != proposal_hash:
         raise ProposalChanged(f"The proposal's hash is {true_hash}.")
-    tried = lock_attempt(ctx, attempt_id)
-    lease = current_lease(ctx, tried, lease_id, fencing_token)
+    locked = lock_attempt(ctx, attempt_id)
+    lease = current_lease(ctx, locked, lease_id, fencing_token)
     if lease is None or lease.state != LeaseState.HELD:
-        return _parked_before(ctx, tried, lease_id, fencing_token, proposal_hash if park else "")
-    held = HeldAttempt(tried.run, tried.step, tried.attempt, lease)
+        return _parked_before(ctx, locked, lease_id, fencing_token, proposal_hash if park else "")
+    held = HeldAttempt(locked.run, locked.step, locked.attempt, lease)
     if not held.run.is_working:
         raise RunNotWorking(f"The run is {held.run.state}: nothing new is begun for it.")
     _check_pins(held.run, Pins(release_id, snapshot_id, policy_revision))
@@ -94,7 +94,7 @@ def request_approval(
 
 
 def _parked_before(
-    ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int, proposal_hash: str
+    ctx: Context, locked: LockedAttempt, lease_id: UUID, fencing_token: int, proposal_hash: str
 ) -> ApprovalResult:
     """Answer the same call again, whose answer was lost: it parked the attempt, and so it is told once more.
 
@@ -102,13 +102,13 @@ def _parked_before(
     """
     mine = Lease.objects.filter(
         pk=lease_id,
-        attempt_id=tried.attempt.id,
+        attempt_id=locked.attempt.id,
         fencing_token=fencing_token,
         holder=ctx.actor.subject,
         state=LeaseState.RELEASED,
     )
-    if proposal_hash and tried.attempt.state == AttemptState.PARKED and mine.exists():
-        view = approval(tried.attempt.approval_id) if tried.attempt.approval_id else None
+    if proposal_hash and locked.attempt.state == AttemptState.PARKED and mine.exists():
+        view = approval(locked.attempt.approval_id) if locked.attempt.approval_id else None
         if view is not None and view.proposal_hash == proposal_hash:
             return ApprovalResult(
                 effect="require-approval",
@@ -117,7 +117,7 @@ def _parked_before(
                 expires_at=view.expires_at,
                 parked=True,
             )
-    raise why_not_held(ctx, tried, lease_id, fencing_token)
+    raise why_not_held(ctx, locked, lease_id, fencing_token)
 
 
 def _check_checkpoint(park: ParkRequest | None) -> None:
@@ -146,7 +146,7 @@ def _environment(run: Run, environment_id: UUID | None) -> str | None:
     """The slug of the run's environment; a worker cannot choose another."""
     if environment_id not in (None, run.environment_id):
         raise EnvironmentUnknown("The action's environment is not the run's.")
-    return place_of(run)
+    return environment_slug(run)
 
 
 def _ask(

@@ -123,12 +123,12 @@ def _check(
 ) -> None:
     _check_input(submission, release, template)
     _check_profile(submission.model_profile_id, release, policy)
-    _check_classes(release, policy, _place(submission, project_id))
+    _check_classes(release, policy, _environment_slug(submission, project_id))
     if submission.previous_run_id:
         _check_previous(submission.previous_run_id, project_id)
 
 
-def _place(submission: Submission, project_id: UUID) -> str | None:
+def _environment_slug(submission: Submission, project_id: UUID) -> str | None:
     """Return the slug of the environment that is named; None where none is."""
     if not submission.environment_id:
         return None

@@ -55,7 +55,7 @@ def poll_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> list[Of
     if worker.draining:
         _withdraw(ctx, board.offers)
         return []
-    return _given_again(ctx, board.offers) + _dispatch(ctx, worker, board.waiting)
+    return _earlier_offers(ctx, board.offers) + _dispatch(ctx, worker, board.waiting)
 
 
 def drain_worker(ctx: Context, *, name: str, instance_id: UUID | None) -> None:
@@ -83,7 +83,7 @@ def revoke_from_outside(ctx: Context, *, worker_id: UUID, reason: str) -> str:
 def _withdraw(ctx: Context, offers: Sequence[Offer]) -> None:
     alone = Bulkhead("poll.withdraw", resting=RESTING)
     for offer in _not_resting(offers):
-        house = _house(ctx, offer.tenant_id)
+        house = _system_in(ctx, offer.tenant_id)
         with alone.item(offer.lease_id, offer.tenant_id):
             withdraw_from_drained(house, lease_id=offer.lease_id, attempt_id=offer.attempt_id)
 
@@ -102,17 +102,17 @@ def _recover(ctx: Context, lapsed: Sequence[Lapsed]) -> None:
     """Leases recover here too, so that they do while no scheduler runs."""
     alone = Bulkhead("poll.lapsed", resting=RESTING)
     for lease in lapsed:
-        house = _house(ctx, lease.tenant_id)
+        house = _system_in(ctx, lease.tenant_id)
         with alone.item(lease.lease_id, lease.tenant_id):
             expire_lease(house, lease_id=lease.lease_id, fencing_token=lease.fencing_token)
 
 
-def _given_again(ctx: Context, offers: Sequence[Offer]) -> list[OfferedAttempt]:
+def _earlier_offers(ctx: Context, offers: Sequence[Offer]) -> list[OfferedAttempt]:
     found: list[OfferedAttempt] = []
     alone = Bulkhead("poll.offers", resting=RESTING)
     for offer in _not_resting(offers):
         with alone.item(offer.lease_id, offer.tenant_id):
-            again = _again(ctx, offer)
+            again = _assignment_of(ctx, offer)
             found += [again] if again else []
     return found
 
@@ -127,7 +127,7 @@ def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[WaitingStep]) 
         try:
             for each in waiting:
                 with alone.item(each.step_id, each.tenant_id):
-                    found += _try(ctx, worker, each, full)
+                    found += _offer_or_none(ctx, worker, each, full)
         except NoSlot:
             break
         if len(waiting) < PAGE:
@@ -137,7 +137,9 @@ def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[WaitingStep]) 
     return found
 
 
-def _try(ctx: Context, worker: WorkerView, waiting: WaitingStep, full: set[str]) -> list[OfferedAttempt]:
+def _offer_or_none(
+    ctx: Context, worker: WorkerView, waiting: WaitingStep, full: set[str]
+) -> list[OfferedAttempt]:
     """Nothing for a step that somebody else was faster with, or that may not go on now. Raises `NoSlot`."""
     try:
         return [] if waiting.tenant_id in full else [_offer(ctx, worker, waiting)]
@@ -151,16 +153,16 @@ def _try(ctx: Context, worker: WorkerView, waiting: WaitingStep, full: set[str])
 
 
 def _offer(ctx: Context, worker: WorkerView, waiting: WaitingStep) -> OfferedAttempt:
-    house = _house(ctx, waiting.tenant_id, waiting.project_id)
+    house = _system_in(ctx, waiting.tenant_id, waiting.project_id)
     return dispatch_step(house, run_id=waiting.run_id, step_id=waiting.step_id, worker_id=worker.id)
 
 
-def _again(ctx: Context, offer: Offer) -> OfferedAttempt | None:
-    with reading(_house(ctx, offer.tenant_id)):
+def _assignment_of(ctx: Context, offer: Offer) -> OfferedAttempt | None:
+    with reading(_system_in(ctx, offer.tenant_id)):
         return offered_assignment(offer.lease_id, holder=ctx.actor.subject, grace=grace())
 
 
-def _house(ctx: Context, tenant_id: str, project_id: UUID | None = None) -> Context:
+def _system_in(ctx: Context, tenant_id: str, project_id: UUID | None = None) -> Context:
     return system(
         tenant_id, DISPATCHER, project_id=project_id, correlation_id=ctx.correlation_id, channel="worker"
     )

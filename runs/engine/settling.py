@@ -41,7 +41,7 @@ class Situation:
     goes_on: bool
     suspended: bool
     out_of_time: bool
-    doubts: bool
+    uncertain: bool
     own: bool
     others: bool
     money: str
@@ -102,4 +102,4 @@ def _run_after(now: Situation, step: str, then: Next) -> tuple[str, str]:
     late = OUT_OF_TIME if now.out_of_time else ""
     if waits:
         return WAITING, late or (OUT_OF_MONEY if now.money else "")
-    return (FAILED if late and not (now.suspended or now.doubts) else RUNNING), late
+    return (FAILED if late and not (now.suspended or now.uncertain) else RUNNING), late

@@ -1,4 +1,4 @@
-"""An attempt: one try at a step, with at most one outcome."""
+"""An attempt at a step, with at most one outcome."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ ACTIVE = sorted(ATTEMPT_ACTIVE)
 
 
 class Attempt(Journaled):
-    """One try. It has a current lease, or is parked until a person has decided, or is settled."""
+    """Keep an attempt. It has a current lease, or is parked until a person has decided, or is settled."""
 
     lifecycle: ClassVar[Lifecycle] = ATTEMPT
 
@@ -147,7 +147,7 @@ class Attempt(Journaled):
         self._end(at, FailureClass.CANCELLATION, reason, outcome_hash)
 
     @transition(field=state, source=[S.OPEN, S.PARKED], target=S.UNCERTAIN)
-    def doubt(self, *, at: datetime, reason: str, outcome_hash: str = "") -> None:
+    def mark_uncertain(self, *, at: datetime, reason: str, outcome_hash: str = "") -> None:
         self._end(at, FailureClass.UNCERTAIN, reason, outcome_hash)
 
     def _end(self, at: datetime, failure_class: str, reason: str, outcome_hash: str = "") -> None:

@@ -162,18 +162,18 @@ class Step(Journaled):
     @transition(field=state, source=[S.DISPATCHED, S.RUNNING], target=S.PENDING)
     def retry(self, *, at: datetime, due_at: datetime) -> None:
         self.next_dispatch_at, self.updated_at = due_at, at
-        self._doubt_is_settled()
+        self._uncertainty_is_settled()
 
     @transition(field=state, source=S.RUNNING, target=S.SUCCEEDED)
     def succeed(self, *, at: datetime, output: Any) -> None:
         self.output = output
-        self._doubt_is_settled()
+        self._uncertainty_is_settled()
         self.finished_at = self.updated_at = at
 
     @transition(field=state, source=[S.PENDING, S.RUNNING], target=S.FAILED)
     def fail(self, *, at: datetime, failure_class: str, reason: str, attention: str = "") -> None:
         """End it as Failed. An Operator's other questions about it stay to be looked at."""
-        self._doubt_is_settled()
+        self._uncertainty_is_settled()
         self.failure_class, self.reason = failure_class, reason
         self.attention = attention or self.attention
         self.next_dispatch_at = None
@@ -192,7 +192,7 @@ class Step(Journaled):
 
     @transition(field=state, source=S.CANCELLED, target=S.CANCELLED)
     def close_attention(self, *, at: datetime) -> None:
-        self._doubt_is_settled()
+        self._uncertainty_is_settled()
         self.updated_at = at
 
     def ask_for_attention(self, attention: str) -> None:
@@ -206,6 +206,6 @@ class Step(Journaled):
         self.version += 1
         self.updated_at = at
 
-    def _doubt_is_settled(self) -> None:
+    def _uncertainty_is_settled(self) -> None:
         if self.attention == Attention.UNCERTAIN:
             self.attention = ""

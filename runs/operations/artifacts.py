@@ -73,7 +73,7 @@ def _is_store(uri: str) -> bool:
 @operation
 def keep_artifacts(
     ctx: Context,
-    tried: LockedAttempt,
+    locked: LockedAttempt,
     artifacts: Sequence[Mapping[str, Any]],
     refused: Sequence[RefusedItem],
     at: datetime,
@@ -83,18 +83,18 @@ def keep_artifacts(
         audit(
             ctx,
             "RefuseArtifact",
-            subject=f"attempt:{tried.attempt.id}",
+            subject=f"attempt:{locked.attempt.id}",
             outcome="refused",
             reason=each.detail,
             detail=each.named(),
-            stream=tried.run.id,
+            stream=locked.run.id,
         )
     Artifact.objects.bulk_create(
         Artifact(
             tenant_id=ctx.tenant_id,
-            run_id=tried.run.id,
-            step_id=tried.step.id,
-            attempt_id=tried.attempt.id,
+            run_id=locked.run.id,
+            step_id=locked.step.id,
+            attempt_id=locked.attempt.id,
             recorded_at=at,
             **artifact,
         )

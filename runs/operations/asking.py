@@ -19,7 +19,7 @@ from runs.operations.ending import fail_run
 from runs.operations.moving import moved, wait_for_approval
 from runs.selectors.approvers import approvers_of
 from runs.selectors.assignments import outputs_before
-from runs.selectors.limits import place_of
+from runs.selectors.limits import environment_slug
 from runs.states import FailureClass, RunState
 
 MOST_SHOWN = 512 * 1024
@@ -70,7 +70,7 @@ Asks = TypeVar("Asks", bound=OfAClass)
 
 def first_denied(run: Run, asked: Sequence[Asks]) -> Asks | None:
     """Return the first of these whose question the pinned policy denies."""
-    policy, slug = policy_revision(run.policy_id), place_of(run)
+    policy, slug = policy_revision(run.policy_id), environment_slug(run)
     verdicts = ((each, evaluate(policy, each.side_effect_class, slug)) for each in asked)
     return next((each for each, verdict in verdicts if verdict.effect == Effect.DENY), None)
 

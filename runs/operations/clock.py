@@ -7,7 +7,7 @@ from factory.kernel.context import Context
 from factory.kernel.recording import save
 from runs.engine import OPERATOR
 from runs.models import Run
-from runs.selectors.clocks import clock_of, in_doubt, what_stops
+from runs.selectors.clocks import clock_of, has_uncertain_step, what_stops
 
 
 def keep_clock(run: Run, at: datetime) -> None:
@@ -16,18 +16,18 @@ def keep_clock(run: Run, at: datetime) -> None:
     For its own transitions, which settle no doubt. At its end everything is counted, so that its time is
     known for good.
     """
-    _stop(run, at, doubt=OPERATOR in run.clock_because)
+    _stop(run, at, uncertain=OPERATOR in run.clock_because)
 
 
 @operation
 def note_clock(ctx: Context, run: Run, at: datetime) -> None:
     """Do the same, saved, after what is no transition of the run itself: a doubt has come or gone, say."""
-    _stop(run, at, doubt=in_doubt(run))
+    _stop(run, at, uncertain=has_uncertain_step(run))
     save(run)
 
 
-def _stop(run: Run, at: datetime, *, doubt: bool) -> None:
-    because = what_stops(run, doubt=doubt)
+def _stop(run: Run, at: datetime, *, uncertain: bool) -> None:
+    because = what_stops(run, uncertain=uncertain)
     if because != run.clock_because or run.is_terminal:
         clock = clock_of(run)
         if clock is not None:

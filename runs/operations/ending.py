@@ -119,7 +119,7 @@ def _give_up(
     authorized = {taken.attempt_id for taken in authorizations_of_attempts(a.id for a in attempts)}
     for attempt in attempts:
         if attempt.id in authorized:
-            attempt.doubt(at=at, reason=f"{REASONS[cause]} An authorization had been taken.")
+            attempt.mark_uncertain(at=at, reason=f"{REASONS[cause]} An authorization had been taken.")
         else:
             attempt.cancel(at=at, reason=REASONS[cause])
     record_many(ctx, [Move(attempt, cause, [outcome_of(attempt)]) for attempt in attempts])

@@ -85,13 +85,13 @@ def lock_attempt(ctx: Context, attempt_id: UUID) -> LockedAttempt:
     return LockedAttempt(run, step, attempt)
 
 
-def current_lease(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease | None:
+def current_lease(ctx: Context, locked: LockedAttempt, lease_id: UUID, fencing_token: int) -> Lease | None:
     """The lease, if it is current, the caller's, and under this token: all asked in the locking statement."""
     lease = (
         Lease.objects.select_for_update(no_key=True)
         .filter(
             pk=lease_id,
-            attempt_id=tried.attempt.id,
+            attempt_id=locked.attempt.id,
             fencing_token=fencing_token,
             holder=ctx.actor.subject,
             state__in=sorted(LEASE_CURRENT),
@@ -99,7 +99,7 @@ def current_lease(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_to
         .first()
     )
     if lease is not None:
-        lease.run = tried.run
+        lease.run = locked.run
     return lease
 
 
@@ -108,29 +108,29 @@ def lock_held(ctx: Context, attempt_id: UUID, lease_id: UUID, fencing_token: int
 
     An offer that was not acquired gives no right to anything but to be acquired.
     """
-    tried = lock_attempt(ctx, attempt_id)
-    lease = current_lease(ctx, tried, lease_id, fencing_token)
+    locked = lock_attempt(ctx, attempt_id)
+    lease = current_lease(ctx, locked, lease_id, fencing_token)
     if lease is None or lease.state != LeaseState.HELD:
-        raise why_not_held(ctx, tried, lease_id, fencing_token)
-    return HeldAttempt(tried.run, tried.step, tried.attempt, lease)
+        raise why_not_held(ctx, locked, lease_id, fencing_token)
+    return HeldAttempt(locked.run, locked.step, locked.attempt, lease)
 
 
-def why_not_held(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> DomainError:
+def why_not_held(ctx: Context, locked: LockedAttempt, lease_id: UUID, fencing_token: int) -> DomainError:
     """The refusal for who holds no current lease: over, if it was theirs and lapsed; else stale."""
-    row = Lease.objects.filter(pk=lease_id, attempt_id=tried.attempt.id).first()
+    row = Lease.objects.filter(pk=lease_id, attempt_id=locked.attempt.id).first()
     own = row is not None and (row.holder, row.fencing_token) == (ctx.actor.subject, fencing_token)
     extra = {
-        "subject": f"attempt:{tried.attempt.id}",
-        "stream": tried.run.id,
-        "evidence": _evidence(ctx, tried, lease_id, fencing_token),
+        "subject": f"attempt:{locked.attempt.id}",
+        "stream": locked.run.id,
+        "evidence": _evidence(ctx, locked, lease_id, fencing_token),
     }
     if own and row is not None and row.state in (LeaseState.EXPIRED, LeaseState.REVOKED):
         return LeaseOver(f"The lease ended ({row.state}): stop, and report nothing more.", extra=extra)
     return StaleFencingToken("This is not the attempt's current lease: nothing was changed.", extra=extra)
 
 
-def _evidence(ctx: Context, tried: LockedAttempt, lease_id: UUID, fencing_token: int) -> Mapping[str, Any]:
-    current = Lease.objects.filter(attempt_id=tried.attempt.id).order_by("-fencing_token").first()
+def _evidence(ctx: Context, locked: LockedAttempt, lease_id: UUID, fencing_token: int) -> Mapping[str, Any]:
+    current = Lease.objects.filter(attempt_id=locked.attempt.id).order_by("-fencing_token").first()
     return {
         "holder": ctx.actor.subject,
         "leaseId": str(lease_id),

@@ -24,10 +24,10 @@ from runs.operations.money import CURRENCY, estimate, money, open_spend_request
 from runs.operations.moving import wait_for_approval
 from runs.selectors.limits import (
     UNKNOWN_USAGE,
+    environment_slug,
     limit_of,
     not_accepted,
     over_its_limit,
-    place_of,
     why_money_stops,
 )
 from runs.states import AttemptState, FailureClass, StepState
@@ -55,7 +55,7 @@ def stop_for_money(ctx: Context, run: Run) -> None:
 def verdict_about_money(run: Run) -> PolicyVerdict:
     """Return what the pinned policy says about a run whose money stops it: that a person is asked, or no."""
     judge = evaluate_at_the_limit if over_its_limit(run) else evaluate_unknown_usage
-    return judge(policy_revision(run.policy_id), place_of(run))
+    return judge(policy_revision(run.policy_id), environment_slug(run))
 
 
 def _stop_at_the_limit(ctx: Context, run: Run, verdict: PolicyVerdict) -> None:

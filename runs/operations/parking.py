@@ -27,24 +27,24 @@ def park(ctx: Context, held: HeldAttempt, approval_id: object, checkpoint: objec
 
 
 @operation
-def lapse(ctx: Context, tried: LockedAttempt, lease: Lease, at: datetime) -> None:
+def lapse(ctx: Context, locked: LockedAttempt, lease: Lease, at: datetime) -> None:
     """End a current lease whose time is over: Expired, `LeaseExpired`."""
     lease.expire(at=at)
-    told = LeaseExpired(attempt_id=tried.attempt.id, lease_id=lease.id, holder=lease.holder)
+    told = LeaseExpired(attempt_id=locked.attempt.id, lease_id=lease.id, holder=lease.holder)
     record(ctx, lease, "LeaseExpired", told)
     wake(WORK)  # the slot is free
 
 
-def goes_on_for(tried: LockedAttempt, at: datetime) -> ApprovalView | None:
+def goes_on_for(locked: LockedAttempt, at: datetime) -> ApprovalView | None:
     """Return the request for whose sake the attempt stays open, whose holder fell silent or gave up in time.
 
     One that is Pending: a person is at it. One that was approved: as long as attempts are left, for whatever
     stopped the holder after the yes may stop the next one. None after an effect that nobody authorised.
     """
-    view = waits_for_a_person(tried.attempt, at) if tried.run.is_working else None
-    if view is None or violation_of(tried.attempt):
+    view = waits_for_a_person(locked.attempt, at) if locked.run.is_working else None
+    if view is None or violation_of(locked.attempt):
         return None
-    return view if view.is_pending or attempts_used(tried.step) < tried.step.max_attempts else None
+    return view if view.is_pending or attempts_used(locked.step) < locked.step.max_attempts else None
 
 
 def waits_for_a_person(attempt: Attempt, at: datetime) -> ApprovalView | None:
@@ -59,11 +59,11 @@ def waits_for_a_person(attempt: Attempt, at: datetime) -> ApprovalView | None:
 
 
 @operation
-def park_lapsed(ctx: Context, tried: LockedAttempt, view: ApprovalView, at: datetime) -> None:
+def park_lapsed(ctx: Context, locked: LockedAttempt, view: ApprovalView, at: datetime) -> None:
     """Let the attempt wait without its holder, whose lease lapsed while a person was asked."""
-    tried.attempt.park(resume_at=None if view.is_pending else at)
-    record(ctx, tried.attempt, "LeaseLapsedWhileWaiting", detail={"approvalId": view.id})
-    end_if_spent(ctx, tried.run)
+    locked.attempt.park(resume_at=None if view.is_pending else at)
+    record(ctx, locked.attempt, "LeaseLapsedWhileWaiting", detail={"approvalId": view.id})
+    end_if_spent(ctx, locked.run)
 
 
 @operation

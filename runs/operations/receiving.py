@@ -32,7 +32,7 @@ class _Sorted:
 
 @operation
 def take_receipts(
-    ctx: Context, tried: LockedAttempt, lease: Lease, receipts: Sequence[Any], *, superseded: bool
+    ctx: Context, locked: LockedAttempt, lease: Lease, receipts: Sequence[Any], *, superseded: bool
 ) -> ReceiptsTaken:
     """Keep each receipt that is new, and say of each what became of it; a faulty one costs itself alone.
 
@@ -43,25 +43,25 @@ def take_receipts(
     """
     if not receipts:
         return ReceiptsTaken(0, superseded)
-    found = _sorted(ctx, tried, lease, receipts, superseded)
+    found = _sorted(ctx, locked, lease, receipts, superseded)
     rows = [row for _, row in found.new]
     Receipt.objects.bulk_create(rows)
-    kept = keep_refused(ctx, tried, lease, found.refused)
+    kept = keep_refused(ctx, locked, lease, found.refused)
     unknown = [_unknown_call(row) for refusal, row in kept if refusal.is_usage]
-    _record_usage(ctx, tried, [receipt for receipt, _ in found.new], unknown)
+    _record_usage(ctx, locked, [receipt for receipt, _ in found.new], unknown)
     late = [row.receipt_id for row in rows if superseded and row.kind == "effect"]
     unproven = [refusal.receipt_id for refusal, _ in kept if refusal.is_effect]
     if late or unproven:
-        _raise_attention(ctx, tried.run, tried.step, late, unproven)
+        _raise_attention(ctx, locked.run, locked.step, late, unproven)
     return ReceiptsTaken(len(rows), superseded, tuple(found.answers))
 
 
 def _sorted(
-    ctx: Context, tried: LockedAttempt, lease: Lease, receipts: Sequence[Any], superseded: bool
+    ctx: Context, locked: LockedAttempt, lease: Lease, receipts: Sequence[Any], superseded: bool
 ) -> _Sorted:
     """Compare each with what stands under its identity, also with those before it in the same call."""
     read = [_read(value, f"/receipts/{index}") for index, value in enumerate(receipts)]
-    standing = _standing(tried.run, [each for each in read if isinstance(each, usage.ParsedReceipt)])
+    standing = _recorded(locked.run, [each for each in read if isinstance(each, usage.ParsedReceipt)])
     found = _Sorted()
     for index, (value, each) in enumerate(zip(receipts, read, strict=True)):
         refusal = each if isinstance(each, Refusal) else None
@@ -72,7 +72,7 @@ def _sorted(
             if stands != each.content:
                 refusal = Refusal(value, CONFLICT, DIFFERS, recorded)
         elif isinstance(each, usage.ParsedReceipt):
-            row = _row(ctx, tried, lease, each, value, superseded)
+            row = _row(ctx, locked, lease, each, value, superseded)
             standing[each.identity] = (each.content, row.id)
             found.new.append((each, row))
         if refusal is not None:
@@ -89,7 +89,7 @@ def _read(value: Any, pointer: str) -> usage.ParsedReceipt | Refusal:
         return Refusal(value, FAULTY, storable(told or fault.detail, MOST_DETAIL))
 
 
-def _standing(run: Run, read: Sequence[usage.ParsedReceipt]) -> dict[tuple[str, str], tuple[str, UUID]]:
+def _recorded(run: Run, read: Sequence[usage.ParsedReceipt]) -> dict[tuple[str, str], tuple[str, UUID]]:
     """Return what stands in the run under the identities of these receipts: its content, and its row."""
     ids = {each.receipt_id for each in read}
     rows = Receipt.objects.filter(run_id=run.id, receipt_id__in=ids) if ids else Receipt.objects.none()
@@ -115,18 +115,18 @@ def _unknown_call(row: RefusedReceipt) -> usage.RefusedCall:
 
 def _record_usage(
     ctx: Context,
-    tried: LockedAttempt,
+    locked: LockedAttempt,
     receipts: Sequence[usage.ParsedReceipt],
     refused: Sequence[usage.RefusedCall],
 ) -> None:
-    run, attempt = tried.run, tried.attempt
+    run, attempt = locked.run, locked.attempt
     usage.record_receipts(
         ctx,
         run_id=run.id,
         project_id=run.project_id,
         step_id=attempt.step_id,
         attempt_id=attempt.id,
-        agent_id=tried.step.agent_id,
+        agent_id=locked.step.agent_id,
         workflow_id=run.workflow_id,
         release_id=run.release_id,
         receipts=receipts,
@@ -138,7 +138,7 @@ def _record_usage(
 
 def _row(
     ctx: Context,
-    tried: LockedAttempt,
+    locked: LockedAttempt,
     lease: Lease,
     receipt: usage.ParsedReceipt,
     value: Mapping[str, Any],
@@ -146,9 +146,9 @@ def _row(
 ) -> Receipt:
     return Receipt(
         tenant_id=ctx.tenant_id,
-        run_id=tried.run.id,
-        step_id=tried.step.id,
-        attempt_id=tried.attempt.id,
+        run_id=locked.run.id,
+        step_id=locked.step.id,
+        attempt_id=locked.attempt.id,
         lease_id=lease.id,
         fencing_token=lease.fencing_token,
         receipt_id=receipt.receipt_id,

@@ -59,13 +59,13 @@ class Refusal:
         found = self.value.get(member) if isinstance(self.value, Mapping) else None
         return storable(found, most) if isinstance(found, str) else ""
 
-    def row(self, ctx: Context, tried: LockedAttempt, lease: Lease) -> RefusedReceipt:
+    def row(self, ctx: Context, locked: LockedAttempt, lease: Lease) -> RefusedReceipt:
         """Return it as it is kept."""
         return RefusedReceipt(
             tenant_id=ctx.tenant_id,
-            run_id=tried.run.id,
-            step_id=tried.step.id,
-            attempt_id=tried.attempt.id,
+            run_id=locked.run.id,
+            step_id=locked.step.id,
+            attempt_id=locked.attempt.id,
             lease_id=lease.id,
             recorded_id=self.recorded,
             receipt_id=self.receipt_id,
@@ -81,7 +81,7 @@ class Refusal:
 
 
 def keep_refused(
-    ctx: Context, tried: LockedAttempt, lease: Lease, refused: Sequence[Refusal]
+    ctx: Context, locked: LockedAttempt, lease: Lease, refused: Sequence[Refusal]
 ) -> list[tuple[Refusal, RefusedReceipt]]:
     """Keep and audit what was refused of a locked run, each once; return what was not kept before, with its
     row."""
@@ -89,19 +89,19 @@ def keep_refused(
         return []
     rows = {(each.code, digest_bytes(each.text.encode())): each for each in refused}
     hashes = [content_hash for _, content_hash in rows]
-    kept = RefusedReceipt.objects.filter(run_id=tried.run.id, content_hash__in=hashes)
+    kept = RefusedReceipt.objects.filter(run_id=locked.run.id, content_hash__in=hashes)
     for key in kept.values_list("code", "content_hash"):
         rows.pop(key, None)
-    new = [(each, each.row(ctx, tried, lease)) for each in rows.values()]
+    new = [(each, each.row(ctx, locked, lease)) for each in rows.values()]
     RefusedReceipt.objects.bulk_create([row for _, row in new])
     for each, _ in new:
         audit(
             ctx,
             "RefuseReceipt",
-            subject=f"attempt:{tried.attempt.id}",
+            subject=f"attempt:{locked.attempt.id}",
             outcome="refused",
             reason=each.detail,
             detail={"code": each.code, "receiptId": each.receipt_id, "provider": each.provider},
-            stream=tried.run.id,
+            stream=locked.run.id,
         )
     return new

@@ -34,7 +34,7 @@ class Situations:
             goes_on=goes_on,
             suspended=self._suspended,
             out_of_time=self._out_of_time,
-            doubts=bool(self._doubts - {step.id}),
+            uncertain=bool(self._uncertain_steps - {step.id}),
             own=step.id in self._asking,
             others=bool(self._asking - {step.id}),
             money=self._money if goes_on else "",
@@ -52,7 +52,7 @@ class Situations:
         return clock is not None and clock.is_over(self._at)
 
     @cached_property
-    def _doubts(self) -> set[UUID]:
+    def _uncertain_steps(self) -> set[UUID]:
         rows = Step.objects.filter(run_id=self._run.id, attention=Attention.UNCERTAIN)
         return set(rows.values_list("id", flat=True))
 

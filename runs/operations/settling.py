@@ -71,14 +71,14 @@ def attempts_used(step: Step) -> int:
 @operation
 def retry_or_fail(ctx: Context, step: Step, attempt: Attempt, at: datetime) -> None:
     """Let a step wait for another attempt, or fail it with its last; an offer not acquired uses up none."""
-    tries = attempts_used(step)
+    used = attempts_used(step)
     if attempt.held_at is None:
         cause = "OfferWithdrawn" if step.state == StepState.DISPATCHED else "RetryScheduled"
         step.retry(at=at, due_at=at)
         record(ctx, step, cause)
-    elif tries < step.max_attempts:
-        step.retry(at=at, due_at=at + back_off(tries))
-        record(ctx, step, "RetryScheduled", detail={"tries": tries, "dueAt": step.next_dispatch_at})
+    elif used < step.max_attempts:
+        step.retry(at=at, due_at=at + back_off(used))
+        record(ctx, step, "RetryScheduled", detail={"tries": used, "dueAt": step.next_dispatch_at})
     else:
         reason = f"{attempt.reason} (the last of {step.max_attempts} attempts)".strip()
         step.fail(at=at, failure_class=attempt.failure_class, reason=reason)
@@ -97,8 +97,8 @@ def _close_late(ctx: Context, run: Run, step: Step, attempt: Attempt, at: dateti
         step.succeed(at=at, output=attempt.output)
         record(ctx, step, "AttemptSucceeded")
         return
-    doubt = attempt.state == AttemptState.UNCERTAIN and step.gated
-    attention = Attention.VIOLATION if violation else Attention.UNCERTAIN if doubt else ""
+    uncertain = attempt.state == AttemptState.UNCERTAIN and step.gated
+    attention = Attention.VIOLATION if violation else Attention.UNCERTAIN if uncertain else ""
     step.cancel(at=at, attention=attention)
     cancelling = run.state in (RunState.CANCELLING, RunState.CANCELLED)
     record(ctx, step, "RunCancelled" if cancelling else "RunEnded")

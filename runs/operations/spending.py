@@ -11,7 +11,7 @@ from runs.models import Run
 from runs.operations.advancing import advance
 from runs.operations.ending import fail_run
 from runs.operations.money import estimate, money, open_spend_request
-from runs.selectors.limits import place_of
+from runs.selectors.limits import environment_slug
 from runs.states import FailureClass
 from usage.states import ReservationState
 
@@ -21,7 +21,7 @@ def needs_a_decision(run: Run) -> bool:
     if run.budget_reservation_id is not None:
         return False
     policy = policy_revision(run.policy_id)
-    verdict = evaluate(policy, ActionClass.SPEND, place_of(run), amount=estimate(run))
+    verdict = evaluate(policy, ActionClass.SPEND, environment_slug(run), amount=estimate(run))
     return verdict.effect is not Effect.ALLOW
 
 

@@ -47,7 +47,7 @@ def renewed(step: Step, lease: Lease, at: datetime) -> datetime:
     return until if end is None else min(until, end)
 
 
-def back_off(tries: int) -> timedelta:
+def back_off(used: int) -> timedelta:
     """Exponential with jitter, so that what failed together does not come back together."""
-    longest: timedelta = min(FIRST_BACK_OFF * 2 ** max(tries - 1, 0), LONGEST_BACK_OFF)
+    longest: timedelta = min(FIRST_BACK_OFF * 2 ** max(used - 1, 0), LONGEST_BACK_OFF)
     return longest * random.uniform(0.5, 1.0)

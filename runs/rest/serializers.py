@@ -185,7 +185,7 @@ class ArtifactBody(StrictSerializer):
 
 
 class AttemptBody(StrictSerializer):
-    """One try."""
+    """Describe an attempt."""
 
     attemptId = Identifier(source="id")
     number = Whole()

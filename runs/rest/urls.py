@@ -3,7 +3,7 @@
 from django.urls import path
 
 from runs.rest import templates, views
-from runs.rest.doubts import UncertainAttempts
+from runs.rest.uncertain import UncertainAttempts
 
 urlpatterns = [
     path("runs", views.RunList.as_view(), name="runs"),

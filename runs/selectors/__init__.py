@@ -1,7 +1,6 @@
 """Reads. To other apps and to the outside they hand frozen values, never rows."""
 
 from runs.selectors.assignments import assignment, assignment_scope, decision_note, offered_assignment
-from runs.selectors.concerned import concerned
 from runs.selectors.runs import (
     find_run,
     graph,
@@ -11,12 +10,12 @@ from runs.selectors.runs import (
     runs,
     summaries,
 )
+from runs.selectors.subject_runs import runs_of_subjects
 from runs.selectors.templates import newest_of_template, template, templates
 
 __all__ = [
     "assignment",
     "assignment_scope",
-    "concerned",
     "decision_note",
     "find_run",
     "graph",
@@ -26,6 +25,7 @@ __all__ = [
     "offered_assignment",
     "run_view",
     "runs",
+    "runs_of_subjects",
     "summaries",
     "template",
     "templates",

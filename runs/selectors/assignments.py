@@ -51,7 +51,7 @@ def assignment(run: Run, step: Step, attempt: Attempt, lease: Lease) -> OfferedA
         agent_id=step.agent_id,
         skill_id=step.skill_id or None,
         input=_input(run, step),
-        snapshot=_told(run, step),
+        snapshot=_snapshot(run, step),
         checkpoint=attempt.checkpoint,
         decision=decision_of(attempt),
         release={
@@ -97,7 +97,7 @@ def offered_assignment(lease_id: UUID, *, holder: str, grace: timedelta) -> Offe
     return assignment(lease.run, lease.step, lease.attempt, lease) if lease else None
 
 
-def _told(run: Run, step: Step) -> dict[str, Any]:
+def _snapshot(run: Run, step: Step) -> dict[str, Any]:
     return {
         "snapshotId": str(run.snapshot_id),
         "policyRevision": run.policy_revision,
@@ -128,7 +128,7 @@ def outputs_before(run: Run, following: Sequence[Node]) -> dict[str, dict[str, A
     """`outputs_of_predecessors` for many nodes of one run, by their keys, in one statement."""
     every = {n.key: n for n in nodes(run.snapshot.content["workflow"])}
     asked = tuple({key for node in following for key in node.depends_on})
-    steps = Step.objects.filter(run_id=run.id, ordinal__in=_places(every, asked))
+    steps = Step.objects.filter(run_id=run.id, ordinal__in=_ordinals(every, asked))
     steps = steps.exclude(state=StepState.SKIPPED)
     found: dict[str, Any] = {}
     for key, output in steps.order_by("ordinal").values_list("node_key", "output"):
@@ -140,5 +140,5 @@ def outputs_before(run: Run, following: Sequence[Node]) -> dict[str, dict[str, A
     return {n.key: {k: v for k, v in found.items() if k in n.depends_on} for n in following}
 
 
-def _places(every: dict[str, Node], keys: tuple[str, ...]) -> list[int]:
+def _ordinals(every: dict[str, Node], keys: tuple[str, ...]) -> list[int]:
     return [place for key in keys for place in every[key].ordinals]

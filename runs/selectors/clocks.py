@@ -47,19 +47,19 @@ def work_out(runs: Iterable[Run]) -> None:
     unknown = [run for run in runs if run.deadline_at is not None and run.clock_since is None]
     if not unknown:
         return
-    doubts = Step.objects.filter(run_id__in=[run.id for run in unknown], attention=Attention.UNCERTAIN)
-    since = dict(doubts.values("run_id").annotate(since=Min("updated_at")).values_list("run_id", "since"))
+    uncertain = Step.objects.filter(run_id__in=[run.id for run in unknown], attention=Attention.UNCERTAIN)
+    since = dict(uncertain.values("run_id").annotate(since=Min("updated_at")).values_list("run_id", "since"))
     for run in unknown:
-        run.clock_because = what_stops(run, doubt=run.id in since)
+        run.clock_because = what_stops(run, uncertain=run.id in since)
         run.clock_since = _stands_since(run, since.get(run.id))
 
 
-def _stands_since(run: Run, doubt: datetime | None) -> datetime:
+def _stands_since(run: Run, uncertain: datetime | None) -> datetime:
     if run.finished_at is not None:
         return run.finished_at
     if run.waiting_since is not None:
         return run.waiting_since
-    stops = [at for at in (run.frozen_at, doubt) if at is not None]
+    stops = [at for at in (run.frozen_at, uncertain) if at is not None]
     return max(run.updated_at, min(stops)) if stops and run.is_working else run.updated_at
 
 
@@ -77,7 +77,7 @@ def stands_still(run: Run, at: datetime) -> bool:
     return clock is not None and clock.stop(at) is not None
 
 
-def what_stops(run: Run, *, doubt: bool) -> list[str]:
+def what_stops(run: Run, *, uncertain: bool) -> list[str]:
     """Return what stops the clock of a run by itself, besides the suspensions of its project.
 
     `doubt`: an Operator is to settle a step. Only a run at work is stopped: whether the time of one is over
@@ -88,12 +88,12 @@ def what_stops(run: Run, *, doubt: bool) -> list[str]:
     stops = {
         APPROVAL: run.state == RunState.WAITING,
         FROZEN: run.frozen_at is not None,
-        OPERATOR: doubt,
+        OPERATOR: uncertain,
     }
     return [reason for reason, holds in stops.items() if holds]
 
 
-def in_doubt(run: Run) -> bool:
+def has_uncertain_step(run: Run) -> bool:
     """Return whether an Operator is to settle a step of the run."""
     return bool(Step.objects.filter(run_id=run.id, attention=Attention.UNCERTAIN).exists())
 

@@ -36,7 +36,7 @@ def not_accepted(run: Run) -> list[UnknownCalls]:
     calls = unknown_of_run(run.id)
     if not calls:
         return []
-    if evaluate_unknown_usage(policy_revision(run.policy_id), place_of(run)).effect is Effect.ALLOW:
+    if evaluate_unknown_usage(policy_revision(run.policy_id), environment_slug(run)).effect is Effect.ALLOW:
         return []
     accepted = _accepted(run.id)
     return [each for each in calls if (each.provider, each.name) not in accepted]
@@ -53,7 +53,7 @@ def limit_of(run: Run) -> Decimal:
     return max(Decimal(str(run.limits["maxCostUsd"])), set_aside_for(run.id) or Decimal(0))
 
 
-def place_of(run: Run) -> str | None:
+def environment_slug(run: Run) -> str | None:
     """Return the slug of the run's environment, by which a policy knows it; None for a run in none."""
     found = environment(run.project_id, run.environment_id) if run.environment_id else None
     return found.slug if found else None

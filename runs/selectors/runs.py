@@ -18,9 +18,9 @@ from runs.errors import RunNotFound
 from runs.models import Artifact, Attempt, CancellationIntent, Lease, Run, Step
 from runs.selectors.clocks import clock_view, clocks_of
 from runs.selectors.limits import limit_of
+from runs.selectors.node_progress import NodeProgress, progress_of_nodes
 from runs.selectors.reasons import Reasons
 from runs.selectors.reruns import family
-from runs.selectors.standing import NodeProgress, standings
 from runs.selectors.views import (
     ArtifactView,
     AttemptView,
@@ -106,7 +106,7 @@ def _cancel_deadline(row: Run, attempts: dict[UUID, list[AttemptView]]) -> datet
 def graph(ctx: Context, run_id: UUID) -> GraphView:
     """The nodes and edges of the pinned workflow with the states of their steps. Raises `RunNotFound`."""
     row = find_run(ctx, run_id)
-    every = standings(
+    every = progress_of_nodes(
         row.snapshot.content["workflow"], Step.objects.filter(run_id=run_id).order_by("ordinal")
     )
     return GraphView(

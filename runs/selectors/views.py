@@ -38,7 +38,7 @@ class ArtifactView:
 
 @dataclass(frozen=True, slots=True)
 class AttemptView:
-    """One try; `lease` is its current one, and None while it is parked or once it is settled."""
+    """Show an attempt; `lease` is its current one, and None while it is parked or once it is settled."""
 
     id: UUID
     number: int

@@ -22,7 +22,7 @@ from runs.operations.holding import lock_run, lock_step
 from runs.operations.metering import time_attempt
 from runs.operations.moving import stop_waiting
 from runs.operations.violations import fail_violated, note_violation, violation_of
-from runs.selectors.stories import asker_of, story_of_run
+from runs.selectors.timelines import asker_of, timeline_of_run
 from runs.states import RUN_WORKING, AttemptState, FailureClass
 from runs.subjects.obstacles import obstacles_of_run
 
@@ -79,7 +79,7 @@ class StepAction(Subject):
 
     def timeline(self, ctx: Context, view: ApprovalView) -> Timeline | None:
         """Return the run so far."""
-        return asker_of(story_of_run(view.run_id), view.step_id) if view.run_id else None
+        return asker_of(timeline_of_run(view.run_id), view.step_id) if view.run_id else None
 
 
 def _run(ctx: Context, run_id: UUID | None) -> Run:

@@ -17,7 +17,7 @@ from runs.operations.moving import stop_waiting
 from runs.operations.overspending import run_out_of_money
 from runs.operations.spending import set_aside_and_go
 from runs.selectors.limits import calls_asked_about
-from runs.selectors.stories import story_of_spend
+from runs.selectors.timelines import timeline_of_spend
 from runs.states import RUN_WORKING, FailureClass, RunState
 from runs.subjects.obstacles import obstacles_of_run
 
@@ -63,7 +63,7 @@ class RunSpend(Subject):
 
     def timeline(self, ctx: Context, view: ApprovalView) -> Timeline | None:
         """Return the run, and the budgets that would pay for it, as they are at this moment."""
-        return story_of_spend(view.subject_id, _amount(view))
+        return timeline_of_spend(view.subject_id, _amount(view))
 
 
 def _amount(view: ApprovalView) -> Decimal:

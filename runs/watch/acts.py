@@ -17,7 +17,7 @@ from runs.commands import (
     take_authorization,
 )
 from runs.dispatch import drain_worker, poll_worker
-from runs.watch.bodies import told
+from runs.watch.bodies import wire_form
 from runs.watch.scopes import context_of_release
 
 Told = tuple[Any, int]
@@ -33,19 +33,19 @@ def drain(ctx: Context, name: str, instance_id: UUID) -> Any:
 
 
 def poll(ctx: Context, name: str, instance_id: UUID) -> list[Any]:
-    found: list[Any] = told(poll_worker(ctx, name=name, instance_id=instance_id))
+    found: list[Any] = wire_form(poll_worker(ctx, name=name, instance_id=instance_id))
     return found
 
 
 def lease(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
-    return told(acquire_lease(ctx, attempt_id=attempt_id, instance_id=instance_id, **values)), 200
+    return wire_form(acquire_lease(ctx, attempt_id=attempt_id, instance_id=instance_id, **values)), 200
 
 
 def receipts(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
     """202 for what came under a lease that is over: paid for all the same, and marked so."""
     taken = record_receipts(ctx, attempt_id=attempt_id, **values)
-    each = [{name: value for name, value in one.items() if value is not None} for one in told(taken.receipts)]
-    body = {"recorded": taken.recorded, "receipts": each}
+    answers = [_without_nulls(answer) for answer in wire_form(taken.receipts)]
+    body = {"recorded": taken.recorded, "receipts": answers}
     return (body | {"superseded": True}, 202) if taken.superseded else (body, 200)
 
 
@@ -54,7 +54,7 @@ def approval(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: d
     asked = request_approval(
         ctx, attempt_id=attempt_id, park=None if park is None else ParkRequest(park["checkpoint"]), **values
     )
-    body = {name: value for name, value in told(asked).items() if value is not None}
+    body = _without_nulls(wire_form(asked))
     body.pop("opened")
     body.pop("parked")
     return body, 201 if asked.opened else 200
@@ -65,7 +65,7 @@ def authorization(ctx: Context, attempt_id: UUID, instance_id: UUID | None, valu
     body = {"authorizationId": taken.id, "authorizedAt": taken.authorized_at}
     if taken.waiver_id is not None:
         body["waiverId"] = taken.waiver_id
-    return told(body), 200
+    return wire_form(body), 200
 
 
 def outcome(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:
@@ -78,7 +78,7 @@ def outcome(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: di
         "refusedReceipts": [each.named() for each in recorded.refused_receipts],
         "refusedArtifacts": [each.named() for each in recorded.refused_artifacts],
     }
-    return told({name: value for name, value in body.items() if value != []}), 200
+    return wire_form({name: value for name, value in body.items() if value != []}), 200
 
 
 def manifest(ctx: Context, release_id: UUID) -> Any:
@@ -93,3 +93,7 @@ def file(ctx: Context, release_id: UUID, sha256: str) -> bytes:
     scope = context_of_release(ctx, release_id)
     with reading(scope):
         return file_content(release_id, sha256)
+
+
+def _without_nulls(answer: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in answer.items() if value is not None}

@@ -92,7 +92,7 @@ class AuthorizationRequest(UnderLease):
     proposalHash = Hash(source="proposal_hash")
 
 
-class OutcomeBody(UnderLease):
+class AttemptOutcomeBody(UnderLease):
     outcome = WordField(tuple(CLASSES))
     outcomeHash = Hash(source="outcome_hash")
     failureClass = WordField(
@@ -104,14 +104,14 @@ class OutcomeBody(UnderLease):
     artifacts = Items(required=False, max_length=MOST_ARTIFACTS, default=list)
 
 
-def told(value: Any) -> Any:
+def wire_form(value: Any) -> Any:
     """An answer of a command, on the wire: camelCase members, times and ids as strings."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {camel(field.name): told(getattr(value, field.name)) for field in fields(value)}
+        return {camel(field.name): wire_form(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list | tuple):
-        return [told(item) for item in value]
+        return [wire_form(item) for item in value]
     if isinstance(value, dict):
-        return {str(name): told(item) for name, item in value.items()}
+        return {str(name): wire_form(item) for name, item in value.items()}
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return wire(value)

@@ -52,7 +52,7 @@ _EVENTS = f"SELECT {_EVENT} FROM factory_outboxevent WHERE id = ANY(%s)"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class WatchScope:
     """Name what a watcher may see: tenants, and in them perhaps one project and one run."""
 
     tenants: frozenset[str]
@@ -130,7 +130,9 @@ class Feed:
             found = await held.execute(_EVENTS, [list(ids)])
             return {row["id"]: OutboxEvent(**row) for row in await found.fetchall()}
 
-    async def missed(self, scope: Scope, cursor: Cursor, upto: FeedSnapshot) -> AsyncIterator[OutboxEvent]:
+    async def missed(
+        self, scope: WatchScope, cursor: Cursor, upto: FeedSnapshot
+    ) -> AsyncIterator[OutboxEvent]:
         """Yield what `upto` sees of the cursor's own batch after its key, or of what came after it."""
         # Merged by key: the last key sent must tell, for all tenants at once, what was sent.
         sources = [self._missed_in(tenant, scope, cursor, upto) for tenant in sorted(scope.tenants)]
@@ -143,7 +145,7 @@ class Feed:
                 heads.append((key_of(following), source, following))
 
     async def _missed_in(
-        self, tenant_id: str, scope: Scope, cursor: Cursor, upto: FeedSnapshot
+        self, tenant_id: str, scope: WatchScope, cursor: Cursor, upto: FeedSnapshot
     ) -> AsyncIterator[OutboxEvent]:
         key = cursor.key
         while True:
@@ -156,7 +158,7 @@ class Feed:
                 return
 
     async def _missed(
-        self, tenant_id: str, scope: Scope, before: FeedSnapshot, upto: FeedSnapshot, key: Key | None
+        self, tenant_id: str, scope: WatchScope, before: FeedSnapshot, upto: FeedSnapshot, key: Key | None
     ) -> list[dict[str, Any]]:
         at, stream, sequence, position = key or (None, None, None, None)
         values = {
@@ -173,7 +175,7 @@ class Feed:
         async with self._reading(TENANT_SETTING, tenant_id) as held:
             return await (await held.execute(_MISSED, values)).fetchall()
 
-    async def current(self, scope: Scope, upto: FeedSnapshot) -> OutboxEvent | None:
+    async def current(self, scope: WatchScope, upto: FeedSnapshot) -> OutboxEvent | None:
         """The last thing that was told of the one run that the scope names."""
         for tenant_id in scope.tenants:
             values = {"run": scope.run_id, "project": scope.project_id, "upto": upto.text}

@@ -14,7 +14,7 @@ from factory.kernel.bulkhead import Bulkhead
 from factory.kernel.models import OutboxEvent
 from factory.messaging.relay.destinations import envelope
 from runs.watch.cursor import Cursor, FeedSnapshot, Key
-from runs.watch.feed import Feed, Ref, Scope
+from runs.watch.feed import Feed, Ref, WatchScope
 from runs.watch.wakes import Wakes
 
 log = structlog.get_logger("runs.watch")
@@ -33,14 +33,14 @@ def sse(event: OutboxEvent, cursor: Cursor) -> bytes:
 class Watcher:
     """One open stream: what it may see, where it started, and what waits to be sent."""
 
-    def __init__(self, scope: Scope, start: FeedSnapshot, cursor: Cursor | None) -> None:
+    def __init__(self, scope: WatchScope, start: FeedSnapshot, cursor: Cursor | None) -> None:
         self.scope = scope
         self.start = start
         self.cursor = cursor
         self.ended = False
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE)
 
-    def wants(self, ref: Ref) -> bool:
+    def matches(self, ref: Ref) -> bool:
         if self.cursor is not None and self.cursor.covers(ref.transaction_id, ref.key):
             return False
         return self.scope.admits(ref)
@@ -70,7 +70,7 @@ class Hub:
         self._snapshot: FeedSnapshot | None = None
         self._lock = asyncio.Lock()
 
-    async def join(self, scope: Scope, cursor: Cursor | None) -> Watcher:
+    async def join(self, scope: WatchScope, cursor: Cursor | None) -> Watcher:
         """A watcher to whom everything after `watcher.start` will be offered."""
         async with self._lock:
             if not self._watchers or self._snapshot is None:
@@ -113,7 +113,7 @@ class Hub:
                 return
             before = self._snapshot
             snapshot, refs = await self.feed.news(before)
-            wanted = [ref for ref in refs if any(watcher.wants(ref) for watcher in self._watchers)]
+            wanted = [ref for ref in refs if any(watcher.matches(ref) for watcher in self._watchers)]
             events = await self._read(wanted)
             alone = Bulkhead("watch")
             for ref in wanted:
@@ -131,7 +131,7 @@ class Hub:
         return found
 
     def _offer(self, ref: Ref, message: bytes) -> None:
-        for watcher in [each for each in self._watchers if each.wants(ref)]:
+        for watcher in [each for each in self._watchers if each.matches(ref)]:
             if not watcher.offer(message):
                 log.info("watcher_let_go", tenants=len(watcher.scope.tenants))
                 self.leave(watcher)

@@ -9,18 +9,18 @@ from factory.kernel.tenancy import reading
 from registry.selectors import tenant_of
 from runs.errors import PoolUnknown, RunNotFound
 from runs.models import Run, WorkerPool
-from runs.watch.feed import Scope
+from runs.watch.feed import WatchScope
 
 
-def watch_scope(ctx: Context, run_id: UUID | None) -> Scope:
+def watch_scope(ctx: Context, run_id: UUID | None) -> WatchScope:
     """A person's project, or the tenants that a worker's pool serves; perhaps one run of them."""
     if ctx.actor.kind == "worker":
-        return Scope(frozenset(tenants_of(ctx.actor.pool)), None, run_id)
+        return WatchScope(frozenset(tenants_of(ctx.actor.pool)), None, run_id)
     if run_id is not None:
         with reading(ctx):
             if not Run.objects.filter(id=run_id, project_id=ctx.project_id).exists():
                 raise RunNotFound("There is no such run here.")
-    return Scope(frozenset({ctx.tenant_id}), ctx.project_id, run_id)
+    return WatchScope(frozenset({ctx.tenant_id}), ctx.project_id, run_id)
 
 
 def tenants_of(pool: str) -> list[str]:

@@ -13,7 +13,7 @@ from factory.kernel.context import Context
 from factory.kernel.errors import Busy, DomainError, FieldError, InvalidInput
 from factory.kernel.permissions import authorize
 from runs.watch.cursor import Cursor
-from runs.watch.feed import Scope, key_of
+from runs.watch.feed import WatchScope, key_of
 from runs.watch.http import caller
 from runs.watch.hub import Hub, Watcher, sse
 from runs.watch.threads import Threads
@@ -22,7 +22,7 @@ QUIET_SECONDS = 15.0
 RECHECK_SECONDS = 60.0
 MAX_WATCHERS = 2000
 
-ScopeOf = Callable[[Context, UUID | None], Scope]
+ScopeOf = Callable[[Context, UUID | None], WatchScope]
 
 
 class Watching:
@@ -45,7 +45,7 @@ class Watching:
         headers = {"X-Accel-Buffering": "no"}
         return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
 
-    def _admit(self, request: Request, run_id: UUID | None) -> tuple[Token, Scope]:
+    def _admit(self, request: Request, run_id: UUID | None) -> tuple[Token, WatchScope]:
         token, ctx = caller(request)
         authorize(ctx, "WatchPool" if ctx.actor.kind == "worker" else "WatchRuns")
         return token, self._scope_of(ctx, run_id)

@@ -50,7 +50,7 @@ class WorkerSurface:
             ("POST", f"{attempt}/receipts", self._about(bodies.Receipts, acts.receipts)),
             ("POST", f"{attempt}/approvals", self._about(bodies.ApprovalRequestBody, acts.approval)),
             ("POST", f"{attempt}/authorizations", authorization),
-            ("POST", f"{attempt}/outcome", self._about(bodies.OutcomeBody, acts.outcome)),
+            ("POST", f"{attempt}/outcome", self._about(bodies.AttemptOutcomeBody, acts.outcome)),
         ]
 
     async def register(self, request: Request) -> Response:

@@ -75,7 +75,7 @@ class WorkerClient:
         self._call("POST", f"/workers/{self.name}/drain", {}, read=_object, patience=5.0)
 
     def poll(self, wait: int = 25) -> list[Assignment]:
-        """Ask for work, waiting up to `wait` seconds. One try: the caller polls again anyway."""
+        """Ask for work, waiting up to `wait` seconds. One attempt: the caller polls again anyway."""
         path = f"/workers/{self.name}/poll?wait={wait}"
         return self._call("POST", path, {}, read=_assignments, patience=0.0, timeout=wait + 15.0)
 

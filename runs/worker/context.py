@@ -67,7 +67,7 @@ class SkillContext:
         self.item: Any = work.input.get("item")
         self.index: int | None = work.input.get("index")
         self.correction_limit = int(work.input.get("correctionLimit") or 0)
-        self.feedback: tuple[str, ...] = _words_of(work.decision)
+        self.feedback: tuple[str, ...] = _feedback_in(work.decision)
         self.snapshot = work.snapshot
         self.checkpoint = work.checkpoint
         self.decision = work.decision
@@ -210,7 +210,7 @@ def _check_kept(**values: Any) -> None:
             raise SkillFailed("validation", f"the {name} is {fault}") from fault
 
 
-def _words_of(decision: DecisionReply | None) -> tuple[str, ...]:
+def _feedback_in(decision: DecisionReply | None) -> tuple[str, ...]:
     return (decision.reason,) if decision is not None and decision.changes_requested else ()
 
 

@@ -147,7 +147,7 @@ class WorkerRuntime:
     def _finish(self, seconds: float, *, announce: bool) -> None:
         """Let what is in hand end by itself, then hand it back."""
         if announce:
-            _try(self._client.drain)
+            _log_failure(self._client.drain)
         self._wait(time.monotonic() + seconds)
         with self._lock:
             left = list(self._active.values())
@@ -163,7 +163,7 @@ class WorkerRuntime:
             thread.join(timeout=max(0.0, until - time.monotonic()))
 
 
-def _try(call: Callable[[], None]) -> None:
+def _log_failure(call: Callable[[], None]) -> None:
     try:
         call()
     except Exception as fault:  # whatever it is, what is in hand is finished

@@ -17,7 +17,7 @@ def test_a_frozen_run_says_why_and_a_platform_admin_lifts_it(house: House, visit
 
     run_id: UUID = house.run()
     found = Violation("A1", house.tenant, f"run:{run_id}", "row says Running, journal says Accepted")
-    restore.freeze_what_is_in_doubt(VerificationReport([found]))
+    restore.freeze_runs_of_violations(VerificationReport([found]))
     verification = Verification(started_at=now(), seconds=1.5, rules=60, violations=1)
     verification.save(force_insert=True)
     record_findings(house.system, verification=verification, found=[found])

@@ -162,7 +162,7 @@ def news(house: House) -> Pair:
 def freezes(house: House) -> Pair:
     broken, healthy = house.run(), house.run()
     found = [Violation("A1", house.tenant, f"run:{run_id}", "wrong") for run_id in (broken, healthy)]
-    act = partial(restore.freeze_what_is_in_doubt, VerificationReport(found))
+    act = partial(restore.freeze_runs_of_violations, VerificationReport(found))
     return Pair(broken, healthy, act, lambda: house.row(healthy).frozen_at is not None)
 
 

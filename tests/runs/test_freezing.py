@@ -170,7 +170,7 @@ def test_violations_of_every_kind_find_their_run(house: House, monkeypatch: pyte
         f"attempt:{works[runs[4]].attempt_id}",
     ]
     found = [Violation("A1", house.tenant, subject, "wrong") for subject in subjects]
-    restore.freeze_what_is_in_doubt(
+    restore.freeze_runs_of_violations(
         VerificationReport([*found, Violation("A1", house.tenant, "release:x", "wrong")])
     )
     assert all(house.row(run_id).frozen_at for run_id in runs)
@@ -182,12 +182,12 @@ def test_what_is_broken_all_over_and_what_is_held_locked_keep_no_run_from_being_
     found += [Violation("A6", house.tenant, f"{broken}#{n}", "forged") for n in range(5000)]
     with psycopg.connect(admin_url()) as db:
         db.execute("SELECT 1 FROM runs_run WHERE id = %s FOR UPDATE", [held])
-        restore.freeze_what_is_in_doubt(VerificationReport(found))
+        restore.freeze_runs_of_violations(VerificationReport(found))
     assert [bool(house.row(run_id).frozen_at) for run_id in (held, broken, other)] == [False, True, True]
     lift_freeze(house.world.platform_admin, run_id=broken, reason="looked at all of it")
-    restore.freeze_what_is_in_doubt(VerificationReport(found))
+    restore.freeze_runs_of_violations(VerificationReport(found))
     assert not house.row(broken).frozen_at, "what was looked at freezes it no more"
-    restore.freeze_what_is_in_doubt(
+    restore.freeze_runs_of_violations(
         VerificationReport([*found, Violation("A6", house.tenant, f"{broken}#9999", "more")])
     )
     assert house.row(broken).frozen_at

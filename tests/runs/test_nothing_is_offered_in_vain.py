@@ -37,7 +37,7 @@ def freeze(house: House, run_id: UUID) -> None:
 
 def freeze_as_the_auditor(house: House, run_id: UUID) -> None:
     found = Violation("A1", house.tenant, f"run:{run_id}", "wrong")
-    restore.freeze_what_is_in_doubt(VerificationReport([found]))
+    restore.freeze_runs_of_violations(VerificationReport([found]))
 
 
 def lift(house: House, run_id: UUID) -> None:

@@ -21,7 +21,7 @@ from runs.models import Attempt, Step
 from runs.operations.resolving import Situations
 from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors.answers import OfferedAttempt
-from runs.selectors.doubts import doubts
+from runs.selectors.uncertain import uncertain_attempts
 from tests.console.test_pages import signed_in
 from tests.runs.test_clocks import pass_time
 from tests.support.evidence import violations
@@ -111,7 +111,7 @@ def promised(house: House, step_id: UUID, resolution: str) -> tuple[Outcome, str
         step = Step.objects.select_related("run__snapshot").get(pk=step_id)
         attempt = Attempt.objects.filter(step_id=step_id).order_by("-number")[0]
         outcome = outcome_of_settling(Situations(step.run, now()).of(step, attempt), resolution)
-        [card] = cards(step.run, doubts([step]), now())
+        [card] = cards(step.run, uncertain_attempts([step]), now())
     said = {answer.value: answer.follows for answer in card.answers}
     return outcome, card.refused or said[resolution]
 

@@ -9,7 +9,7 @@ from approvals.commands import expire_approval
 from approvals.states import DECIDED
 from projects.commands import kill_project
 from registry.commands import revoke_release
-from runs.commands import cancel_killed_run, cancel_run, follow_decree, resolve_step
+from runs.commands import cancel_killed_run, cancel_run, follow_withdrawal, resolve_step
 from runs.reconcilers import LeaseExpiryReconciler
 from runs.selectors.answers import OfferedAttempt
 from tests.runs.test_limits import asking
@@ -191,7 +191,7 @@ def end(house: House, how: str, run_id: UUID, worker: Hand, works: dict[str, Off
     else:
         in_flight = how.rpartition(" ")[2]
         revoke_release(house.world.operator, release_id=house.release, in_flight=in_flight, reason="it leaks")
-        follow_decree(house.system, run_id=run_id)
+        follow_withdrawal(house.system, run_id=run_id)
 
 
 @pytest.mark.parametrize("how", sorted(END))

@@ -12,7 +12,7 @@ import pytest
 
 from factory.kernel.errors import InvalidInput
 from runs.watch.cursor import Cursor, FeedSnapshot, Key
-from runs.watch.feed import Feed, Scope
+from runs.watch.feed import Feed, WatchScope
 from runs.watch.hub import QUEUE, Hub, Watcher
 from runs.watch.streaming import Watching, _next
 from runs.watch.wakes import Wakes
@@ -22,7 +22,7 @@ from tests.watch.outbox import Writer, writing
 class Reader:
     """A client of the stream: what it was sent, and where it would resume."""
 
-    def __init__(self, hub: Hub, scope: Scope, last: str | None = None) -> None:
+    def __init__(self, hub: Hub, scope: WatchScope, last: str | None = None) -> None:
         self.hub, self.scope, self.last = hub, scope, last
         self.got: list[dict[str, Any]] = []
 
@@ -86,7 +86,7 @@ def test_sees_what_commits_late_although_it_began_early(tenant_id):
     early, late = Writer(tenant_id), Writer(tenant_id)
 
     async def test(hub: Hub) -> None:
-        async with Reader(hub, Scope(frozenset({tenant_id}))) as reader:
+        async with Reader(hub, WatchScope(frozenset({tenant_id}))) as reader:
             first = early.tell(run, 1)  # its transaction is the older one, and commits last
             second = late.tell(other, 1)
             late.commit()
@@ -108,7 +108,7 @@ def test_resumes_exactly_after_any_event(tenant_id):
     run = uuid4()
 
     async def test(hub: Hub) -> None:
-        scope = Scope(frozenset({tenant_id}))
+        scope = WatchScope(frozenset({tenant_id}))
         async with Reader(hub, scope) as reader:
             await reader.catch_up()
             assert reader.last is not None
@@ -136,7 +136,7 @@ def test_resumes_exactly_after_any_event(tenant_id):
 
 def test_resumes_in_the_middle_of_what_it_was_catching_up_on(tenant_id):
     runs = [uuid4() for _ in range(3)]
-    scope = Scope(frozenset({tenant_id, f"{tenant_id}-b"}))
+    scope = WatchScope(frozenset({tenant_id, f"{tenant_id}-b"}))
 
     async def test(hub: Hub) -> None:
         async with Reader(hub, scope) as reader:
@@ -172,7 +172,7 @@ def test_keeps_the_order_of_each_run_under_concurrent_writers(tenant_id):
     told: dict[UUID, list[str]] = {run: [] for run in runs}
 
     async def test(hub: Hub) -> None:
-        scope = Scope(frozenset({tenant_id}))
+        scope = WatchScope(frozenset({tenant_id}))
         got: list[dict[str, Any]] = []
         async with Reader(hub, scope) as reader:
             await reader.catch_up()
@@ -206,7 +206,7 @@ def test_shows_nobody_another_tenant_project_or_run(tenant_id):
     mine, run, other = uuid4(), uuid4(), uuid4()
 
     async def test(hub: Hub) -> None:
-        narrow = Scope(frozenset({tenant_id}), mine, run)
+        narrow = WatchScope(frozenset({tenant_id}), mine, run)
         async with Reader(hub, narrow) as reader:
             await reader.catch_up()
             last = reader.last
@@ -235,7 +235,7 @@ def test_lets_go_of_who_cannot_keep_up_and_loses_nothing(tenant_id):
     run = uuid4()
 
     async def test(hub: Hub) -> None:
-        scope = Scope(frozenset({tenant_id}))
+        scope = WatchScope(frozenset({tenant_id}))
         async with Reader(hub, scope) as slow:
             await slow.catch_up()
             with writing(tenant_id) as writer:

@@ -17,7 +17,7 @@ from runs.engine import (
 from runs.models import Run, Step
 from runs.operations.resolving import Situations
 from runs.operations.settling import attempts_used
-from runs.selectors.doubts import UncertainAttempt
+from runs.selectors.uncertain import UncertainAttempt
 from runs.states import RunState
 
 LABELS = {HAPPENED: "The effect happened", DID_NOT_HAPPEN: "It did not happen", GAVE_UP: "Give up"}

@@ -10,7 +10,7 @@ from approvals.selectors import ApprovalView, approvals_of_run
 from factory.kernel.models import JournalEntry
 from runs.models import Artifact, Attempt, Lease, Receipt, Resolution, Run, Step
 from runs.models.lease import USED
-from runs.selectors.standing import NodeProgress, standings
+from runs.selectors.node_progress import NodeProgress, progress_of_nodes
 from runs.states import LeaseState, PageState, RunState, StepState
 from usage.selectors import UsageView, usage_of_attempts, usage_of_run
 
@@ -56,7 +56,7 @@ class Facts:
     @cached_property
     def standings(self) -> list[NodeProgress]:
         """The nodes, each with its steps."""
-        return standings(self.run.snapshot.content["workflow"], self.steps)
+        return progress_of_nodes(self.run.snapshot.content["workflow"], self.steps)
 
     @cached_property
     def _tries(self) -> dict[UUID, list[AttemptFacts]]:

@@ -22,9 +22,9 @@ from runs.commands.cancel_run import is_theirs_to_stop
 from runs.models import CancellationIntent, Freeze, Run, Step
 from runs.operations.money import estimate
 from runs.selectors.clocks import clock_of, why_it_stands
-from runs.selectors.doubts import doubts
 from runs.selectors.limits import limit_of
 from runs.selectors.reruns import family
+from runs.selectors.uncertain import uncertain_attempts
 from runs.states import RUN_ACTIVE, RUN_OPEN, Attention, RunState, StepState
 from usage.selectors import UsageView, reservation_of
 
@@ -56,7 +56,9 @@ def run_page(ctx: Context, run: Run, tab: str) -> dict[str, Any]:
         "groups": groups(facts),
         "intent": CancellationIntent.objects.filter(run_id=run.id).first(),
         "looked_for": [s for s in facts.steps if s.attention not in ("", Attention.UNCERTAIN)],
-        "doubts": cards(run, doubts([s for s in facts.steps if s.attention == Attention.UNCERTAIN]), at),
+        "doubts": cards(
+            run, uncertain_attempts([s for s in facts.steps if s.attention == Attention.UNCERTAIN]), at
+        ),
         "family": family(run.id),
         "may_run_again": may_run_again(ctx, run),
         "may_cancel": may_cancel(ctx, run),

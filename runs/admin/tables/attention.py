@@ -22,8 +22,8 @@ from factory.console.site import site
 from factory.kernel.permissions import may
 from runs.admin.dashboard.cards import TOLD
 from runs.models import Step
-from runs.selectors.doubts import doubts
 from runs.selectors.figures import attention_steps
+from runs.selectors.uncertain import uncertain_attempts
 from runs.states import Attention
 
 ATTENTIONS = [kind for kind in Attention.values if kind]
@@ -173,7 +173,7 @@ class UncertainList(BaseList):
 
     @staticmethod
     def carry(request: HttpRequest, rows: list[Any]) -> None:
-        found = {one.step.pk: one for one in doubts(rows)}
+        found = {one.step.pk: one for one in uncertain_attempts(rows)}
         allowed = may(context_of(request), "ResolveUncertainStep")
         for row in rows:
             row.doubt, row.may_settle = found.get(row.pk), allowed

@@ -10,7 +10,7 @@ from runs.admin.detail.charts.graph import Graph, NodeLabel, draw_graph
 from runs.admin.detail.charts.timeline import THINNEST, Span, TimelineChart, draw_timeline
 from runs.admin.detail.facts import WAITS_FOR_A_WORKER, AttemptFacts, Facts
 from runs.models import Run, Step
-from runs.selectors.standing import NodeProgress
+from runs.selectors.node_progress import NodeProgress
 from runs.states import RUN_ACTIVE, AttemptState, Attention, PageState, RunState, StepState
 
 WAITS_FOR_PEOPLE = str(PageState.WAITS_FOR_PEOPLE)

@@ -11,7 +11,7 @@ from factory.api.pages import page
 from factory.api.serializers import Identifier, StrictSerializer, TextField, TimeField, Whole, WordField
 from factory.api.views import BaseView
 from runs.selectors import may_see_payloads
-from runs.selectors.doubts import UncertainAttempt, doubtful_steps, doubts
+from runs.selectors.uncertain import UncertainAttempt, uncertain_attempts, uncertain_steps
 from runs.states import LeaseState, StepState
 
 
@@ -89,16 +89,16 @@ class UncertainAttempts(BaseView):
     def get(self, request: Request) -> Response:
         """Attempts that an Operator has to settle, newest first, with the evidence that there is."""
         with self.reading():
-            found = page(doubtful_steps(self.ctx), request, render=lambda row: row)
+            found = page(uncertain_steps(self.ctx), request, render=lambda row: row)
             payloads = may_see_payloads(self.ctx)
-            found["items"] = [_body(doubt, payloads) for doubt in doubts(found["items"])]
+            found["items"] = [_body(uncertain, payloads) for uncertain in uncertain_attempts(found["items"])]
         return Response(found)
 
 
-def _body(doubt: UncertainAttempt, payloads: bool) -> dict[str, Any]:
+def _body(uncertain: UncertainAttempt, payloads: bool) -> dict[str, Any]:
     """Without payloads the receipts' details are left out, as everywhere."""
-    body: dict[str, Any] = dict(UncertainAttemptBody(doubt).data)
+    body: dict[str, Any] = dict(UncertainAttemptBody(uncertain).data)
     if payloads:
-        for told, row in zip(body["receipts"], doubt.receipts, strict=True):
+        for told, row in zip(body["receipts"], uncertain.receipts, strict=True):
             told["details"] = row.content.get("details")
     return body

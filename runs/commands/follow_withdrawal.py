@@ -14,7 +14,7 @@ from runs.states import RUN_OPEN, FailureClass
 
 
 @command("FollowReleaseDecree")
-def follow_decree(ctx: Context, *, run_id: UUID) -> str:
+def follow_withdrawal(ctx: Context, *, run_id: UUID) -> str:
     """Fail (`block`, class policy-denied) or cancel (`cancel`) an open run, as was decreed over its release.
 
     Idempotent: a run that is over, that was asked to stop already, or whose release lets it finish
@@ -22,17 +22,17 @@ def follow_decree(ctx: Context, *, run_id: UUID) -> str:
     Emits RunFailed, or RunStateChanged and RunCancelled. Errors: `RunNotFound`.
     """
     run = lock_run(ctx, run_id)
-    decree = withdrawal_of(run.release_id) if run.state in RUN_OPEN else None
-    if decree is not None and decree.in_flight == InFlight.BLOCK:
+    withdrawal = withdrawal_of(run.release_id) if run.state in RUN_OPEN else None
+    if withdrawal is not None and withdrawal.in_flight == InFlight.BLOCK:
         fail_run(
             ctx,
             run,
-            cause=f"Release{decree.state}",
+            cause=f"Release{withdrawal.state}",
             failure_class=FailureClass.POLICY_DENIED,
-            reason=_why(decree),
+            reason=_why(withdrawal),
         )
-    elif decree is not None and decree.in_flight == InFlight.CANCEL:
-        cancel(ctx, run, requested_by=policy_of(run), reason=_why(decree))
+    elif withdrawal is not None and withdrawal.in_flight == InFlight.CANCEL:
+        cancel(ctx, run, requested_by=policy_of(run), reason=_why(withdrawal))
     return str(run.state)
 
 
@@ -41,5 +41,5 @@ def policy_of(run: Run) -> str:
     return f"policy:{run.policy_revision}"
 
 
-def _why(decree: Withdrawal) -> str:
-    return f"The release {decree.release} was {decree.state.lower()}: {decree.reason}"
+def _why(withdrawal: Withdrawal) -> str:
+    return f"The release {withdrawal.release} was {withdrawal.state.lower()}: {withdrawal.reason}"

@@ -18,7 +18,7 @@ from runs.selectors.limits import limit_of
 from runs.states import RUN_ACTIVE, STEP_ACTIVE, AttemptState, StepState
 from usage.selectors import BudgetView, UsageView, budgets, set_aside_for, usage_of_attempts, usage_of_run
 
-MOST_MOMENTS = 60
+MOST_ENTRIES = 60
 """More than a reviewer reads; the newest stand there."""
 TONES = {
     StepState.SUCCEEDED: "good",
@@ -36,7 +36,7 @@ ANSWERED = {
 }
 
 
-def story_of_run(run_id: UUID) -> Timeline | None:
+def timeline_of_run(run_id: UUID) -> Timeline | None:
     """The run so far: its pins, its cost and clock, and what happened in it, one line for each."""
     run = Run.objects.select_related("environment").filter(pk=run_id).first()
     if run is None:
@@ -53,7 +53,7 @@ def story_of_run(run_id: UUID) -> Timeline | None:
             ("Asked by", run.requested_by),
         ),
         meters=(_cost(run, usage_of_run(run_id)), *_clock(run)),
-        moments=tuple(_moments(run)),
+        moments=tuple(_entries(run)),
         cancel_page="runs_cancel" if run.state in RUN_ACTIVE else "",
     )
 
@@ -84,51 +84,51 @@ def _percent(part: Decimal, whole: Decimal) -> int:
     return min(100, int(100 * part / whole)) if whole else 100
 
 
-def _moments(run: Run) -> Iterator[TimelineEntry]:
+def _entries(run: Run) -> Iterator[TimelineEntry]:
     rows = Step.objects.filter(run_id=run.id).defer("output").order_by("ordinal")
     steps = {step.id: step for step in rows}
     told = sorted([*_of_steps(run, steps.values()), *_of_questions(run, steps)], key=lambda one: one.at)
     lines = list(_merged(told))
     yield TimelineEntry(run.created_at, "The run", "was accepted and pinned")
-    if len(lines) > MOST_MOMENTS:
-        earlier = len(lines) - MOST_MOMENTS
+    if len(lines) > MOST_ENTRIES:
+        earlier = len(lines) - MOST_ENTRIES
         yield TimelineEntry(lines[earlier - 1].at, f"{earlier} things before", "stand on the page of the run")
-    yield from lines[-MOST_MOMENTS:]
+    yield from lines[-MOST_ENTRIES:]
 
 
 def _of_steps(run: Run, steps: Iterable[Step]) -> Iterator[TimelineEntry]:
-    tries: dict[UUID, list[Attempt]] = {}
+    attempts: dict[UUID, list[Attempt]] = {}
     rows = Attempt.objects.filter(run_id=run.id).only("id", "step_id", "number", "state")
     for attempt in rows.order_by("number"):
-        tries.setdefault(attempt.step_id, []).append(attempt)
+        attempts.setdefault(attempt.step_id, []).append(attempt)
     known = usage_of_attempts(run.id)
     for step in steps:
-        own = tries.get(step.id, [])
+        own = attempts.get(step.id, [])
         if step.state == StepState.PENDING or (step.is_human and step.finished_at is None):
             continue
         waits = bool(own) and own[-1].state == AttemptState.PARKED
         if step.state in STEP_ACTIVE and waits:
             continue
-        doubt = bool(own) and own[-1].state == AttemptState.UNCERTAIN
-        became = AttemptState.UNCERTAIN if doubt else StepState(step.state)
+        uncertain = bool(own) and own[-1].state == AttemptState.UNCERTAIN
+        became = AttemptState.UNCERTAIN if uncertain else StepState(step.state)
         yield TimelineEntry(
             at=step.finished_at or step.updated_at,
             what=step.node_key,
             became=str(became.value) + (f" at attempt {len(own)}" if len(own) > 1 else ""),
             tone=TONES.get(became, "plain"),
-            note=_earlier(own) or ("An operator settles that." if doubt else ""),
+            note=_earlier(own) or ("An operator settles that." if uncertain else ""),
             quote=step.reason[:300] if step.state in (StepState.FAILED, StepState.SKIPPED) else "",
             aside=_spent(known, own),
         )
 
 
-def _earlier(tries: list[Attempt]) -> str:
+def _earlier(attempts: list[Attempt]) -> str:
     """Return what became of the attempts before the last one."""
-    return ", ".join(f"attempt {one.number} {one.state}" for one in tries[:-1])
+    return ", ".join(f"attempt {one.number} {one.state}" for one in attempts[:-1])
 
 
-def _spent(known: Mapping[UUID, UsageView], tries: Iterable[Attempt]) -> str:
-    used = [known[one.id] for one in tries if one.id in known]
+def _spent(known: Mapping[UUID, UsageView], attempts: Iterable[Attempt]) -> str:
+    used = [known[one.id] for one in attempts if one.id in known]
     total = sum((one.cost for one in used), Decimal(0))
     uncertain = sum(one.uncertain for one in used)
     if not total:
@@ -183,9 +183,9 @@ def asker_of(story: Timeline | None, step_id: UUID | None) -> Timeline | None:
     return story if story is None or step is None else replace(story, asker=step.node_key)
 
 
-def story_of_spend(run_id: UUID, wanted: Decimal) -> Timeline | None:
+def timeline_of_spend(run_id: UUID, wanted: Decimal) -> Timeline | None:
     """The run, and what would be left of each budget that pays for it if it may cost `wanted` in all."""
-    told, run = story_of_run(run_id), Run.objects.filter(pk=run_id).first()
+    told, run = timeline_of_run(run_id), Run.objects.filter(pk=run_id).first()
     if told is None or run is None:
         return None
     asked = max(wanted - (set_aside_for(run_id) or Decimal(0)), Decimal(0))

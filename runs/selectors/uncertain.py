@@ -32,13 +32,13 @@ class UncertainAttempt:
         return self.step.updated_at
 
 
-def doubtful_steps(ctx: Context) -> QuerySet[Step]:
+def uncertain_steps(ctx: Context) -> QuerySet[Step]:
     """The steps of the caller's scope that an Operator has to settle."""
     rows: QuerySet[Step] = Step.objects.filter(attention=Attention.UNCERTAIN).select_related("run")
     return rows if ctx.project_id is None else rows.filter(run__project_id=ctx.project_id)
 
 
-def doubts(steps: Sequence[Step]) -> list[UncertainAttempt]:
+def uncertain_attempts(steps: Sequence[Step]) -> list[UncertainAttempt]:
     """Return the same steps with their evidence, read with a few queries for all of them."""
     attempts = _last(Attempt.objects.filter(step__in=steps, state=AttemptState.UNCERTAIN).order_by("number"))
     ids = [one.id for one in attempts.values()]

@@ -5,7 +5,7 @@ import pytest
 from factory.kernel.tenancy import reading
 from registry.errors import ReleaseNotPublished
 from registry.selectors import load_release, withdrawal_of
-from runs.commands import follow_decree
+from runs.commands import follow_withdrawal
 from runs.errors import ReleaseRevoked
 from runs.models import CancellationIntent
 from runs.reconcilers import WithdrawalReconciler
@@ -55,7 +55,7 @@ def test_cancel_is_policys_and_lost_news_is_made_up_for(house: House) -> None:
     assert intent.reason == "The release sample@1.0.0 was revoked: it leaks"
     deliver(house)
     assert WithdrawalReconciler().run_once(house.tenant).found == 0
-    assert follow_decree(house.system, run_id=held) == "Cancelling"
+    assert follow_withdrawal(house.system, run_id=held) == "Cancelling"
     assert len(audits(house.system, "CancelRun")) == 2, "Twice is once."
 
 
@@ -63,7 +63,7 @@ def test_one_that_stopped_half_way_is_gone_on_with(house: House, monkeypatch: py
     runs = [house.run() for _ in range(3)]
     revoke(house, "block")
     found = WithdrawalReconciler().find(None, house.tenant)
-    follow_decree(house.system, run_id=found[0].id)
+    follow_withdrawal(house.system, run_id=found[0].id)
     assert sorted(house.state(run_id) for run_id in runs) == ["Accepted", "Accepted", "Failed"]
     WithdrawalReconciler().run_once(house.tenant)
     assert {house.state(run_id) for run_id in runs} == {"Failed"}

@@ -12,7 +12,7 @@ from runs.models import Attempt, Lease, Run, Step
 _UUID = re.compile(IN_WORDS)
 
 
-def concerned(subjects: Iterable[str]) -> dict[str, UUID]:
+def runs_of_subjects(subjects: Iterable[str]) -> dict[str, UUID]:
     """By subject, the run that it is about; subjects that are about no run are left out."""
     ids = {subject: UUID(found[0]) for subject in subjects if (found := _UUID.findall(subject))}
     runs = _runs_of(set(ids.values()))

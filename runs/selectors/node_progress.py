@@ -32,7 +32,7 @@ class NodeProgress:
         return sum(step.state == StepState.SUCCEEDED for step in self.steps)
 
 
-def standings(workflow: Mapping[str, Any], steps: Iterable[Step]) -> list[NodeProgress]:
+def progress_of_nodes(workflow: Mapping[str, Any], steps: Iterable[Step]) -> list[NodeProgress]:
     """Every node in the definition's order."""
     found: dict[str, list[Step]] = {}
     for step in steps:
