@@ -64,9 +64,9 @@ def complete_run_when_engine_did(ctx: Context, event: Received) -> None:
 
 
 def fail_run_when_engine_did(ctx: Context, event: Received) -> None:
-    told = event.payload
+    payload = event.payload
     fail_run_when_told.under(event.once(FAIL))(
-        ctx, run_id=_run(event), failure_class=told["failureClass"], reason=told["reason"]
+        ctx, run_id=_run(event), failure_class=payload["failureClass"], reason=payload["reason"]
     )
 
 

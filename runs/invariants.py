@@ -263,8 +263,8 @@ def snapshots_genuine(cursor: CursorWrapper) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _unlike(content: Callable[[], Any], stored: str) -> str | None:
-    found = digest(content())
-    return None if found == stored else f"hashes to {found}, stored is {stored}"
+    content_hash = digest(content())
+    return None if content_hash == stored else f"hashes to {content_hash}, stored is {stored}"
 
 
 @check("E2e", "A run's reservation was never raised above what a person approved")

@@ -71,11 +71,11 @@ def _by_run(tenant: str, found: Sequence[Violation]) -> dict[UUID, list[str]]:
     """The findings about each run that a violation is about."""
     with reading(system(tenant, "Auditor")):
         runs = runs_of_subjects(v.subject for v in found)
-    told: dict[UUID, list[str]] = {}
+    findings_by_run: dict[UUID, list[str]] = {}
     for v in found:
         if v.subject in runs:
-            told.setdefault(runs[v.subject], []).append(f"{v.code} {v.subject}")
-    return told
+            findings_by_run.setdefault(runs[v.subject], []).append(f"{v.code} {v.subject}")
+    return findings_by_run
 
 
 def _run(row: Run, said: Recorded) -> Mapping[str, Any]:
@@ -179,9 +179,9 @@ def settle_open_leases(leave: Leave) -> int:
         cursor.execute(
             "SELECT id, tenant_id FROM runs_lease WHERE state IN ('Offered', 'Held') ORDER BY run_id, id"
         )
-        found = cursor.fetchall()
+        rows = cursor.fetchall()
     settled, alone = 0, Bulkhead("recover")
-    for lease, tenant in found:
+    for lease, tenant in rows:
 
         def tell(fault: Exception, told: str = f"lease:{lease} of {tenant} is still open") -> None:
             leave(f"{told}: {why(fault)}")
@@ -194,12 +194,12 @@ def settle_open_leases(leave: Leave) -> int:
 def _found_by(leave: Leave, codes: Sequence[str], wrong: str, mend: Callable[[Context, UUID], object]) -> int:
     """Mend each run that the auditor finds by these rules; what cannot be mended is left, and said."""
     try:
-        found = {(v.tenant_id, UUID(v.subject.removeprefix("run:"))) for v in audit_all(codes)}
+        frozen = {(v.tenant_id, UUID(v.subject.removeprefix("run:"))) for v in audit_all(codes)}
     except CouldNotCheck as fault:
         leave(f"it could not be checked which runs have {wrong}: {fault}")
         return 0
     alone = Bulkhead("recover")
-    for tenant, run in sorted(found):
+    for tenant, run in sorted(frozen):
 
         def tell(fault: Exception, subject: str = f"run:{run} of {tenant}") -> None:
             leave(f"{subject} has {wrong}: {why(fault)}")

@@ -34,5 +34,5 @@ def correlation_of(request: Any) -> UUID:
         bare.correlation_id = correlation_id(
             bare.headers.get("X-Request-ID"), bare.headers.get("traceparent")
         )
-    found: UUID = bare.correlation_id
-    return found
+    identifier: UUID = bare.correlation_id
+    return identifier

@@ -34,9 +34,9 @@ def page(
     if sealed:
         rows = rows.filter(beyond(key, _open(request, rows.model, key, sealed), ascending=oldest_first))
     ordering = [name if oldest_first else f"-{name}" for name in key]
-    found = list(rows.order_by(*ordering)[: limit + 1])
-    more = len(found) > limit
-    items = found[:limit]
+    fetched = list(rows.order_by(*ordering)[: limit + 1])
+    more = len(fetched) > limit
+    items = fetched[:limit]
     return {
         "items": [render(row) for row in items],
         "next": _seal(request, key, items[-1]) if more else None,

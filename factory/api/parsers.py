@@ -21,9 +21,9 @@ class StrictJSONParser(BaseParser):
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         request = (parser_context or {}).get("request")
-        told = request.META if request is not None else {}
-        check_encoding(str(told.get("HTTP_CONTENT_ENCODING") or ""))
-        declared = str(told.get("CONTENT_LENGTH") or "")
+        headers = request.META if request is not None else {}
+        check_encoding(str(headers.get("HTTP_CONTENT_ENCODING") or ""))
+        declared = str(headers.get("CONTENT_LENGTH") or "")
         if declared.isdecimal():
             check_size(int(declared), self.limit)
         body = stream.read(self.limit + 1)

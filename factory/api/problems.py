@@ -99,9 +99,9 @@ def _domain(fault: Any) -> Problem:
         headers["WWW-Authenticate"] = "Bearer"
     if fault.http_status == 503:
         headers["Retry-After"] = "1"
-    told = {name: value for name, value in fault.extra.items() if name not in FOR_THE_AUDIT_LOG}
+    members = {name: value for name, value in fault.extra.items() if name not in FOR_THE_AUDIT_LOG}
     return Problem(
-        fault.http_status, fault.code, fault.title, fault.detail, tuple(fault.errors), told, headers
+        fault.http_status, fault.code, fault.title, fault.detail, tuple(fault.errors), members, headers
     )
 
 
@@ -213,12 +213,12 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Translation], ...] = (
 
 def catalogue() -> dict[str, tuple[int, str, str]]:
     """Every stable slug: its status, its title and what it means, for the pages that explain them."""
-    found = dict(GENERAL)
+    problems = dict(GENERAL)
     pending: list[type[DomainError]] = [DomainError]
     while pending:
         kind = pending.pop()
         pending.extend(kind.__subclasses__())
         inherited = next((c.__doc__ for c in kind.__mro__ if issubclass(c, DomainError) and c.__doc__), "")
-        found.setdefault(kind.code, (kind.http_status, kind.title, " ".join((inherited or "").split())))
-    found["unsupported-media-type"] = (415, "The body is not application/json", "Send JSON.")
-    return found
+        problems.setdefault(kind.code, (kind.http_status, kind.title, " ".join((inherited or "").split())))
+    problems["unsupported-media-type"] = (415, "The body is not application/json", "Send JSON.")
+    return problems

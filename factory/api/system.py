@@ -75,14 +75,14 @@ SPARED = {"broker": NO_BROKER}
 
 def readiness() -> dict[str, str]:
     """Return each thing that requests use, and how it is."""
-    found = {}
+    states = {}
     for name, check in CHECKS.items():
         try:
-            found[name] = check()
+            states[name] = check()
         except (DatabaseError, RedisError, OSError) as fault:
             log.warning("check_failed", check=name, fault=type(fault).__name__)
-            found[name] = "unreachable"
-    return found
+            states[name] = "unreachable"
+    return states
 
 
 def notes(found: Mapping[str, str]) -> dict[str, str]:

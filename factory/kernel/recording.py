@@ -165,7 +165,7 @@ def _entry(
         after=str(obj.state),
         refs=obj.refs,
         events=events,
-        detail=wire({**obj.standing, **(detail or {})}),
+        detail=wire({**obj.journal_snapshot, **(detail or {})}),
     )
 
 

@@ -67,14 +67,14 @@ def _require_dispatchable(run: Run, at: datetime) -> None:
 
 def _parked(run: Run, step: Step, at: datetime) -> Attempt | None:
     """The step's attempt whose person has decided, to be leased again as the same attempt."""
-    found = (
+    worker = (
         Attempt.objects.select_for_update(no_key=True)
         .filter(step_id=step.id, state=AttemptState.PARKED, resume_at__lte=at)
         .first()
     )
-    if found is not None:
-        found.run, found.step = run, step
-    return found
+    if worker is not None:
+        worker.run, worker.step = run, step
+    return worker
 
 
 def _new(run: Run, step: Step, at: datetime) -> Attempt:
@@ -101,7 +101,7 @@ def _lease(run: Run, attempt: Attempt, worker: Worker, at: datetime) -> Lease:
 
 
 def _offer(ctx: Context, run: Run, step: Step, attempt: Attempt, lease: Lease) -> None:
-    told = AttemptDispatched(
+    dispatched = AttemptDispatched(
         run_id=run.id,
         step_id=step.id,
         attempt_id=attempt.id,
@@ -114,7 +114,7 @@ def _offer(ctx: Context, run: Run, step: Step, attempt: Attempt, lease: Lease) -
         attempt.lease_again(lease_id=lease.id)
     else:
         attempt.lease_id = lease.id
-    record(ctx, attempt, "AttemptDispatched", told)
+    record(ctx, attempt, "AttemptDispatched", dispatched)
     record(ctx, lease, "AttemptDispatched", detail={"worker": lease.worker_name})
     if step.state == StepState.PENDING:
         step.dispatch(at=lease.offered_at)

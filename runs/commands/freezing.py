@@ -30,26 +30,26 @@ def freeze_run(ctx: Context, *, run_id: UUID, findings: Sequence[str]) -> bool:
     Findings that a PlatformAdmin looked at before, and lifted the freeze all the same, freeze it no more.
     Errors: `RunNotFound`.
     """
-    told = _told(findings)
+    kept = _bounded(findings)
     run = lock_run(ctx, run_id)
     known = {finding for past in Freeze.objects.filter(run_id=run.id) for finding in past.findings}
-    if run.frozen_at is not None or set(told) <= known:
+    if run.frozen_at is not None or set(kept) <= known:
         return False
     run.frozen_at = now()
     note_clock(ctx, run, run.frozen_at)
-    save(Freeze(run_id=run.id, findings=told, frozen_at=run.frozen_at))
+    save(Freeze(run_id=run.id, findings=kept, frozen_at=run.frozen_at))
     audit(
         ctx,
         "FreezeRun",
         subject=f"run:{run.id}",
         reason="The auditor found a violation.",
-        detail={"findings": told},
+        detail={"findings": kept},
         stream=run.id,
     )
     return True
 
 
-def _told(findings: Sequence[str]) -> list[str]:
+def _bounded(findings: Sequence[str]) -> list[str]:
     """The first in their order; of what is beyond the number and the hash, so that it is known again."""
     every = sorted({finding[:MOST_FINDING] for finding in findings})
     more = every[MOST_FINDINGS:]

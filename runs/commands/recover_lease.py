@@ -37,8 +37,8 @@ def recover_lease(ctx: Context, *, lease_id: UUID) -> bool:
     lease.run = locked.run
     at = now()
     lease.expire(at=at)
-    told = LeaseExpired(attempt_id=attempt_id, lease_id=lease.id, holder=lease.holder)
-    record(ctx, lease, "Restored", told)
+    expired = LeaseExpired(attempt_id=attempt_id, lease_id=lease.id, holder=lease.holder)
+    record(ctx, lease, "Restored", expired)
     if locked.step.state == StepState.DISPATCHED:  # the worker may have begun after the backup
         locked.step.begin(at=at)
         record(ctx, locked.step, "Restored")

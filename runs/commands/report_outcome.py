@@ -113,15 +113,15 @@ def _check(report: OutcomeReport) -> None:
         allowed = ", ".join(sorted(str(c) for c in CLASSES[report.outcome] if c)) or "none"
         errors = [FieldError("/failureClass", f"For {report.outcome}: {allowed}.")]
         raise MalformedOutcome("The failure class does not fit the outcome.", errors=errors)
-    told = {
+    hashed = {
         "outcome": report.outcome,
         "failureClass": report.failure_class,
         "reason": report.reason,
         "output": report.output,
     }
     if report.artifacts:  # without any they are not hashed either: most outcomes have none
-        told["artifacts"] = list(report.artifacts)
-    true_hash = digest(told)
+        hashed["artifacts"] = list(report.artifacts)
+    true_hash = digest(hashed)
     if report.hash != true_hash:
         raise OutcomeHashMismatch(f"The outcome's hash is {true_hash}.")
 
@@ -151,8 +151,8 @@ def _stale(refusal: Any) -> StaleFencingToken:
     """A lapsed lease, too, is a stale token to an outcome: somebody else has settled the attempt."""
     if isinstance(refusal, LeaseOver):
         return StaleFencingToken(refusal.detail, extra=refusal.extra)
-    found: StaleFencingToken = refusal
-    return found
+    stale: StaleFencingToken = refusal
+    return stale
 
 
 def _settle(ctx: Context, held: HeldAttempt, report: OutcomeReport, at: datetime, timed_out: bool) -> None:

@@ -132,11 +132,11 @@ def _environment_slug(submission: Submission, project_id: UUID) -> str | None:
     """Return the slug of the environment that is named; None where none is."""
     if not submission.environment_id:
         return None
-    found = environment(project_id, submission.environment_id)
-    if found is None:
+    its_environment = environment(project_id, submission.environment_id)
+    if its_environment is None:
         problem = "The project has no such environment."
         raise EnvironmentUnknown(problem, errors=[FieldError("/environmentId", problem)])
-    return found.slug
+    return its_environment.slug
 
 
 def _check_classes(release: ReleaseView, policy: PolicyView, place: str | None) -> None:

@@ -72,10 +72,10 @@ def _taken_before(held: HeldAttempt, approval_id: UUID, proposal_hash: str) -> b
 
 def _above(attempt_id: UUID) -> tuple[UUID, UUID]:
     """The attempt's project and release, which its run has pinned."""
-    found = Attempt.objects.filter(pk=attempt_id).values_list("run__project_id", "run__release_id").first()
-    if found is None:
+    scope = Attempt.objects.filter(pk=attempt_id).values_list("run__project_id", "run__release_id").first()
+    if scope is None:
         raise AttemptNotFound(f"There is no attempt {attempt_id} here.")
-    return UUID(str(found[0])), UUID(str(found[1]))
+    return UUID(str(scope[0])), UUID(str(scope[1]))
 
 
 def _require_not_lapsed(held: HeldAttempt) -> None:

@@ -108,18 +108,18 @@ def _recover(ctx: Context, lapsed: Sequence[Lapsed]) -> None:
 
 
 def _earlier_offers(ctx: Context, offers: Sequence[Offer]) -> list[OfferedAttempt]:
-    found: list[OfferedAttempt] = []
+    offered: list[OfferedAttempt] = []
     alone = Bulkhead("poll.offers", resting=RESTING)
     for offer in _not_resting(offers):
         with alone.item(offer.lease_id, offer.tenant_id):
             again = _assignment_of(ctx, offer)
-            found += [again] if again else []
-    return found
+            offered += [again] if again else []
+    return offered
 
 
 def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[WaitingStep]) -> list[OfferedAttempt]:
     """Fill the free slots; what cannot be dispatched now is passed over, and hides nothing behind it."""
-    found: list[OfferedAttempt] = []
+    offered: list[OfferedAttempt] = []
     passed = RESTING.items()
     full: set[str] = set()
     alone = Bulkhead("poll.dispatch", through=(NoSlot,), resting=RESTING)
@@ -127,14 +127,14 @@ def _dispatch(ctx: Context, worker: WorkerView, waiting: Sequence[WaitingStep]) 
         try:
             for each in waiting:
                 with alone.item(each.step_id, each.tenant_id):
-                    found += _offer_or_none(ctx, worker, each, full)
+                    offered += _offer_or_none(ctx, worker, each, full)
         except NoSlot:
             break
         if len(waiting) < PAGE:
             break
         passed += [each.step_id for each in waiting]
         waiting = look_further(worker.tenants, worker.capabilities, worker.last_tenant, passed)
-    return found
+    return offered
 
 
 def _offer_or_none(

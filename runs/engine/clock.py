@@ -58,10 +58,10 @@ class Clock:
 
     def changed(self, because: Iterable[str], at: datetime) -> "Clock":
         """Return the same clock from `at` on, when this and no more stops it."""
-        found = tuple(sorted(because))
-        if found and self.because:  # it stands still as before, and nothing is to be counted
-            return replace(self, because=found)
-        return replace(self, due=self.due_at(at), since=at, because=found)
+        reasons = tuple(sorted(because))
+        if reasons and self.because:  # it stands still as before, and nothing is to be counted
+            return replace(self, because=reasons)
+        return replace(self, due=self.due_at(at), since=at, because=reasons)
 
     def _suspended(self, at: datetime) -> datetime | None:
         for begin, end in self.suspensions:

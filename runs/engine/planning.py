@@ -134,10 +134,10 @@ def needed_outputs(definition: Mapping[str, Any], keys: Sequence[str]) -> frozen
 
 def elements(node: Node, input: Any, outputs: Mapping[str, Any]) -> list[Any]:
     """The list that a node fans out over, in the outputs of its predecessors. Raises `NotJudged`."""
-    found = node.fan_out.value({"input": input, "steps": outputs}) if node.fan_out else None
-    if not isinstance(found, list):
-        raise NotJudged(f"forEach found no list but {_kind(found)}.")
-    return found
+    items = node.fan_out.value({"input": input, "steps": outputs}) if node.fan_out else None
+    if not isinstance(items, list):
+        raise NotJudged(f"forEach found no list but {_kind(items)}.")
+    return items
 
 
 def _kind(value: Any) -> str:
@@ -155,11 +155,11 @@ def _ended(steps: Sequence[StepFact]) -> Failed | None:
 
 
 def _by_node(steps: Sequence[StepFact]) -> dict[str, dict[int | None, StepFact]]:
-    found: dict[str, dict[int | None, StepFact]] = {}
+    facts_by_node: dict[str, dict[int | None, StepFact]] = {}
     for step in steps:
         name, index = node_of(step.key)
-        found.setdefault(name, {})[index] = step
-    return found
+        facts_by_node.setdefault(name, {})[index] = step
+    return facts_by_node
 
 
 def _look_at(state: _State, node: Node) -> None:
@@ -197,14 +197,14 @@ def _why_skipped(state: _State, node: Node) -> str:
 
 def _fan_out(state: _State, node: Node, facts: Mapping[int | None, StepFact]) -> None:
     over_skipped = state.skipped.intersection(node.reads)
-    found = [] if over_skipped else elements(node, state.input, state.data(node)["steps"])
-    if len(found) > MOST_INSTANCES:
-        raise _Fault(f"forEach found {len(found)} elements; at most {MOST_INSTANCES} are allowed.")
-    if not found:
+    items = [] if over_skipped else elements(node, state.input, state.data(node)["steps"])
+    if len(items) > MOST_INSTANCES:
+        raise _Fault(f"forEach found {len(items)} elements; at most {MOST_INSTANCES} are allowed.")
+    if not items:
         state.settled.append(Settled(node, SUCCEEDED, NOTHING_TO_DO))
         _is_done(state, node, [], skipped=False)
         return
-    state.due += [PlannedStep(node, index) for index in range(len(found)) if index not in facts]
-    ended = [facts[index] for index in range(len(found)) if index in facts]
-    if len(ended) == len(found) and all(fact.state == SUCCEEDED for fact in ended):
+    state.due += [PlannedStep(node, index) for index in range(len(items)) if index not in facts]
+    ended = [facts[index] for index in range(len(items)) if index in facts]
+    if len(ended) == len(items) and all(fact.state == SUCCEEDED for fact in ended):
         _is_done(state, node, [fact.output for fact in ended], skipped=False)

@@ -104,14 +104,14 @@ class Attempt(Journaled):
         return self.run.project_id
 
     @property
-    def standing(self) -> dict[str, Any]:
-        told = {
+    def journal_snapshot(self) -> dict[str, Any]:
+        snapshot = {
             "leaseId": self.lease_id,
             "heldAt": self.held_at,
             "approvalId": self.approval_id,
             "resumeAt": self.resume_at,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in snapshot.items() if value is not None}
 
     @property
     def outcome(self) -> str | None:

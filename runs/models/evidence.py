@@ -1,4 +1,4 @@
-"""What is written once: snapshots, cancellation intents, receipts, and how doubts were settled."""
+"""What is written once: snapshots, cancellation intents, receipts, and how uncertain steps were settled."""
 
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from factory.kernel.models.base import TenantForeignKey, TenantModel, in_check, 
 KINDS = ("model", "tool", "effect")
 RESOLUTIONS = ("effect-happened", "effect-did-not-happen", "give-up")
 ACKNOWLEDGED = "acknowledged"
-"""How any attention but a doubt is closed: a person has looked, and says what they found."""
+"""How any attention but an uncertain step is closed: a person has looked, and says what they found."""
 
 
 class Snapshot(TenantModel):

@@ -144,15 +144,15 @@ class Run(Journaled):
         return self.id
 
     @property
-    def standing(self) -> dict[str, Any]:
-        told = {
+    def journal_snapshot(self) -> dict[str, Any]:
+        snapshot = {
             "reservationId": self.budget_reservation_id,
             "startedAt": self.started_at,
             "deadlineAt": self.deadline_at,
             "clockSince": self.clock_since,
             "clockBecause": self.clock_because or None,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in snapshot.items() if value is not None}
 
     @property
     def is_terminal(self) -> bool:

@@ -111,13 +111,13 @@ class Step(Journaled):
         return self.run.project_id
 
     @property
-    def standing(self) -> dict[str, Any]:
-        told = {
+    def journal_snapshot(self) -> dict[str, Any]:
+        snapshot = {
             "dueAt": self.next_dispatch_at,
             "attention": self.attention,
             "failureClass": self.failure_class,
         }
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in snapshot.items() if value}
 
     @property
     def is_human(self) -> bool:

@@ -64,7 +64,7 @@ class RunTemplate(Journaled):
 
     def content(self) -> dict[str, Any]:
         """Return what it fixes, as its hash is taken over."""
-        told: dict[str, Any] = wire(
+        fixed: dict[str, Any] = wire(
             {
                 "workflowId": self.workflow_id,
                 "modelProfileId": self.model_profile_id,
@@ -72,7 +72,7 @@ class RunTemplate(Journaled):
                 "inputSchema": self.input_schema,
             }
         )
-        return told
+        return fixed
 
     def seal(self) -> None:
         """Take the hash of what it fixes, before it is recorded for the first time."""

@@ -27,25 +27,25 @@ def advance(ctx: Context, run: Run) -> None:
     A node that is a step already is never made twice. The number of statements does not grow with the
     number of steps that there are, or that are made.
     """
-    found = plan_of(run)
-    if isinstance(found, Failed):
+    plan = plan_of(run)
+    if isinstance(plan, Failed):
         fail_run(
             ctx,
             run,
             cause="WorkflowFailed" if run.state == RunState.ACCEPTED else "StepFailedTerminally",
-            failure_class=found.failure_class,
-            reason=found.reason,
-            node_key=found.key,
+            failure_class=plan.failure_class,
+            reason=plan.reason,
+            node_key=plan.key,
         )
         return
-    make_settled(ctx, run, found.settled)
+    make_settled(ctx, run, plan.settled)
     withdraw_unneeded(ctx, run)
-    if isinstance(found, PlanCompleted):
-        _complete(ctx, run, found)
+    if isinstance(plan, PlanCompleted):
+        _complete(ctx, run, plan)
     elif run.state != RunState.ACCEPTED and why_money_stops(run):
         stop_for_money(ctx, run)
     else:
-        open_human_steps(ctx, run, make_steps(ctx, run, found.due))
+        open_human_steps(ctx, run, make_steps(ctx, run, plan.due))
         wake(WORK)
 
 
@@ -58,11 +58,11 @@ def plan_of(run: Run, facts: Sequence[StepFact] | None = None) -> Plan:
 def facts_of(run: Run) -> list[StepFact]:
     """The run's steps as the engine sees them, with those outputs alone that it may look at."""
     rows = Step.objects.filter(run_id=run.id).order_by("ordinal")
-    told = list(rows.values_list("id", "node_key", "state", "failure_class", "reason"))
-    wanted = needed_outputs(run.snapshot.content["workflow"], [key for _, key, *_ in told])
-    ids = [step_id for step_id, key, *_ in told if node_of(key)[0] in wanted]
+    steps = list(rows.values_list("id", "node_key", "state", "failure_class", "reason"))
+    wanted = needed_outputs(run.snapshot.content["workflow"], [key for _, key, *_ in steps])
+    ids = [step_id for step_id, key, *_ in steps if node_of(key)[0] in wanted]
     outputs = dict(Step.objects.filter(pk__in=ids).values_list("id", "output")) if ids else {}
-    return [StepFact(key, state, outputs.get(i), failed, why) for i, key, state, failed, why in told]
+    return [StepFact(key, state, outputs.get(i), failed, why) for i, key, state, failed, why in steps]
 
 
 @operation

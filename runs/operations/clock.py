@@ -13,15 +13,15 @@ from runs.selectors.clocks import clock_of, has_uncertain_step, what_stops
 def keep_clock(run: Run, at: datetime) -> None:
     """Let the clock of a locked run stand still from `at` on exactly if something stops it; unsaved.
 
-    For its own transitions, which settle no doubt. At its end everything is counted, so that its time is
-    known for good.
+    For its own transitions, which settle no uncertain step. At its end everything is counted, so that its
+    time is known for good.
     """
     _stop(run, at, uncertain=OPERATOR in run.clock_because)
 
 
 @operation
 def note_clock(ctx: Context, run: Run, at: datetime) -> None:
-    """Do the same, saved, after what is no transition of the run itself: a doubt has come or gone, say."""
+    """Do the same, saved, after what is no transition of the run itself: a step became uncertain, say."""
     _stop(run, at, uncertain=has_uncertain_step(run))
     save(run)
 

@@ -132,10 +132,10 @@ def _note_violations(
 ) -> dict[UUID, Attention]:
     """Audit each effect that nobody authorised; the attention that its step asks for."""
     by_id = {step.id: step for step in steps}
-    found = violations_of(attempts)
-    violated = [attempt for attempt in attempts if attempt.id in found]
+    violations = violations_of(attempts)
+    violated = [attempt for attempt in attempts if attempt.id in violations]
     for attempt in violated:
-        note_violation(ctx, run, by_id[attempt.step_id], attempt, found[attempt.id])
+        note_violation(ctx, run, by_id[attempt.step_id], attempt, violations[attempt.id])
     return {attempt.step_id: Attention.VIOLATION for attempt in violated}
 
 

@@ -49,14 +49,14 @@ def complete_run(ctx: Context, run: Run, plan: PlanCompleted, at: datetime) -> N
     """Running → Completed with the output of the node that the definition names; the money is settled."""
     output_hash = digest(plan.output)
     run.complete(at=at, output=plan.output, output_hash=output_hash)
-    told = RunCompleted(run_id=run.id, tenant_id=ctx.tenant_id, outcome_hash=output_hash)
+    completed = RunCompleted(run_id=run.id, tenant_id=ctx.tenant_id, outcome_hash=output_hash)
     engine = WorkflowRunCompleted(
         run_id=run.id,
         tenant_id=ctx.tenant_id,
         output_ref=step_run_id(run, plan.key),
         output_hash=output_hash,
     )
-    moved(ctx, run, "LastStepSucceeded", told, engine)
+    moved(ctx, run, "LastStepSucceeded", completed, engine)
     usage.settle(ctx, run.id)
 
 
@@ -71,21 +71,23 @@ def move_to_failed(
         "failure_class": failure_class,
         "reason": reason,
     }
-    told: list[Event] = [RunFailed(**facts)]
+    events: list[Event] = [RunFailed(**facts)]
     if cause in OF_THE_ENGINE:
-        told.append(WorkflowRunFailed(**facts, step_run_id=step_run_id(run, node_key) if node_key else None))
-    moved(ctx, run, cause, *told)
+        events.append(
+            WorkflowRunFailed(**facts, step_run_id=step_run_id(run, node_key) if node_key else None)
+        )
+    moved(ctx, run, cause, *events)
 
 
 def move_to_cancelled(ctx: Context, run: Run, cause: str, intent: CancellationIntent) -> None:
     """Record that a cancelled run has come to its end."""
-    told = RunCancelled(
+    cancelled = RunCancelled(
         run_id=run.id,
         tenant_id=ctx.tenant_id,
         reason=intent.reason,
         requested_by=intent.requested_by,
     )
-    moved(ctx, run, cause, told)
+    moved(ctx, run, cause, cancelled)
 
 
 def wait_for_approval(ctx: Context, run: Run, at: datetime) -> None:

@@ -120,17 +120,17 @@ def _asked_already(run: Run) -> bool:
 def _ask(ctx: Context, run: Run) -> None:
     used = usage_of_run(run.id).cost
     wanted = higher_limit(run, used)
-    told = {"limit": money(limit_of(run)), "used": money(used)}
+    content = {"limit": money(limit_of(run)), "used": money(used)}
     summary = f"go on with run {run.workflow_id} and spend up to {usd(wanted)} in all"
-    open_spend_request(ctx, run, wanted, summary, told, at_the_limit=True)
+    open_spend_request(ctx, run, wanted, summary, content, at_the_limit=True)
     wait_for_approval(ctx, run, now())
 
 
 def _ask_about(ctx: Context, run: Run, calls: Sequence[UnknownCalls]) -> None:
-    told: dict[str, Any] = {"limit": money(limit_of(run)), "used": money(usage_of_run(run.id).cost)}
-    told[UNKNOWN_USAGE] = [_proposed(each) for each in calls]
+    content: dict[str, Any] = {"limit": money(limit_of(run)), "used": money(usage_of_run(run.id).cost)}
+    content[UNKNOWN_USAGE] = [_proposed(each) for each in calls]
     summary = f"go on with run {run.workflow_id}, though nobody knows what {_listed(calls)} cost"
-    open_spend_request(ctx, run, limit_of(run), summary, told, of_unknown_cost=True)
+    open_spend_request(ctx, run, limit_of(run), summary, content, of_unknown_cost=True)
     wait_for_approval(ctx, run, now())
 
 
@@ -141,6 +141,6 @@ def _proposed(calls: UnknownCalls) -> dict[str, Any]:
 
 def _listed(calls: Sequence[UnknownCalls]) -> str:
     """Return calls of unknown cost in a sentence's part; of many models the first."""
-    told = [f"{each.calls} call{'s' if each.calls != 1 else ''} of {each.called[:80]}" for each in calls]
-    more = [f"those of {len(told) - MOST_NAMED} others"] if len(told) > MOST_NAMED else []
-    return " and ".join([*told[:MOST_NAMED], *more])
+    lines = [f"{each.calls} call{'s' if each.calls != 1 else ''} of {each.called[:80]}" for each in calls]
+    more = [f"those of {len(lines) - MOST_NAMED} others"] if len(lines) > MOST_NAMED else []
+    return " and ".join([*lines[:MOST_NAMED], *more])

@@ -30,8 +30,8 @@ def park(ctx: Context, held: HeldAttempt, approval_id: object, checkpoint: objec
 def lapse(ctx: Context, locked: LockedAttempt, lease: Lease, at: datetime) -> None:
     """End a current lease whose time is over: Expired, `LeaseExpired`."""
     lease.expire(at=at)
-    told = LeaseExpired(attempt_id=locked.attempt.id, lease_id=lease.id, holder=lease.holder)
-    record(ctx, lease, "LeaseExpired", told)
+    expired = LeaseExpired(attempt_id=locked.attempt.id, lease_id=lease.id, holder=lease.holder)
+    record(ctx, lease, "LeaseExpired", expired)
     wake(WORK)  # the slot is free
 
 

@@ -43,17 +43,17 @@ def take_receipts(
     """
     if not receipts:
         return ReceiptsTaken(0, superseded)
-    found = _sorted(ctx, locked, lease, receipts, superseded)
-    rows = [row for _, row in found.new]
+    taken = _sorted(ctx, locked, lease, receipts, superseded)
+    rows = [row for _, row in taken.new]
     Receipt.objects.bulk_create(rows)
-    kept = keep_refused(ctx, locked, lease, found.refused)
+    kept = keep_refused(ctx, locked, lease, taken.refused)
     unknown = [_unknown_call(row) for refusal, row in kept if refusal.is_usage]
-    _record_usage(ctx, locked, [receipt for receipt, _ in found.new], unknown)
+    _record_usage(ctx, locked, [receipt for receipt, _ in taken.new], unknown)
     late = [row.receipt_id for row in rows if superseded and row.kind == "effect"]
     unproven = [refusal.receipt_id for refusal, _ in kept if refusal.is_effect]
     if late or unproven:
         _raise_attention(ctx, locked.run, locked.step, late, unproven)
-    return ReceiptsTaken(len(rows), superseded, tuple(found.answers))
+    return ReceiptsTaken(len(rows), superseded, tuple(taken.answers))
 
 
 def _sorted(
@@ -62,7 +62,7 @@ def _sorted(
     """Compare each with what stands under its identity, also with those before it in the same call."""
     read = [_read(value, f"/receipts/{index}") for index, value in enumerate(receipts)]
     standing = _recorded(locked.run, [each for each in read if isinstance(each, usage.ParsedReceipt)])
-    found = _Sorted()
+    taken = _Sorted()
     for index, (value, each) in enumerate(zip(receipts, read, strict=True)):
         refusal = each if isinstance(each, Refusal) else None
         result = "accepted"
@@ -74,19 +74,19 @@ def _sorted(
         elif isinstance(each, usage.ParsedReceipt):
             row = _row(ctx, locked, lease, each, value, superseded)
             standing[each.identity] = (each.content, row.id)
-            found.new.append((each, row))
+            taken.new.append((each, row))
         if refusal is not None:
-            found.refused.append(refusal)
-        found.answers.append(_answer(f"/receipts/{index}", value, result, refusal))
-    return found
+            taken.refused.append(refusal)
+        taken.answers.append(_answer(f"/receipts/{index}", value, result, refusal))
+    return taken
 
 
 def _read(value: Any, pointer: str) -> usage.ParsedReceipt | Refusal:
     try:
         return usage.read_receipt(value, pointer)
     except InvalidInput as fault:
-        told = "; ".join(f"{each.pointer}: {each.detail}" for each in fault.errors)
-        return Refusal(value, FAULTY, storable(told or fault.detail, MOST_DETAIL))
+        faults = "; ".join(f"{each.pointer}: {each.detail}" for each in fault.errors)
+        return Refusal(value, FAULTY, storable(faults or fault.detail, MOST_DETAIL))
 
 
 def _recorded(run: Run, read: Sequence[usage.ParsedReceipt]) -> dict[tuple[str, str], tuple[str, UUID]]:
@@ -178,11 +178,11 @@ def _raise_attention(
     """Ask an Operator to look at effects under a lease that was over, or that no sound receipt shows."""
     step.ask_for_attention(Attention.LATE_EFFECT)
     save(step)
-    told = {
+    reasons = {
         "LateEffect": (late, "An effect was reported under a lease that was not current any more."),
         "UnprovenEffect": (unproven, "An effect was reported by a receipt that is refused."),
     }
-    for action, (receipts, reason) in told.items():
+    for action, (receipts, reason) in reasons.items():
         if receipts:
             audit(
                 ctx,

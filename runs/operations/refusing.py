@@ -56,8 +56,8 @@ class Refusal:
         return self.value.get("quantities") is not None or self.value.get("cost") is not None
 
     def _text(self, member: str, most: int) -> str:
-        found = self.value.get(member) if isinstance(self.value, Mapping) else None
-        return storable(found, most) if isinstance(found, str) else ""
+        text = self.value.get(member) if isinstance(self.value, Mapping) else None
+        return storable(text, most) if isinstance(text, str) else ""
 
     def row(self, ctx: Context, locked: LockedAttempt, lease: Lease) -> RefusedReceipt:
         """Return it as it is kept."""

@@ -43,8 +43,8 @@ class Situations:
 
     @cached_property
     def _suspended(self) -> bool:
-        found = project(self._run.project_id)
-        return found is None or found.state != ProjectState.ACTIVE
+        its_project = project(self._run.project_id)
+        return its_project is None or its_project.state != ProjectState.ACTIVE
 
     @cached_property
     def _out_of_time(self) -> bool:
@@ -78,14 +78,14 @@ class Situations:
 
     def _next(self, step: Step, attempt: Attempt, state: str) -> Next:
         facts = _with(self._facts, step, attempt, state)
-        found = plan_of(self._run, facts)
-        if not isinstance(found, Ready):
-            return Next(found, remains=False, asks=False, denied=False)
+        plan = plan_of(self._run, facts)
+        if not isinstance(plan, Ready):
+            return Next(plan, remains=False, asks=False, denied=False)
         states = {fact.key: str(fact.state) for fact in facts}
-        states |= {settled.node.key: settled.state for settled in found.settled}
-        asked = [due.node for due in found.due if due.node.kind == HUMAN]
+        states |= {settled.node.key: settled.state for settled in plan.settled}
+        asked = [due.node for due in plan.due if due.node.kind == HUMAN]
         denied = bool(asked) and first_denied(self._run, asked) is not None
-        return Next(found, is_ahead(self._run, states) or self._parked, bool(asked), denied)
+        return Next(plan, is_ahead(self._run, states) or self._parked, bool(asked), denied)
 
 
 def _with(facts: Sequence[StepFact], step: Step, attempt: Attempt, state: str) -> list[StepFact]:

@@ -32,12 +32,12 @@ def ask_for_money(ctx: Context, run: Run) -> None:
     Asked twice it is the same request. `ApprovalRequested`. Raises `PolicyDenied` where the policy denies it.
     """
     threshold, amount = spend_threshold(policy_revision(run.policy_id)), estimate(run)
-    told = {
+    facts = {
         "threshold": None if threshold is None else money(threshold),
         "maxMinutes": run.limits["maxMinutes"],
     }
     summary = f"run {run.workflow_id} and spend up to {usd(amount)}"
-    open_spend_request(ctx, run, amount, summary, told)
+    open_spend_request(ctx, run, amount, summary, facts)
 
 
 @operation

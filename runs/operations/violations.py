@@ -31,14 +31,14 @@ def violations_of(attempts: Sequence[Attempt]) -> dict[UUID, str]:
     if not happened:
         return {}
     left = {_key_of(taken) for taken in authorizations_of_attempts(ids)}
-    found: dict[UUID, str] = {}
+    violations: dict[UUID, str] = {}
     for receipt in happened:
         key = (receipt.attempt_id, receipt.approval_id, receipt.proposal_hash)
         if key not in left:
-            told = f"The effect {receipt.receipt_id} happened without an authorization"
-            found.setdefault(receipt.attempt_id, f"{told}, or with one that was already used.")
+            reason = f"The effect {receipt.receipt_id} happened without an authorization"
+            violations.setdefault(receipt.attempt_id, f"{reason}, or with one that was already used.")
         left.discard(key)
-    return found
+    return violations
 
 
 def _key_of(taken: AuthorizationView) -> tuple[UUID, UUID, str]:

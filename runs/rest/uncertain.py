@@ -89,10 +89,10 @@ class UncertainAttempts(BaseView):
     def get(self, request: Request) -> Response:
         """Attempts that an Operator has to settle, newest first, with the evidence that there is."""
         with self.reading():
-            found = page(uncertain_steps(self.ctx), request, render=lambda row: row)
+            body = page(uncertain_steps(self.ctx), request, render=lambda row: row)
             payloads = may_see_payloads(self.ctx)
-            found["items"] = [_body(uncertain, payloads) for uncertain in uncertain_attempts(found["items"])]
-        return Response(found)
+            body["items"] = [_body(uncertain, payloads) for uncertain in uncertain_attempts(body["items"])]
+        return Response(body)
 
 
 def _body(uncertain: UncertainAttempt, payloads: bool) -> dict[str, Any]:

@@ -48,9 +48,9 @@ class RunList(BaseView):
         query = RunsQuery.parse_query(request)
         with self.reading():
             rows = runs(self.ctx).filter(**{FILTERS[name]: value for name, value in query.items()})
-            found = page(rows, request, render=lambda row: row)
-            found["items"] = [RunBody(view).data for view in summaries(found["items"])]
-        return Response(found)
+            body = page(rows, request, render=lambda row: row)
+            body["items"] = [RunBody(view).data for view in summaries(body["items"])]
+        return Response(body)
 
     @extend_schema(
         summary="Submit a run", parameters=[KEY], request=SubmissionBody, responses={202: AcceptedBody}
@@ -93,9 +93,9 @@ class RunGraph(BaseView):
     def get(self, request: Request, run_id: UUID) -> Response:
         """The workflow's nodes and edges with the states of their steps."""
         with self.reading():
-            found = graph(self.ctx, run_id)
-        edges = [{"from": before, "to": after} for before, after in found.edges]
-        shown = {name: getattr(found, name) for name in ("run_id", "state", "nodes")}
+            shown_graph = graph(self.ctx, run_id)
+        edges = [{"from": before, "to": after} for before, after in shown_graph.edges]
+        shown = {name: getattr(shown_graph, name) for name in ("run_id", "state", "nodes")}
         return Response(GraphBody(shown | {"edges": edges}).data)
 
 

@@ -36,7 +36,7 @@ class RefusedItem:
 
     def named(self) -> dict[str, str]:
         """Return it as it goes over the wire, without what it does not have."""
-        told = {
+        members = {
             "pointer": self.pointer,
             "receiptId": self.receipt_id,
             "provider": self.provider,
@@ -44,7 +44,7 @@ class RefusedItem:
             "code": self.code,
             "detail": self.detail,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in members.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

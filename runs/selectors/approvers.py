@@ -10,5 +10,5 @@ def approvers_of(run: Run, step: Step) -> Mapping[str, Any] | None:
     """The `gate` of the step's node, as the release was pinned; None where it narrows nothing."""
     key = step.node_key.partition("[")[0]  # of a fan-out, all steps are one node's
     nodes = run.snapshot.content["workflow"]["nodes"]
-    found: Mapping[str, Any] | None = next((n.get("gate") for n in nodes if n["key"] == key), None)
-    return found
+    gate: Mapping[str, Any] | None = next((n.get("gate") for n in nodes if n["key"] == key), None)
+    return gate

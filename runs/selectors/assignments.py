@@ -69,8 +69,8 @@ def decision_of(attempt: Attempt) -> DecisionNote | None:
 
 def decision_note(view: ApprovalView) -> DecisionNote | None:
     """A person's decision in the words that a worker gets; None while there is none."""
-    told = view.state in (ApprovalState.APPROVED, ApprovalState.REJECTED) or view.sent_back
-    if not told or view.decided_at is None:
+    is_decided = view.state in (ApprovalState.APPROVED, ApprovalState.REJECTED) or view.sent_back
+    if not is_decided or view.decided_at is None:
         return None
     return DecisionNote(
         approval_id=view.id,
@@ -113,10 +113,10 @@ def _input(run: Run, step: Step) -> dict[str, Any]:
     name, index = node_of(step.node_key)
     node = next(n for n in nodes(run.snapshot.content["workflow"]) if n.key == name)
     given, before = run.snapshot.content["input"], outputs_of_predecessors(run, node)
-    told = {"run": given, "predecessors": before, "correctionLimit": node.correction_limit}
+    content = {"run": given, "predecessors": before, "correctionLimit": node.correction_limit}
     if index is not None:
-        told |= {"item": elements(node, given, before)[index], "index": index}
-    return told
+        content |= {"item": elements(node, given, before)[index], "index": index}
+    return content
 
 
 def outputs_of_predecessors(run: Run, node: Node) -> dict[str, Any]:
@@ -130,14 +130,14 @@ def outputs_before(run: Run, following: Sequence[Node]) -> dict[str, dict[str, A
     asked = tuple({key for node in following for key in node.depends_on})
     steps = Step.objects.filter(run_id=run.id, ordinal__in=_ordinals(every, asked))
     steps = steps.exclude(state=StepState.SKIPPED)
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     for key, output in steps.order_by("ordinal").values_list("node_key", "output"):
         name, index = node_of(key)
         if index is None:
-            found[name] = output
+            outputs[name] = output
         else:
-            found.setdefault(name, []).append(output)
-    return {n.key: {k: v for k, v in found.items() if k in n.depends_on} for n in following}
+            outputs.setdefault(name, []).append(output)
+    return {n.key: {k: v for k, v in outputs.items() if k in n.depends_on} for n in following}
 
 
 def _ordinals(every: dict[str, Node], keys: tuple[str, ...]) -> list[int]:

@@ -80,8 +80,8 @@ def stands_still(run: Run, at: datetime) -> bool:
 def what_stops(run: Run, *, uncertain: bool) -> list[str]:
     """Return what stops the clock of a run by itself, besides the suspensions of its project.
 
-    `doubt`: an Operator is to settle a step. Only a run at work is stopped: whether the time of one is over
-    that ends, or has ended, nobody asks.
+    `uncertain`: an Operator is to settle a step. Only a run at work is stopped: whether the time of one is
+    over that ends, or has ended, nobody asks.
     """
     if not run.is_working:
         return []
@@ -112,8 +112,8 @@ def why_it_stands(clock: Clock | None, at: datetime) -> str:
     if stop is None:
         return ""
     *first, last = (WORDS[reason] for reason in stop.because)
-    told = f"{', '.join(first)} and {last}" if first else last
-    return f"stands still since {stop.since:%d %b %H:%M:%S} UTC: {told}"
+    reasons = f"{', '.join(first)} and {last}" if first else last
+    return f"stands still since {stop.since:%d %b %H:%M:%S} UTC: {reasons}"
 
 
 def frozen_for(run_id: UUID, due: datetime, at: datetime) -> timedelta:

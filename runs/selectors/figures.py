@@ -89,8 +89,8 @@ FROM (
 def took(ctx: Context, start: datetime, end: datetime, slots: int) -> list[Took]:
     """Return how long attempts took that asked nobody, by slots; of more than `NEWEST` the newest."""
     join = "JOIN runs_run r ON r.id = a.run_id" if ctx.project_id else ""
-    found = _rows(_TOOK, ctx, start, end, slots, join=join, project="AND r.project_id = %(project)s")
-    return [Took(slot, count, float(half), float(most)) for slot, count, half, most in found]
+    rows = _rows(_TOOK, ctx, start, end, slots, join=join, project="AND r.project_id = %(project)s")
+    return [Took(slot, count, float(half), float(most)) for slot, count, half, most in rows]
 
 
 def _rows(
@@ -103,8 +103,8 @@ def _rows(
     }  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(sql.format(join=join, project=project if ctx.project_id else ""), params)
-        found: Sequence[Any] = cursor.fetchall()
-    return found
+        rows: Sequence[Any] = cursor.fetchall()
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,6 @@ def in_hands(leases: QuerySet[Lease]) -> Hands:
     current = leases.filter(state__in=sorted(LEASE_CURRENT)).order_by()
     over = Count("pk", filter=Q(expires_at__lte=Now()))
     rows = current.values_list("state").annotate(many=Count("pk"), late=over)
-    found = {state: (many, late) for state, many, late in rows}
-    held, offered = (found.get(state, (0, 0)) for state in (LeaseState.HELD, LeaseState.OFFERED))
+    counts = {state: (many, late) for state, many, late in rows}
+    held, offered = (counts.get(state, (0, 0)) for state in (LeaseState.HELD, LeaseState.OFFERED))
     return Hands(held[0], offered[0], held[1] + offered[1])

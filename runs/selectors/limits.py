@@ -44,8 +44,8 @@ def not_accepted(run: Run) -> list[UnknownCalls]:
 
 def calls_asked_about(approval_id: UUID) -> list[dict[str, Any]]:
     """Return the calls of unknown cost that a spend request is about; none for one about more money."""
-    found: list[dict[str, Any]] = proposal(approval_id).content.get(UNKNOWN_USAGE, [])
-    return found
+    calls: list[dict[str, Any]] = proposal(approval_id).content.get(UNKNOWN_USAGE, [])
+    return calls
 
 
 def limit_of(run: Run) -> Decimal:
@@ -55,16 +55,16 @@ def limit_of(run: Run) -> Decimal:
 
 def environment_slug(run: Run) -> str | None:
     """Return the slug of the run's environment, by which a policy knows it; None for a run in none."""
-    found = environment(run.project_id, run.environment_id) if run.environment_id else None
-    return found.slug if found else None
+    its_environment = environment(run.project_id, run.environment_id) if run.environment_id else None
+    return its_environment.slug if its_environment else None
 
 
 def project_of(run_id: UUID) -> UUID:
     """The project of a run of the tenant in scope. Raises `RunNotFound`."""
-    found = Run.objects.filter(pk=run_id).values_list("project_id", flat=True).first()
-    if found is None:
+    project_id = Run.objects.filter(pk=run_id).values_list("project_id", flat=True).first()
+    if project_id is None:
         raise RunNotFound(f"There is no run {run_id} here.")
-    return UUID(str(found))
+    return UUID(str(project_id))
 
 
 def _over(run: Run, used: UsageView) -> bool:

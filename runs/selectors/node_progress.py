@@ -34,11 +34,12 @@ class NodeProgress:
 
 def progress_of_nodes(workflow: Mapping[str, Any], steps: Iterable[Step]) -> list[NodeProgress]:
     """Every node in the definition's order."""
-    found: dict[str, list[Step]] = {}
+    steps_by_node: dict[str, list[Step]] = {}
     for step in steps:
-        found.setdefault(step.node, []).append(step)
+        steps_by_node.setdefault(step.node, []).append(step)
     return [
-        NodeProgress(n, _state(found.get(n.key, [])), tuple(found.get(n.key, ()))) for n in nodes(workflow)
+        NodeProgress(n, _state(steps_by_node.get(n.key, [])), tuple(steps_by_node.get(n.key, ())))
+        for n in nodes(workflow)
     ]
 
 

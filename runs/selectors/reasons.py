@@ -31,8 +31,8 @@ class Reasons:
 
     @cached_property
     def _suspended(self) -> bool:
-        found = project(self._run.project_id)
-        return found is None or found.state != ProjectState.ACTIVE
+        its_project = project(self._run.project_id)
+        return its_project is None or its_project.state != ProjectState.ACTIVE
 
     @cached_property
     def _live(self) -> list[Worker]:
@@ -57,8 +57,8 @@ class Reasons:
             return "Its budget is about to be reserved."
         if self._run.state == RunState.CANCELLING:
             return "Waits for its workers to stop."
-        said = [reason for step in self._steps if (reason := self.of_step(step))]
-        return said[0] if said and self._run.state in (RunState.ACCEPTED, RunState.RUNNING) else ""
+        reasons = [reason for step in self._steps if (reason := self.of_step(step))]
+        return reasons[0] if reasons and self._run.state in (RunState.ACCEPTED, RunState.RUNNING) else ""
 
     def of_step(self, step: Step) -> str:
         """Return what a step waits for; empty when somebody is at it, or it is over."""

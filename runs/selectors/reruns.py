@@ -48,8 +48,8 @@ def family(run_id: UUID) -> tuple[Kin, ...]:
     """
     with connection.cursor() as cursor:
         cursor.execute(_FAMILY, [run_id, MOST, MOST, MOST])
-        found = tuple(Kin(*row) for row in cursor.fetchall())
-    return found if len(found) > 1 else ()
+        related = tuple(Kin(*row) for row in cursor.fetchall())
+    return related if len(related) > 1 else ()
 
 
 def again(run: Run, *, release_id: UUID | None = None, alias: str | None = None) -> dict[str, Any]:

@@ -151,11 +151,11 @@ def attempts_of(run_id: UUID) -> dict[UUID, list[AttemptView]]:
     left: dict[UUID, list[ArtifactView]] = {}
     for made in Artifact.objects.filter(run_id=run_id).order_by("id"):
         left.setdefault(made.attempt_id, []).append(ArtifactView(made.uri, made.hash, made.size))
-    found: dict[UUID, list[AttemptView]] = {}
+    attempts_by_step: dict[UUID, list[AttemptView]] = {}
     for row in Attempt.objects.filter(run_id=run_id).order_by("number"):
         view = _attempt(row, leases.get(row.id), tuple(left.get(row.id, ())))
-        found.setdefault(row.step_id, []).append(view)
-    return found
+        attempts_by_step.setdefault(row.step_id, []).append(view)
+    return attempts_by_step
 
 
 def _lease(row: Lease) -> LeaseView:

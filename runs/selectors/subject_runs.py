@@ -20,12 +20,12 @@ def runs_of_subjects(subjects: Iterable[str]) -> dict[str, UUID]:
 
 
 def _runs_of(ids: set[UUID]) -> dict[UUID, UUID]:
-    found = {key: key for key in Run.objects.filter(pk__in=ids).values_list("pk", flat=True)}
+    run_ids = {key: key for key in Run.objects.filter(pk__in=ids).values_list("pk", flat=True)}
     for model in (Step, Attempt, Lease):
-        found |= dict(model.objects.filter(pk__in=ids).values_list("pk", "run_id"))
-    found |= runs_of_approvals(ids)
-    found |= dict(OutboxEvent.objects.filter(pk__in=ids, run_id__isnull=False).values_list("pk", "run_id"))
+        run_ids |= dict(model.objects.filter(pk__in=ids).values_list("pk", "run_id"))
+    run_ids |= runs_of_approvals(ids)
+    run_ids |= dict(OutboxEvent.objects.filter(pk__in=ids, run_id__isnull=False).values_list("pk", "run_id"))
     for stream, subject in AuditEntry.objects.filter(stream_id__in=ids).values_list("stream_id", "subject"):
         if subject.startswith("run:") and _UUID.fullmatch(subject.removeprefix("run:")):
-            found.setdefault(stream, UUID(subject.removeprefix("run:")))
-    return found
+            run_ids.setdefault(stream, UUID(subject.removeprefix("run:")))
+    return run_ids

@@ -87,8 +87,8 @@ def _percent(part: Decimal, whole: Decimal) -> int:
 def _entries(run: Run) -> Iterator[TimelineEntry]:
     rows = Step.objects.filter(run_id=run.id).defer("output").order_by("ordinal")
     steps = {step.id: step for step in rows}
-    told = sorted([*_of_steps(run, steps.values()), *_of_questions(run, steps)], key=lambda one: one.at)
-    lines = list(_merged(told))
+    entries = sorted([*_of_steps(run, steps.values()), *_of_questions(run, steps)], key=lambda one: one.at)
+    lines = list(_merged(entries))
     yield TimelineEntry(run.created_at, "The run", "was accepted and pinned")
     if len(lines) > MOST_ENTRIES:
         earlier = len(lines) - MOST_ENTRIES

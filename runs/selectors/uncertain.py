@@ -67,7 +67,7 @@ def _last(rows: Iterable[Attempt]) -> dict[UUID, Attempt]:
 
 
 def _grouped(rows: Iterable[M]) -> dict[UUID, list[M]]:
-    found: dict[UUID, list[M]] = {}
+    by_attempt: dict[UUID, list[M]] = {}
     for row in rows:
-        found.setdefault(row.attempt_id, []).append(row)  # type: ignore[attr-defined]  # leases and receipts
-    return found
+        by_attempt.setdefault(row.attempt_id, []).append(row)  # type: ignore[attr-defined]  # leases and receipts
+    return by_attempt

@@ -101,8 +101,8 @@ def _rounds(step: Step) -> int:
 
 def answer_of(view: ApprovalView) -> dict[str, Any]:
     """A decision as the output of a human step."""
-    told = {"approvalId": view.id, "decision": view.decision, "decidedBy": view.decided_by}
-    answer: dict[str, Any] = wire(told | {"decidedAt": view.decided_at, "reason": view.reason})
+    facts = {"approvalId": view.id, "decision": view.decision, "decidedBy": view.decided_by}
+    answer: dict[str, Any] = wire(facts | {"decidedAt": view.decided_at, "reason": view.reason})
     return answer
 
 

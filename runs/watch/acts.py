@@ -33,8 +33,8 @@ def drain(ctx: Context, name: str, instance_id: UUID) -> Any:
 
 
 def poll(ctx: Context, name: str, instance_id: UUID) -> list[Any]:
-    found: list[Any] = wire_form(poll_worker(ctx, name=name, instance_id=instance_id))
-    return found
+    assignments: list[Any] = wire_form(poll_worker(ctx, name=name, instance_id=instance_id))
+    return assignments
 
 
 def lease(ctx: Context, attempt_id: UUID, instance_id: UUID | None, values: dict[str, Any]) -> Told:

@@ -67,8 +67,8 @@ class WatchProcess:
         ]
 
     async def _readyz(self, request: Request) -> Response:
-        found = await self.threads.run(readiness)
-        status, body, headers = readiness_body(found | self.background.checks())
+        checks = await self.threads.run(readiness)
+        status, body, headers = readiness_body(checks | self.background.checks())
         return answer(body, status, headers)
 
     async def _metrics(self, request: Request) -> Response:

@@ -51,13 +51,13 @@ class PollBoard:
     @contextmanager
     def waiting(self, tenants: Iterable[str]) -> Iterator[WaitingPoll]:
         """From here on the poll may be called, also before it begins to wait."""
-        one = WaitingPoll(frozenset(tenants), next(self._turns))
-        self._waiting.add(one)
+        poll = WaitingPoll(frozenset(tenants), next(self._turns))
+        self._waiting.add(poll)
         try:
-            yield one
+            yield poll
         finally:
-            self._waiting.discard(one)
-            one.called.cancel()
+            self._waiting.discard(poll)
+            poll.called.cancel()
 
     async def run(self) -> None:
         """Look at every hint, and each second in any case, until cancelled."""

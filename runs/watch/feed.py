@@ -120,15 +120,15 @@ class Feed:
         role = f"{settings.FACTORY_ROLE_PREFIX}_scan"
         async with self._reading("role", role) as held:
             first = await (await held.execute("SELECT pg_current_snapshot()::text AS text")).fetchone()
-            found = await held.execute(_NEW, {"low": before.oldest_running, "before": before.text})
-            rows = await found.fetchall()
+            result = await held.execute(_NEW, {"low": before.oldest_running, "before": before.text})
+            rows = await result.fetchall()
         assert first is not None
         return FeedSnapshot.parse(first["text"]), [_ref(row) for row in rows]
 
     async def events(self, tenant_id: str, ids: Sequence[UUID]) -> dict[UUID, OutboxEvent]:
         async with self._reading(TENANT_SETTING, tenant_id) as held:
-            found = await held.execute(_EVENTS, [list(ids)])
-            return {row["id"]: OutboxEvent(**row) for row in await found.fetchall()}
+            result = await held.execute(_EVENTS, [list(ids)])
+            return {row["id"]: OutboxEvent(**row) for row in await result.fetchall()}
 
     async def missed(
         self, scope: WatchScope, cursor: Cursor, upto: FeedSnapshot

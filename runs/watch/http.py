@@ -51,8 +51,8 @@ def correlation_of(request: Request) -> UUID:
     if not hasattr(request.state, "correlation_id"):
         headers = request.headers
         request.state.correlation_id = correlation_id(headers.get("X-Request-ID"), headers.get("traceparent"))
-    found: UUID = request.state.correlation_id
-    return found
+    identifier: UUID = request.state.correlation_id
+    return identifier
 
 
 def endpoint(handler: Endpoint) -> Endpoint:

@@ -125,10 +125,10 @@ class Hub:
         by_tenant: dict[str, list[UUID]] = defaultdict(list)
         for ref in refs:
             by_tenant[ref.tenant_id].append(ref.id)
-        found: dict[UUID, OutboxEvent] = {}
+        events: dict[UUID, OutboxEvent] = {}
         for tenant_id, ids in by_tenant.items():
-            found |= await self.feed.events(tenant_id, ids)
-        return found
+            events |= await self.feed.events(tenant_id, ids)
+        return events
 
     def _offer(self, ref: Ref, message: bytes) -> None:
         for watcher in [each for each in self._watchers if each.matches(ref)]:

@@ -24,10 +24,10 @@ def watch_scope(ctx: Context, run_id: UUID | None) -> WatchScope:
 
 
 def tenants_of(pool: str) -> list[str]:
-    found = WorkerPool.objects.filter(name=pool).values_list("tenants", flat=True).first()
-    if found is None:
+    tenants = WorkerPool.objects.filter(name=pool).values_list("tenants", flat=True).first()
+    if tenants is None:
         raise PoolUnknown("The token's pool does not exist.")
-    return list(found)
+    return list(tenants)
 
 
 def context_of_release(ctx: Context, release_id: UUID) -> Context:

@@ -83,10 +83,10 @@ class WorkerSurface:
         ends_at = asyncio.get_running_loop().time() + wait
         while True:
             with self._board.waiting(tenants) as waiting:
-                found = await self._threads.run(lambda: acts.poll(ctx, name, instance))
+                assignments = await self._threads.run(lambda: acts.poll(ctx, name, instance))
                 left = ends_at - asyncio.get_running_loop().time()
-                if found or left <= 0 or await request.is_disconnected():
-                    return answer({"assignments": found})
+                if assignments or left <= 0 or await request.is_disconnected():
+                    return answer({"assignments": assignments})
                 try:
                     await _called(request, waiting, left)
                 except asyncio.CancelledError:  # the process stops; another one will answer the next poll

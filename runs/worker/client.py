@@ -140,8 +140,8 @@ class WorkerClient:
     def report(self, work: Assignment, report: AttemptReport, *, patience: float = 600.0) -> None:
         """Say how it ended. The same body each time, so that a lost answer costs nothing. It counts although
         some of its receipts or artifacts are refused: these are named in the log."""
-        told = report.body()
-        body = {**work.fence, **told, "outcomeHash": digest(told), "receipts": report.receipts}
+        outcome = report.body()
+        body = {**work.fence, **outcome, "outcomeHash": digest(outcome), "receipts": report.receipts}
         path = f"/attempts/{work.attempt_id}/outcome"
         answer = self._call("POST", path, body, read=_object, patience=patience)
         for refused in ("refusedReceipts", "refusedArtifacts"):
@@ -208,10 +208,10 @@ class WorkerClient:
             return _retry_after(answer), f"{answer.status_code}"
         if answer.is_success:
             return None, answer
-        told = _problem(answer)
-        if told is None:  # a proxy's page: the control plane has said nothing
+        problem = _problem(answer)
+        if problem is None:  # a proxy's page: the control plane has said nothing
             return None, f"{answer.status_code} of somebody in between"
-        refused = refusal(answer.status_code, told)
+        refused = refusal(answer.status_code, problem)
         if isinstance(refused, Frozen):
             return None, refused
         raise refused
@@ -244,16 +244,16 @@ def _origin(url: str) -> tuple[str, str]:
 def _grant(answer: httpx.Response) -> LeaseReply:
     body = answer.json()
     expires_at = datetime.fromisoformat(str(body["expiresAt"]).replace("Z", "+00:00"))
-    told = answer.headers.get("Date")
-    server_now = parsedate_to_datetime(told).timestamp() if told else time.time()
+    date = answer.headers.get("Date")
+    server_now = parsedate_to_datetime(date).timestamp() if date else time.time()
     remaining = max(0.0, expires_at.timestamp() - server_now)
     timed_out = body.get("stop") == "timed-out"
     return LeaseReply(expires_at, remaining, bool(body.get("cancelRequested")), timed_out)
 
 
 def _retry_after(answer: httpx.Response) -> float | None:
-    told = answer.headers.get("Retry-After", "")
-    return min(float(told), 60.0) if told.isdigit() else None
+    seconds = answer.headers.get("Retry-After", "")
+    return min(float(seconds), 60.0) if seconds.isdigit() else None
 
 
 def _warn(work: Assignment, refused: Sequence[Mapping[str, Any]]) -> None:
@@ -273,10 +273,10 @@ def _problem(answer: httpx.Response) -> dict[str, Any] | None:
 
 
 def _object(answer: httpx.Response) -> dict[str, Any]:
-    found = answer.json()
-    if not isinstance(found, dict):
+    body = answer.json()
+    if not isinstance(body, dict):
         raise ValueError("not an object")
-    return found
+    return body
 
 
 def _text(name: str) -> Callable[[httpx.Response], str]:
@@ -285,20 +285,20 @@ def _text(name: str) -> Callable[[httpx.Response], str]:
 
 def _assignments(answer: httpx.Response) -> list[Assignment]:
     """Return what is offered. An offer that cannot be read costs itself alone: it is offered again."""
-    found = []
+    assignments = []
     for item in answer.json()["assignments"]:
         try:
-            found.append(Assignment.read(item))
+            assignments.append(Assignment.read(item))
         except (ValueError, KeyError, TypeError, AttributeError):
             log.exception("an offer cannot be read, and is left")
-    return found
+    return assignments
 
 
 def _approval(answer: httpx.Response) -> ApprovalReply:
-    found = _object(answer)
-    decision = found.get("decision")
+    body = _object(answer)
+    decision = body.get("decision")
     return ApprovalReply(
-        effect=str(found["effect"]),
-        approval_id=found.get("approvalId"),
+        effect=str(body["effect"]),
+        approval_id=body.get("approvalId"),
         decision=DecisionReply.read(decision) if decision else None,
     )

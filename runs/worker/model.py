@@ -55,8 +55,8 @@ class ModelClient:
             with httpx.Client(transport=self._transport, timeout=timeout) as http:
                 answer = http.post(self._url, json=body, headers=headers)
             answer.raise_for_status()
-            found: dict[str, Any] = answer.json()
-            text = str(found["choices"][0]["message"]["content"] or "")
+            completion: dict[str, Any] = answer.json()
+            text = str(completion["choices"][0]["message"]["content"] or "")
         except httpx.ConnectError as fault:
             raise ModelFailed("the model gateway cannot be reached") from fault
         except httpx.HTTPStatusError as fault:
@@ -64,8 +64,8 @@ class ModelClient:
         except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError) as fault:
             self._note(None, {"error": type(fault).__name__})
             raise ModelFailed(f"no usable answer from the model: {type(fault).__name__}") from fault
-        self._note(found, {})
-        return Completion(text, str(found.get("model") or self.model))
+        self._note(completion, {})
+        return Completion(text, str(completion.get("model") or self.model))
 
     def _note(self, found: Mapping[str, Any] | None, details: Mapping[str, Any]) -> None:
         usage = (found or {}).get("usage") or {}

@@ -45,10 +45,10 @@ class LoadedRelease:
 
     def skill(self, skill_id: str | None) -> Skill:
         """The `run` function of a skill."""
-        found = [skill for skill in self.manifest["skills"] if skill["skillId"] == skill_id]
-        if not found or not found[0].get("entry"):
+        skills = [skill for skill in self.manifest["skills"] if skill["skillId"] == skill_id]
+        if not skills or not skills[0].get("entry"):
             raise SkillFailed("permanent", f"the release has no skill {skill_id!r} with an entry")
-        entry = str(found[0]["entry"])
+        entry = str(skills[0]["entry"])
         if not entry.endswith(".py") or entry not in self.files:
             raise SkillFailed("permanent", f"the entry {entry!r} is not a Python file of the release")
         _serve(self)
@@ -68,12 +68,12 @@ class ReleaseStore:
 
     def load(self, release: AssignedRelease) -> LoadedRelease:
         """LoadRelease: asked each time, because a release may have been revoked since."""
-        told = self._client.manifest(release.manifest_url)
-        if told["hash"] != release.hash or merkle_root(told) != release.hash:
+        manifest = self._client.manifest(release.manifest_url)
+        if manifest["hash"] != release.hash or merkle_root(manifest) != release.hash:
             raise SkillFailed("permanent", "the manifest is not that of the pinned release")
         with self._lock:
             if release.hash not in self._loaded:
-                self._loaded[release.hash] = self._fetch(release, told["entries"])
+                self._loaded[release.hash] = self._fetch(release, manifest["entries"])
             return self._loaded[release.hash]
 
     def _fetch(self, release: AssignedRelease, entries: Sequence[Mapping[str, Any]]) -> LoadedRelease:

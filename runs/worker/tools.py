@@ -81,10 +81,10 @@ class ToolCall:
             done = ProgramResult(out.read(), err.read(65536), process.returncode)
         self.details["exitCode"] = done.exit_code
         if check and done.exit_code != 0:
-            said = done.stderr.decode("utf-8", "replace").strip()
-            last = said.splitlines()[-1][:300] if said else "it said nothing"
+            complaint = done.stderr.decode("utf-8", "replace").strip()
+            last = complaint.splitlines()[-1][:300] if complaint else "it said nothing"
             reason = f"exit {done.exit_code}: {last}"
-            raise ToolFailed(self.name, reason, exit_code=done.exit_code, stderr=said)
+            raise ToolFailed(self.name, reason, exit_code=done.exit_code, stderr=complaint)
         return done
 
     def _attend(

@@ -174,10 +174,10 @@ class AttemptReport:
 
     def body(self) -> dict[str, Any]:
         """The members that are hashed: four, absent ones as null, and the artifacts if there are any."""
-        told = {
+        hashed = {
             "outcome": self.outcome,
             "failureClass": self.failure_class,
             "reason": self.reason,
             "output": self.output,
         }
-        return told | ({"artifacts": self.artifacts} if self.artifacts else {})
+        return hashed | ({"artifacts": self.artifacts} if self.artifacts else {})

@@ -122,7 +122,7 @@ class Journaled(TenantModel):
         return self.id
 
     @property
-    def standing(self) -> Mapping[str, Any]:
+    def journal_snapshot(self) -> Mapping[str, Any]:
         """Ids, codes and times that go with the state: its entries keep them, for a row that is restored."""
         return {}
 

@@ -36,8 +36,8 @@ class Command(BaseCommand):
             for tenant_id in options["leave"]:
                 leave_tenant(system(tenant_id, "pool"), pool=name, tenant_id=tenant_id)
         except DomainError as refusal:
-            told = "; ".join(fault.detail for fault in refusal.errors)
-            raise CommandError(f"{refusal.detail} {told}".strip()) from refusal
+            reasons = "; ".join(fault.detail for fault in refusal.errors)
+            raise CommandError(f"{refusal.detail} {reasons}".strip()) from refusal
         self._show(name)
 
     def _require_tenant(self, tenant_id: str) -> None:
@@ -47,8 +47,8 @@ class Command(BaseCommand):
 
     def _show(self, name: str | None) -> None:
         rows = WorkerPool.objects.order_by("name")
-        found = list(rows if name is None else rows.filter(pk=name))
-        if not found:
+        pools = list(rows if name is None else rows.filter(pk=name))
+        if not pools:
             raise CommandError("There is no pool yet." if name is None else f"There is no pool {name}.")
-        for row in found:
+        for row in pools:
             self.stdout.write(f"{row.name}: {', '.join(row.tenants) or 'serves nobody'}")

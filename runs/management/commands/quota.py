@@ -39,5 +39,5 @@ class Command(BaseCommand):
                 raise CommandError(refusal.in_words()) from refusal
         with reading(ctx):
             row = TenantQuota.objects.first()
-        told = "no quota" if row is None else f"{row}, by {row.changed_by}: {row.reason}"
-        self.stdout.write(f"{ctx.tenant_id}: {told}")
+        quota = "no quota" if row is None else f"{row}, by {row.changed_by}: {row.reason}"
+        self.stdout.write(f"{ctx.tenant_id}: {quota}")
