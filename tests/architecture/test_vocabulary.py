@@ -93,7 +93,9 @@ VERDICTS = {
 
 @pytest.mark.requirement("JOB-13")
 def test_of_an_attempt_that_nobody_reports_only_time_a_restore_and_an_end_decide() -> None:
-    places = {s.name for s in sources() for verdict in ("time_out", "doubt") for _ in calls(s, verdict)}
+    places = {
+        s.name for s in sources() for verdict in ("time_out", "mark_uncertain") for _ in calls(s, verdict)
+    }
     assert places == VERDICTS
     assert {name: set(table[name].kinds) for name in ("ExpireLease", "RecoverLease")} == {
         "ExpireLease": {"system"},
