@@ -111,6 +111,16 @@ async def until(check, seconds: float) -> None:
         await asyncio.sleep(0.01)
 
 
+async def until_quiet(seen: psutil.Process, seconds: float) -> None:
+    """Wait until the process uses little of its core for a second."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = busy(seen)
+        await asyncio.sleep(1)
+        if busy(seen) - began < 0.25:
+            return
+
+
 def busy(seen: psutil.Process) -> float:
     times = seen.cpu_times()
     return float(times.user + times.system)
@@ -134,7 +144,7 @@ async def scene(
     await until(lambda: crowd.watching == WATCHERS, 400)
     for hand, worker in hands:
         crowd.tasks.append(asyncio.create_task(crowd.poll(hand, worker)))
-    await asyncio.sleep(10)  # every poll has looked, and waits
+    await until_quiet(seen, 20)  # every poll has looked, and waits
 
     began = busy(seen)
     await asyncio.sleep(5)

@@ -95,7 +95,7 @@ def test_every_other_call_outlives_it_too(
 def test_a_fault_that_nobody_foresaw_does_not_end_the_renewals(
     surface: Surface, started: Callable[..., WorkerRuntime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    surface.ttl = 4.0
+    surface.ttl = 1.0
     real, faults = WorkerClient.send_receipts, [RuntimeError("changed size"), TypeError("a Path"), OSError()]
 
     def send(self: WorkerClient, *args: Any, **options: Any) -> None:
@@ -110,7 +110,7 @@ def test_a_fault_that_nobody_foresaw_does_not_end_the_renewals(
 def run(context):
     with context.tool('brew'):
         pass
-    time.sleep(8)
+    time.sleep(3)
     return {}
 """
     publish(surface, code)
