@@ -35,7 +35,7 @@ class AliasState(ColouredChoices):
 
 
 class PieceState(ColouredChoices):
-    """What a release needs and nobody has."""
+    """Mark what a release needs and nobody has."""
 
     MISSING = "Missing", Colour.BAD
 

@@ -92,7 +92,7 @@ class Attention(TextChoices):
 
 
 class PageState(ColouredChoices):
-    """What pages say where no row has a state for it."""
+    """Name what pages say where no row has a state for it."""
 
     WAITS_FOR_A_WORKER = "Waits for a worker", Colour.WAIT
     WAITS_FOR_PEOPLE = "Waits for approval", Colour.WAIT

@@ -8,7 +8,7 @@ from django.db.models import TextChoices
 
 
 class Colour(Enum):
-    """What a state is to its reader; pages show its word and a mark beside the colour."""
+    """Tell what a state is to its reader; pages show its word and a mark beside the colour."""
 
     GOOD = "good"
     BUSY = "busy"
