@@ -22,7 +22,7 @@ urlpatterns = [
     path("projects/<uuid:project_id>/environments", views.EnvironmentList.as_view(), name="environments"),
     path("projects/<uuid:project_id>/members", views.MemberList.as_view(), name="members"),
     path("projects/<uuid:project_id>/members/<uuid:member_id>", views.MemberDetail.as_view(), name="member"),
-    path("projects/<uuid:project_id>/delegations", views.DelegationList.as_view(), name="delegations"),
+    path("projects/<uuid:project_id>/delegations", views.ProjectDelegations.as_view(), name="delegations"),
     path(
         "projects/<uuid:project_id>/delegations/<uuid:delegation_id>",
         views.DelegationDetail.as_view(),

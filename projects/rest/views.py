@@ -225,7 +225,7 @@ class MemberDetail(ProjectsView):
                 raise NotFound("There is no such member here.")
 
 
-class DelegationList(ProjectsView):
+class ProjectDelegations(ProjectsView):
     operation = {"GET": "ListDelegations", "POST": "LendRole"}
 
     @extend_schema(
