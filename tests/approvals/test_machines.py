@@ -11,7 +11,7 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
 from approvals.errors import MachineNeverDecides, NotEligible, SeparationOfDuties
-from approvals.selectors import eligible_people, mine, who_may_decide
+from approvals.selectors import counted_votes, eligible_people, mine, votes_of, who_may_decide
 from factory.embedded.provision import connect, with_database
 from factory.evidence.auditor import invariants
 from factory.evidence.schema.readiness import compared
@@ -181,8 +181,8 @@ DAMAGE = [
     (
         "approvals_vote",
         "INSERT INTO approvals_vote (id, tenant_id, approval_id, voter, person, acting_for, version, "
-        "proposal_hash, reason, voted_at) SELECT gen_random_uuid(), tenant_id, id, %(bot)s, 'ann', '', 0, "
-        "proposal_hash, '', clock_timestamp() FROM approvals_approvalrequest WHERE id = %(id)s",
+        "proposal_hash, reason, voted_at) SELECT gen_random_uuid(), tenant_id, id, %(bot)s, 'ann', '', "
+        "version, proposal_hash, '', clock_timestamp() FROM approvals_approvalrequest WHERE id = %(id)s",
     ),
 ]
 
@@ -266,10 +266,14 @@ def test_a_role_from_before_counts_for_nothing_and_stays_for_a_person_to_end(bef
 
 
 def test_a_vote_of_a_machine_from_before_stays_for_a_person_to_judge(before, capsys):
-    view = before.ask()
+    operator = before.world.operator.actor
+    view = before.ask(requested_by=operator.subject, requester_person=operator.person)
     admin, name = os.environ["FACTORY_TEST_ADMIN_URL"], connections["owner"].settings_dict["NAME"]
     with connect(with_database(admin, name)) as server:
         server.execute(DAMAGE[1][1].encode(), {"id": view.id, "bot": before.world.service.actor.subject})
+    with reading(before.house):
+        votes = votes_of(view.id)
+        assert (len(votes), counted_votes(view, votes)) == (1, []), "It is kept, and is nobody's yes."
     apply_once_more("projects", "0003_a_machine_never_decides", "0002_walls")
     apply_once_more("approvals", "0003_people_decide", "0002_walls")
     with connections["owner"].cursor() as cursor, connect(with_database(admin, name)) as other:

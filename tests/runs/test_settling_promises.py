@@ -15,7 +15,7 @@ from factory.kernel.tenancy import reading
 from projects.commands import resume_project, suspend_project
 from runs.admin.actions.settle import LABELS, cards
 from runs.commands import cancel_run, freeze_run, resolve_step
-from runs.engine import Outcome, outcome_of_settling
+from runs.engine import BECOMES, Outcome, outcome_of_settling
 from runs.errors import RunFrozen
 from runs.models import Attempt, Step
 from runs.operations.resolving import Situations
@@ -162,6 +162,22 @@ def test_what_is_promised_at_work_is_what_happens(tenant_id: str, money: str) ->
         spending(house, money)
     for number, case in enumerate(AT_WORK):
         check(house, case, number, spent=money != "enough")
+    assert violations(house.tenant) == []
+
+
+@pytest.mark.parametrize("resolution", BECOMES)
+def test_what_is_promised_while_the_step_s_own_question_is_open_is_what_happens(
+    house: House, resolution: str
+) -> None:
+    run_id, worker = house.run("gated"), house.hand()
+    work = worker.take()
+    worker.ask(work)
+    worker.report(work, "Uncertain", "uncertain", reason="the line was cut")
+    step = house.steps(run_id)["publish"]
+    outcome, said = promised(house, step.id, resolution)
+    assert settled(house, run_id, step, resolution)
+    became = (str(house.steps(run_id)["publish"].state), house.state(run_id))
+    assert became == (outcome.step, outcome.run), said
     assert violations(house.tenant) == []
 
 
