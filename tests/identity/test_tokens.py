@@ -121,6 +121,7 @@ def test_refuses_a_token_that_leaves_out(verifier, missing):
         verifier.verify(sign(claims(**{missing: ...})))
 
 
+@pytest.mark.requirement("SEC-01")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -161,6 +162,7 @@ def test_refuses_an_unsigned_token(verifier):
                 verifier.verify(f"{part({'alg': alg, 'kid': 'r'})}.{part(claims())}.{tail}")
 
 
+@pytest.mark.requirement("SEC-01")
 def test_refuses_a_public_key_used_as_a_shared_secret(verifier):
     public = RSA.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

@@ -42,6 +42,8 @@ def tried(mutant: Mutant, tree: Path) -> str:
     """Return what became of a mutant: killed when a test that names the requirement failed."""
     file = tree / mutant.file
     whole = file.read_text()
+    if whole.count(mutant.text) != 1:
+        return BROKEN
     file.write_text(whole.replace(mutant.text, mutant.instead, 1))
     tests = marked()[mutant.id]
     try:

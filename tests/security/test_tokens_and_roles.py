@@ -45,7 +45,7 @@ def tokens_that_nobody_takes(ctx: Context) -> dict[str, str]:
     }
 
 
-@pytest.mark.requirement("IDN-03")
+@pytest.mark.requirement("IDN-03", "SEC-01")
 @pytest.mark.parametrize(("route", "method"), CALLS)
 def test_nobody_unknown_gets_in(scene: Scene, route: Route, method: str) -> None:
     home = scene.home
