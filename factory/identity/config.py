@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import ngettext
 
 from factory.kernel.addresses import NoAddress, normal_address
 
@@ -76,8 +77,9 @@ def leeway() -> timedelta:
 
 def format_leeway() -> str:
     """Return when a token is good again after its credential was revoked, as the end of a sentence."""
-    seconds = settings.IDENTITY["leeway_seconds"] + 1
-    return f"once {seconds} second{'' if seconds == 1 else 's'} have passed"
+    seconds = int(settings.IDENTITY["leeway_seconds"]) + 1
+    words = ngettext("once %d second has passed", "once %d seconds have passed", seconds)
+    return words % seconds
 
 
 def identity_settings() -> IdentitySettings:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import ngettext
 
 from factory.kernel.models import Setting
 
@@ -71,7 +72,7 @@ class Reloadable:
 
     def _counted(self, number: int) -> str:
         _, one, several = NAMED[self.name]
-        return f"{number} {one if number == 1 else several}"
+        return f"{number} {ngettext(one, several, number)}"
 
 
 def value(name: str) -> Any:

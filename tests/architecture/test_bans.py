@@ -206,3 +206,19 @@ def test_importing_a_module_does_nothing() -> None:
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     )
     assert found(places) == []
+
+
+INTERFACES = ("factory/console", "config", "notifications/channels", "factory/identity/accounts.py")
+"""Mail leads to pages, too, and so does the link that is in it."""
+
+
+def test_nothing_below_the_interfaces_knows_the_addresses_of_the_console() -> None:
+    """What is told below names a page and a key at most: the console alone knows where that is."""
+    places = (
+        (source, node)
+        for source in sources()
+        if not source.is_in(*INTERFACES) and not {"admin", "templatetags"} & set(source.path.parts)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("admin:")
+    )
+    assert found(places) == []
