@@ -143,7 +143,7 @@ def test_says_which_part_keeps_a_release_from_being_loaded(house: House) -> None
     with reading(house.system):
         row = Release.objects.select_related("asset", "closure").get(pk=newest)
         lost = drawn(replace(material_of(row), kept=frozenset()))
-    assert "a.md, e.py, its manifest, s.py is not in the store" in lost.broken
+    assert "The content of a.md, e.py, its manifest, s.py is not in the store." in lost.broken
     [agents] = [group for group in lost.groups if group.name == "Agents"]
     assert (agents.is_broken, agents.parts[0].parts[0].state) == (True, "Missing")
 
