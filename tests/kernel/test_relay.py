@@ -140,7 +140,7 @@ def test_a_failing_event_waits_and_blocks_only_its_own_stream(
     assert waiting[1].handle_attempts == 0, "nothing goes past an undelivered event of its stream"
 
 
-@pytest.mark.requirement("JOB-14")
+@pytest.mark.requirement("JOB-14", "EVT-06")
 def test_a_poison_event_is_set_aside_after_its_retries_and_seen(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
