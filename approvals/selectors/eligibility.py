@@ -245,13 +245,13 @@ def _judged(view: ApprovalView, votes: Sequence[Vote], electorate: Electorate) -
     return [Judged(vote, vote.id in counted) for vote in votes]
 
 
-def voted_already(right: Right, votes: Iterable[Judged]) -> str:
+def voted_already(right: Right, votes: Iterable[Judged], electorate: Electorate | None = None) -> str:
     """Return why the reader's yes would not count: it is there already, or that of who shares the role."""
     counting = [judged.vote for judged in votes if judged.counts]
-    behind = projects.people_behind(right.people) if counting else frozenset()
+    if any(vote.person == right.person for vote in counting):
+        return "You have approved."
+    behind = (electorate or Electorate()).behind(right) if counting else frozenset()
     for vote in counting:
-        if vote.person == right.person:
-            return "You have approved."
         if behind & {vote.person, vote.acting_for} - {""}:
             return f"{vote.voter} has approved, and shares your role or address: the two of you count once."
     return ""

@@ -57,6 +57,7 @@ class BaseAdmin(ModelAdmin, Generic[M]):
     large: ClassVar[bool] = False
     recent_words: ClassVar[tuple[str, ...]] = ()
     everything: ClassVar[str] = "?"
+    lead: ClassVar[str] = ""
     nothing_title: ClassVar[str] = "Nothing here yet"
     shows_stored: ClassVar[bool] = False
     whole_ids: ClassVar[tuple[str, ...]] = ()
@@ -79,8 +80,8 @@ class BaseAdmin(ModelAdmin, Generic[M]):
 
     @property
     def about(self) -> str:
-        """Return what stands on this page, in the one line that its class is described by."""
-        return " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
+        """Return what stands on this page: its lead, else the one line that its class is described by."""
+        return self.lead or " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
 
     def acts(self, request: HttpRequest, row: M | None) -> list[Act]:
         """Return what is offered on a row's page, or without a row on the list; each leads to a page of its

@@ -174,7 +174,7 @@ class JournalAdmin(EvidenceAdmin):
 
 @admin.register(AuditEntry, site=site)
 class AuditAdmin(EvidenceAdmin):
-    """Show who did or tried what, by which way, and what came of it: also what was refused."""
+    lead = "Who did or tried what, by which way, and what came of it: also what was refused."
 
     heading = "Audit log"
     shows_stored = True
@@ -276,7 +276,7 @@ class FoundList(BaseList):
 
 @admin.register(Verification, site=site)
 class VerificationAdmin(EvidenceAdmin):
-    """Show when every rule was checked, and what came of it in this tenant; Findings has what was found."""
+    lead = "When every rule was checked, and what came of it in this tenant; Findings has what was found."
 
     nothing_yet = "Every rule is checked once a day, and with manage.py verify. Then it is told here."
     list_display = ("at", "result", "rules", "here", "walls_", "unchecked_", "anchored", "took")
@@ -303,8 +303,9 @@ class VerificationAdmin(EvidenceAdmin):
 
 @admin.register(Finding, site=site)
 class FindingAdmin(EvidenceAdmin):
-    """Show what verifications found wrong here. A run concerned stays frozen until a PlatformAdmin has
-    looked."""
+    lead = (
+        "What verifications found wrong here. A run concerned stays frozen until a PlatformAdmin has looked."
+    )
 
     nothing_yet = (
         "No verification has found anything wrong here, if one has looked: Verifications says when. What was "

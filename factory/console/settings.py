@@ -16,8 +16,7 @@ from factory.kernel.models import Setting
 
 @admin.register(Setting, site=site)
 class SettingAdmin(BaseAdmin[Setting]):
-    """Show what can be changed without a restart, for every tenant; what was decided before stays as it
-    is."""
+    lead = "What can be changed without a restart, for every tenant; what was decided before stays as it is."
 
     view_operation = "ReadSettings"
     nothing_yet = "Every setting has a value; those that were changed say so."

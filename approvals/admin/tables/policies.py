@@ -84,7 +84,7 @@ class RevisionList(BaseList):
 
 @admin.register(PolicyRevision, site=site)
 class PolicyAdmin(OwnPageAdmin[PolicyRevision]):
-    """Show what is allowed, what needs a person, and who that is. A revision never changes."""
+    lead = "What is allowed, what needs a person, and who that is. A revision never changes."
 
     view_operation = "ListPolicyRevisions"
     own_page = "approvals/policy.html"

@@ -42,7 +42,7 @@ Viewed = Callable[[AdminSite, HttpRequest, Membership], HttpResponse]
 
 @admin.register(Membership, site=site)
 class MembershipAdmin(OwnPageAdmin[Any]):
-    """Show who is what here. A membership without a project holds in the whole tenant; history stays."""
+    lead = "Who is what here. A membership without a project holds in the whole tenant; history stays."
 
     view_operation = "ListMembers"
     own_page = "projects/member.html"

@@ -61,7 +61,7 @@ class Stated(BaseAdmin[Any]):
 
 @admin.register(Project, site=site)
 class ProjectAdmin(Stated, OwnPageAdmin[Any]):
-    """Show where work is submitted. A suspended project accepts no runs and dispatches nothing new."""
+    lead = "Where work is submitted. A suspended project accepts no runs and dispatches nothing new."
 
     view_operation = "ListProjects"
     own_page = "projects/project.html"
@@ -225,7 +225,7 @@ def question(act: ProjectAct, row: Project, found: dict[str, int], back: str) ->
 
 @admin.register(Environment, site=site)
 class EnvironmentAdmin(Stated):
-    """Hold what runs may target; the policy speaks of environments by these names."""
+    lead = "What runs may target; the policy speaks of environments by these names."
 
     view_operation = "ListEnvironments"
     list_display = ("short_name", "name", "project")

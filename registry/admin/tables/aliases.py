@@ -51,7 +51,7 @@ class AliasAdmin(BaseAdmin[Alias]):
 
 @admin.register(AliasMove, site=site)
 class AliasMoveAdmin(BaseAdmin[AliasMove]):
-    """Show which alias named which release, from when, and who moved it."""
+    lead = "Which alias named which release, from when, and who moved it."
 
     view_operation = "ReadAlias"
     heading = "Moves of aliases"

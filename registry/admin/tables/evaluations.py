@@ -32,7 +32,7 @@ class MeasuredList(BaseList):
 
 @admin.register(EvaluationRecord, site=site)
 class EvaluationAdmin(BaseAdmin[EvaluationRecord]):
-    """Show what a suite measured of a release. A record counts only for the hash that it was made for."""
+    lead = "What a suite measured of a release. A record counts only for the hash that it was made for."
 
     view_operation = "ListReleases"
     list_display = ("what", "suite_version", "said", "scored", "release", "of", "producer", "at")

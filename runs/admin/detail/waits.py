@@ -9,7 +9,15 @@ from uuid import UUID
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
-from approvals.selectors import ApprovalView, Judged, Right, right_to_decide, voted_already, votes_judged_of
+from approvals.selectors import (
+    ApprovalView,
+    Electorate,
+    Judged,
+    Right,
+    right_to_decide,
+    voted_already,
+    votes_judged_of,
+)
 from approvals.states import ApprovalState
 from approvals.subjects import why_unanswerable
 from factory.console.show import span
@@ -162,6 +170,7 @@ class Answers:
     def __init__(self, ctx: Context, asked: Sequence[ApprovalView]) -> None:
         self._ctx = ctx
         self._asked = asked
+        self._electorate = Electorate()
         self._rights: dict[tuple[object, ...], Right | None] = {}
         self._stops: dict[tuple[str, UUID | None], str] = {}
 
@@ -181,7 +190,7 @@ class Answers:
         right = self.right(view)
         if right is None or not view.votes or self._still_needed(view) <= 0:
             return ""
-        return voted_already(right, self._votes[view.id])
+        return voted_already(right, self._votes[view.id], self._electorate)
 
     def _still_needed(self, view: ApprovalView) -> int:
         counted = sum(one.counts for one in self._votes[view.id]) if view.votes else 0

@@ -131,7 +131,7 @@ def _is_offered_all(request: HttpRequest, ctx: Context) -> bool:
 
 @admin.register(Reservation, site=site)
 class ReservationAdmin(MoneyAdmin[Reservation]):
-    """Show what runs hold of the budgets: reserved before dispatch, settled at their end."""
+    lead = "What runs hold of the budgets: reserved before dispatch, settled at their end."
 
     view_operation = "ListReservations"
     list_display = ("run", "status", "sum", "kept", "made", "until", "reason", "own")
@@ -196,7 +196,7 @@ class ReservationAdmin(MoneyAdmin[Reservation]):
 
 @admin.register(UsageRecord, site=site)
 class UsageAdmin(MoneyAdmin[UsageRecord]):
-    """Show what was used, by receipt. What nobody could price is not known, and never counted as nothing."""
+    lead = "What was used, by receipt. What nobody could price is not known, and never counted as nothing."
 
     view_operation = "ReadUsage"
     heading = "Usage"

@@ -30,10 +30,11 @@ class Price:
 
 @admin.register(PricingRevision, site=site)
 class PricingAdmin(MoneyAdmin[PricingRevision]):
-    """Show what units cost, from when. A revision never changes; a call is priced by the one in force then.
-    New prices are published over the API, by the grant finance or an administrator's role in the whole
-    tenant.
-    """
+    lead = (
+        "What units cost, from when. A revision never changes; a call is priced by the one in force then. "
+        "New prices are published over the API, by the grant finance or an administrator's role in the "
+        "whole tenant."
+    )
 
     view_operation = "ListPricingRevisions"
     heading = "Prices"
