@@ -14,6 +14,7 @@ from factory.kernel.commanding import operation
 from factory.kernel.context import Context
 from factory.kernel.locking import lock_many
 from factory.kernel.recording import Move, record_many
+from projects.selectors import paused, suspensions
 
 
 @operation
@@ -35,8 +36,7 @@ def resume(ctx: Context, run_id: UUID, *, since: datetime) -> None:
     unused = given.exclude(authorizations__isnull=False)
     good = [row for row in lock_many(unused) if _is_good(row, since)]
     for row in good:
-        if row.valid_until is not None:
-            row.resume_validity(until=row.valid_until + (at - since))
+        row.resume_validity(until=_resumed_end(row, since, at))
     moves = [Move(row, "ValidityResumed", detail={"validUntil": row.valid_until}) for row in good]
     record_many(ctx, moves)
 
@@ -44,3 +44,23 @@ def resume(ctx: Context, run_id: UUID, *, since: datetime) -> None:
 def _is_good(row: ApprovalRequest, at: datetime) -> bool:
     end = valid_until(row, at)
     return end is not None and at < end
+
+
+def _resumed_end(row: ApprovalRequest, since: datetime, at: datetime) -> datetime:
+    """Return the `valid_until` by which an approval is good at `at` for as long as it was at `since`.
+
+    What suspensions of the project put it off by is added to that when it is read (`valid_until`), so a time
+    in which it was suspended as well is not given twice.
+    """
+    if row.valid_until is None:
+        raise ValueError("What has no end gets none.")
+    begun = row.valid_until - row.valid_for
+    used = since - begun - paused(row.project_id, begun, row.valid_until, since)
+    spans = suspensions([row.project_id], begun).get(row.project_id, []) if row.project_id else []
+    start = at
+    for suspended_at, resumed_at in reversed(spans):
+        free = start - min(resumed_at or at, at)
+        if used <= free:
+            break
+        used, start = used - free, suspended_at
+    return start - used + row.valid_for

@@ -18,7 +18,7 @@ from factory.kernel.models import Finding, OutboxEvent, Verification
 from factory.kernel.tenancy import reading
 from factory.messaging.relay.delivery import drain
 from factory.messaging.relay.destinations import Handlers
-from projects.commands import kill_project
+from projects.commands import kill_project, resume_project, suspend_project
 from runs import restore
 from runs.commands import cancel_run, expire_lease, freeze_run, lift_freeze, report, resolve_step
 from runs.errors import NotFrozen, RunFrozen
@@ -299,6 +299,30 @@ def test_an_approval_is_good_for_as_long_as_it_was_when_its_run_stopped(house: H
     assert timedelta(hours=1) < after.valid_until - before.valid_until < timedelta(hours=1, minutes=5)
     worker.authorize(work, after.id)
     assert violations(house.tenant) == []
+
+
+@pytest.mark.parametrize(("suspended", "resumed"), [(1, 0), (5, 4), (3, 1)])
+def test_time_of_a_suspension_is_given_to_an_approval_once_and_not_lost(
+    house: House, suspended: int, resumed: int
+) -> None:
+    """It has been good for six hours, and its run was frozen in the last two of them."""
+    run_id, worker = house.run("gated"), house.hand()
+    house.decide(worker.ask(worker.take()).approval_id)
+    suspend_project(house.world.workspace_admin, project_id=house.world.project, reason="quiet")
+    resume_project(house.world.workspace_admin, project_id=house.world.project, reason="go on")
+    assert freeze(house, run_id)
+    for change in (
+        "approvals_approvalrequest SET valid_until = valid_until - interval '6 hours'",
+        "runs_freeze SET frozen_at = frozen_at - interval '2 hours'",
+        f"projects_suspension SET suspended_at = suspended_at - interval '{suspended} hours', "
+        f"resumed_at = resumed_at - interval '{resumed} hours'",
+    ):
+        house._owner(f"UPDATE {change} WHERE tenant_id = %s", [house.tenant], unpinned=True)
+    lift(house, run_id)
+    [view] = house.approvals(run_id)
+    stood_still = {(1, 0): 2, (5, 4): 3, (3, 1): 3}[suspended, resumed]
+    left = view.valid_until - now() - view.valid_for + timedelta(hours=6 - stood_still)
+    assert abs(left) < timedelta(minutes=5)
 
 
 def test_the_money_of_a_run_that_stands_still_waits_with_it(house: House) -> None:
