@@ -81,6 +81,15 @@ _TABLE: dict[str, tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]] = {
 }
 LANGUAGES = {name: Language(name, line, blocks) for name, (_, line, blocks) in _TABLE.items()}
 _BY_TAG = {tag: LANGUAGES[name] for name, (tags, _, _) in _TABLE.items() for tag in tags.split()}
+_UNTAGGED = {
+    ext: LANGUAGES[name]
+    for name, exts in {
+        "TypeScript": "mts cts", "Shell": "ksh", "F#": "fsi", "Lisp": "lisp el rkt", "Visual Basic": "bas",
+        "Fortran": "f", "JSON": "jsonc", "INI": "cfg conf", "GraphQL": "gql", "Template": "tmpl",
+    }.items()
+    for ext in exts.split()
+}  # fmt: skip
+"""Extensions that `identify` does not know, or only as text."""
 PROSE_AND_DATA = {
     "Markdown", "reStructuredText", "JSON", "YAML", "TOML", "INI", "XML", "HTML", "CSS", "Template",
 }  # fmt: skip
@@ -102,10 +111,11 @@ _TEST = re.compile(
 def language_of(path: str, content: bytes = b"") -> Language | None:
     """Return the language by file name, then extension, then shebang."""
     tags = identify.tags_from_filename(path)
-    if not tags and content.startswith(b"#!"):
+    untagged = _UNTAGGED.get(path.rpartition(".")[2].lower()) if "." in path.rpartition("/")[2] else None
+    if not tags and not untagged and content.startswith(b"#!"):
         command = identify.parse_shebang(BytesIO(content))
         tags = identify.tags_from_interpreter(command[0]) if command else set()
-    return next((language for tag, language in _BY_TAG.items() if tag in tags), None)
+    return next((language for tag, language in _BY_TAG.items() if tag in tags), untagged)
 
 
 def is_vendored(path: str) -> bool:
