@@ -99,7 +99,7 @@ def _run(row: Run, said: Recorded) -> Mapping[str, Any]:
 
 
 def _stopped(row: Run, said: Recorded) -> str:
-    """Leave the reason out: it stands in the intent."""
+    """Return why a run was to be cancelled, which stands in the intent; empty of any other run."""
     if said.state not in ("Cancelling", "Cancelled"):
         return ""
     intent = CancellationIntent.objects.filter(run_id=row.id).first()
@@ -113,7 +113,7 @@ def _result(row: Run, output_hash: str) -> Any:
 
 
 def _step(row: Step, said: Recorded) -> Mapping[str, Any]:
-    """Leave out what it made and why it failed: these words of whoever did it are in their own rows too."""
+    """Return the columns of a step. What it made, and why it failed, stand in its last attempt's row too."""
     data = said.data
     locked = Attempt.objects.filter(step_id=row.id).order_by("-number").first()
     failed = said.state == "Failed" or bool(data.get("attention"))

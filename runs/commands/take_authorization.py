@@ -62,7 +62,7 @@ def take_authorization(
 
 
 def _taken_before(held: HeldAttempt, approval_id: UUID, proposal_hash: str) -> bool:
-    """Return the authorization of the identical repeat, by the same holder under the same lease."""
+    """Return whether this is the identical repeat, by the same holder under the same lease."""
     wanted = (approval_id, held.lease.id, held.lease.fencing_token, proposal_hash)
     return any(
         wanted == (one.approval_id, one.lease_id, one.fencing_token, one.proposal_hash)
