@@ -168,16 +168,18 @@ class WebhookAdmin(OwnPageAdmin[WebhookSubscription]):
 
     wants = Column("events", lambda row: f"{len(row.topics)} kinds" if row.topics else "all")
 
-    @column("health", lambda row: _health(row, row.last_error))
+    @column("health", lambda row: _health(row))
     def health(self, row: WebhookSubscription) -> SafeString | str:
-        return _health(row, cut(row.last_error, 80))
+        if row.failures:
+            return format_html("{} failures in a row: {}", row.failures, cut(row.last_error, 80))
+        return _health(row)
 
     since = Column("since", "created_at", when)
 
 
-def _health(row: WebhookSubscription, error: str) -> SafeString | str:
+def _health(row: WebhookSubscription) -> str:
     if row.failures:
-        return format_html("{} failures in a row: {}", row.failures, error)
+        return f"{row.failures} failures in a row: {row.last_error}"
     return "well" if row.succeeded_at else "nothing sent yet"
 
 

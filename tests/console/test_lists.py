@@ -18,8 +18,9 @@ from django.urls import reverse
 import config.urls  # noqa: F401 - it is what registers the pages
 from config.console import NAVIGATION
 from factory.console.lists import files
+from factory.console.lists.columns import written
 from factory.console.site import site
-from factory.kernel.models import AuditEntry
+from factory.kernel.models import AuditEntry, WebhookSubscription
 from factory.kernel.tenancy import reading
 from runs.admin.tables.runs import RunAdmin
 from runs.commands import cancel_run
@@ -261,3 +262,9 @@ def test_what_takes_too_long_to_look_up_is_said_on_a_page(
     assert (answer.status_code, answer["Retry-After"]) == (503, "1")
     assert "This takes too long to look up" in text(answer)
     assert "one filter instead of two" in text(answer)
+
+
+def test_a_file_holds_what_an_endpoint_answered_as_it_is_and_not_as_html() -> None:
+    row = WebhookSubscription(failures=2, last_error='"a" < b')
+    column = site._registry[WebhookSubscription].health
+    assert written(column.value(row)) == '2 failures in a row: "a" < b'
