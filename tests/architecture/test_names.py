@@ -28,7 +28,7 @@ SUBJECTS = {
     "projects": set[str](),
     "registry": {"manifest", "source", "publication"},
     "runs": {"engine", "dispatch", "watch", "worker"},
-    "usage": {"pricing", "commercial"},
+    "usage": {"pricing"},
 }
 """Sub-packages where an app has a subject of its own, each named for it."""
 FACTORY = {
