@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db.models import Min
 
-from projects.selectors import suspensions
+from projects.selectors import paused, suspensions
 from runs.engine import APPROVAL, FROZEN, OPERATOR, SUSPENDED, Clock
 from runs.models import Freeze, Run, Step
 from runs.selectors.views import ClockView
@@ -119,11 +119,14 @@ def why_it_stands(clock: Clock | None, at: datetime) -> str:
 def frozen_for(run_id: UUID, due: datetime, at: datetime) -> timedelta:
     """Return by how much the freezes of a run had, at `at`, put off what was due at `due`.
 
-    What was over before a freeze began stays over: it is not put off.
+    What was over before a freeze began stays over: it is not put off. The time in which the project was
+    suspended as well is not counted: that has put it off already.
     """
     put_off = timedelta()
-    for freeze in Freeze.objects.filter(run_id=run_id, frozen_at__lt=at).order_by("frozen_at"):
+    freezes = Freeze.objects.select_related("run").filter(run_id=run_id, frozen_at__lt=at)
+    for freeze in freezes.order_by("frozen_at"):
         if freeze.frozen_at >= due + put_off:
             break
-        put_off += min(freeze.lifted_at or at, at) - freeze.frozen_at
+        end = min(freeze.lifted_at or at, at)
+        put_off += end - freeze.frozen_at - paused(freeze.run.project_id, freeze.frozen_at, end, end)
     return put_off

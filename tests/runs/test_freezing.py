@@ -33,8 +33,10 @@ from tests.support.hands import Hand
 from tests.support.receipts import costing
 from tests.support.running import House
 from tests.support.world import subject_of
+from usage.models import Reservation
 from usage.reconcilers import ReservationExpiryWorker
 from usage.selectors import usage_of_run
+from usage.selectors.expiry import has_time
 
 pytestmark = pytest.mark.slow
 
@@ -342,3 +344,22 @@ def test_the_money_of_a_run_that_stands_still_waits_with_it(house: House) -> Non
     worker = house.hand()
     worker.report(worker.take(), output=1)
     assert house.state(frozen) == "Completed"
+
+
+def test_money_gets_the_time_of_a_freeze_and_a_suspension_at_once_but_once(house: House) -> None:
+    run_id = house.run()
+    suspend_project(house.world.workspace_admin, project_id=house.world.project, reason="quiet")
+    stood_still(house, run_id)
+    for change in (
+        "projects_suspension SET suspended_at = suspended_at - interval '1 hour'",
+        "usage_reservation SET created_at = created_at - interval '2 hours', "
+        "expires_at = statement_timestamp() - interval '30 minutes', "
+        "due_at = statement_timestamp() - interval '30 minutes'",
+    ):
+        house._owner(f"UPDATE {change} WHERE tenant_id = %s", [house.tenant], unpinned=True)
+    resume_project(house.world.workspace_admin, project_id=house.world.project, reason="go on")
+    lift(house, run_id)
+    with reading(house.system):
+        row, at = Reservation.objects.get(run_id=run_id), now()
+        assert has_time(row, at + timedelta(minutes=25))
+        assert not has_time(row, at + timedelta(minutes=35))
