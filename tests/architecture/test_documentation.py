@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from runs.states import FailureClass
+
 ROOT = Path(__file__).resolve().parents[2]
 TRACKED = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -62,6 +64,21 @@ def test_the_glossary_has_each_word_once() -> None:
 @pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md", "README.md"])
 def test_paths_in_the_pages_for_developers_exist(page: str) -> None:
     assert missing_paths((ROOT / page).read_text()) == []
+
+
+def test_the_recipe_of_a_failure_class_names_each_file_that_has_them_all() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    recipe = text.partition("### Add a failure class\n")[2].partition("\n#")[0]
+    named = tuple(re.findall(r"`([^`]+)`", recipe))
+    tracked = subprocess.run(["git", "ls-files", "*.py", "*.json", "*.txt"], cwd=ROOT, capture_output=True)
+    written = [re.compile(f"[\"']{word}[\"']") for word in FailureClass.values]
+    holders = {
+        name
+        for name in tracked.stdout.decode().split()
+        if all(word.search((ROOT / name).read_text()) for word in written)
+    }
+    assert len(holders) > 6
+    assert sorted(name for name in holders if not name.startswith(named)) == []
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
