@@ -28,7 +28,7 @@ from approvals.selectors import (
     involved_in,
     requests,
 )
-from approvals.states import ApprovalState, Effect, SubjectType
+from approvals.states import ApprovalState, Effect, OnExpiry, SubjectType
 from factory.kernel import clock
 from factory.kernel.commanding import operation
 from factory.kernel.context import Context
@@ -157,13 +157,15 @@ def renew(ctx: Context, row: ApprovalRequest, *, second: bool = True) -> Approva
     """Open a request that has just expired once more, for as long as before; `ApprovalRequested`.
 
     The same proposal with the same hash, under the same rule. It is the second and last time that people are
-    asked, unless nobody could answer the first time (`second=False`).
+    asked, unless nobody could answer (`second=False`): then it is asked as often as it still would have been.
     """
     at = clock.now()
     content = genuine(row.proposal, row.proposal_hash)
     proposal = Proposal(content=content, hash=row.proposal_hash, size=len(content), created_at=at)
     save(proposal)
     columns = {name: getattr(row, name) for name in RENEWED}
+    if not second and row.renews is not None:
+        columns["on_expiry"] = OnExpiry.FAIL  # it was the last time
     renewed = ApprovalRequest(**columns, proposal=proposal, renews=row.id if second else None)
     renewed.open(at=at, expires_at=at + (row.expires_at - row.requested_at))
     return _opened(ctx, renewed, "AskedAgain")

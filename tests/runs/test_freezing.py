@@ -26,7 +26,7 @@ from runs.operations.holding import WHILE_FROZEN
 from runs.reconcilers import KillSwitchReconciler, WithdrawalReconciler
 from runs.selectors import run_view
 from tests.kernel.damage import admin_url
-from tests.support.acts import revoke
+from tests.support.acts import revoke, ruled
 from tests.support.approvals import let_expire
 from tests.support.evidence import audits, violations
 from tests.support.hands import Hand
@@ -287,6 +287,23 @@ def test_what_nobody_could_answer_while_a_run_stood_still_is_asked_once_more(hou
         house.decide(fresh.id)
     assert ApprovalExpiryReconciler().run_once(house.tenant).found == 0
     assert {work.run_id for work in worker.poll()} == {gated, human}
+    assert violations(house.tenant) == []
+
+
+def test_a_second_asking_that_nobody_could_answer_is_asked_again_and_then_no_more(house: House) -> None:
+    ruled(house, onExpiry="re-request")
+    run_id, worker = house.run("gated"), house.hand()
+    let_expire(worker.ask(worker.take(), park=True).approval_id)
+    assert ApprovalExpiryReconciler().run_once(house.tenant).repaired == 1
+    [second] = house.pending(run_id)
+    stood_still(house, run_id)
+    let_expire(second.id, hours=0)
+    lift(house, run_id)
+    [last] = house.pending(run_id)
+    let_expire(last.id)
+    assert ApprovalExpiryReconciler().run_once(house.tenant).repaired == 1
+    assert house.pending(run_id) == []
+    assert [str(view.state) for view in house.approvals(run_id)] == ["Expired"] * 3
     assert violations(house.tenant) == []
 
 
