@@ -24,6 +24,8 @@ class Dependency:
 
 Parser = Callable[[str], Iterator[Dependency]]
 
+_NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*?)\s*(?:\[|[=<>!~])")
+"""The name of a requirement whose version no tool of today accepts: it is asked for all the same."""
 _COMMIT = re.compile(r"@[0-9a-f]{40}\b")
 _EXACT = re.compile(r"^v?\d+(\.\d+)*([-+.][0-9A-Za-z.-]+)?$")
 
@@ -32,7 +34,8 @@ def _requirement(line: str, dev: bool = False) -> Dependency | None:
     try:
         wanted = Requirement(line)
     except InvalidRequirement:
-        return None
+        named = _NAMED.match(line)
+        return Dependency(named[1], "", False, dev) if named else None
     if wanted.url:
         return Dependency(wanted.name, "url", bool(_COMMIT.search(wanted.url)), dev)
     exact = [item.operator in ("==", "===") and "*" not in item.version for item in wanted.specifier]

@@ -83,6 +83,7 @@ def test_knows_licences(text: str, spdx: str | None) -> None:
             "a==1.0 # x\n-r b.txt\nb>=2\nc[x]==3.* ; python_version<'3'\n",
             ["a!", "b", "c"],
         ),
+        ("requirements.txt", "pytz==2004d\nold=>1\nnot a line\n", ["pytz", "old"]),
         (
             "pyproject.toml",
             "[project]\ndependencies = ['a==1', 'b']\n[dependency-groups]\nd = ['c==2']",
