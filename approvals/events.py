@@ -1,4 +1,4 @@
-"""What approvals tell the rest of the house."""
+"""What approvals tell the rest of the control plane."""
 
 from datetime import datetime
 from typing import Annotated

@@ -139,7 +139,7 @@ FACTORY_METRICS_DIR = text("FACTORY_METRICS_DIR", "")
 FACTORY_METRICS_SHARED = bool(FACTORY_METRICS_DIR) and PROCESS in ("web", "job")
 if FACTORY_METRICS_SHARED:
     metrics_shared_in(FACTORY_METRICS_DIR)
-# When the house looks after its own evidence, as cron lines in UTC.
+# When the control plane looks after its own evidence, as cron lines in UTC.
 FACTORY_VERIFY_AT = cron("FACTORY_VERIFY_AT", "17 2 * * *")
 FACTORY_ANCHOR_AT = cron("FACTORY_ANCHOR_AT", "47 1 * * *")
 FACTORY_PURGE_AT = cron("FACTORY_PURGE_AT", "7 3 * * *")

@@ -1,4 +1,4 @@
-"""What runs tell the rest of the house. Identifiers, states and hashes; never the content of the work."""
+"""What runs tell the other apps. Identifiers, states and hashes; never the content of the work."""
 
 from typing import Annotated, Literal
 from uuid import UUID

@@ -58,13 +58,13 @@ def freeze_runs_of_violations(report: VerificationReport) -> None:
 
 
 def _take_offers_back(tenant: str, run_id: UUID) -> None:
-    house, alone = system(tenant, "Auditor"), Bulkhead("freeze")
-    with reading(house):
+    as_system, alone = system(tenant, "Auditor"), Bulkhead("freeze")
+    with reading(as_system):
         offered = Lease.objects.filter(run_id=run_id, state=LeaseState.OFFERED)
         offers = list(offered.values_list("id", flat=True))
     for lease_id in offers:
         with alone.item(lease_id, tenant):
-            withdraw_from_frozen(house, lease_id=lease_id)
+            withdraw_from_frozen(as_system, lease_id=lease_id)
 
 
 def _by_run(tenant: str, found: Sequence[Violation]) -> dict[UUID, list[str]]:

@@ -63,7 +63,7 @@ def may_publish(ctx: Context) -> bool:
 def adopt_platform_policy(ctx: Context) -> str:
     """Give a tenant that has no policy the platform's, as its revision r1; answers the revision in force.
 
-    An act of the house, when a tenant is onboarded; doing it again changes nothing.
+    An act of the control plane, when a tenant is onboarded; doing it again changes nothing.
     """
     _one_at_a_time(ctx)
     present: PolicyRevision | None = policy_revisions().first()

@@ -58,7 +58,7 @@ def _first(errors: tuple[FieldError, ...]) -> tuple[FieldError, ...]:
     return errors if more <= 0 else (*errors[:MOST_ERRORS], FieldError("", f"And {more:,} more faults."))
 
 
-# Refusals that no command makes: they come from the transport or from the house being unwell.
+# Refusals that no command makes: they come from the transport or from the control plane being unwell.
 GENERAL: dict[str, tuple[int, str, str]] = {
     "method-not-allowed": (405, "The method is not allowed here", "See the Allow header for those that are."),
     "not-acceptable": (406, "No such representation", "Answers are JSON."),

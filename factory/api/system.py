@@ -1,4 +1,4 @@
-"""What the house says about itself: alive, ready, its figures, its public keys, its problems."""
+"""What the control plane says about itself: alive, ready, its figures, its public keys, its problems."""
 
 import sys
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What the first page is made of. Each part of the house declares its own; this puts them together."""
+"""Put the first page together, of what each part of the control plane declares."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,7 +85,7 @@ class FigureShare:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of the state of the house, with a sentence; `alarm` is said at the top of the page too."""
+    """One figure of the control plane's state, with a sentence; `alarm` is said at the top of the page."""
 
     label: str
     value: str
@@ -207,7 +207,7 @@ def needs(order: int) -> Callable[[NeedsFill], NeedsFill]:
 
 
 def figure(order: int) -> Callable[[FigureFill], FigureFill]:
-    """Declare a figure of the state of the house."""
+    """Declare a figure of the state of the control plane."""
     return _declared(_figures, order)
 
 
@@ -345,7 +345,7 @@ def title_of(total: int, where: str) -> str:
 
 
 def lead_of(items: Sequence[Need], kinds: Sequence[Needs], figures: Sequence[Figure], at: datetime) -> str:
-    """Return how long the most urgent can wait, and what is wrong with the house."""
+    """Return how long the most urgent can wait, and what is wrong with the control plane."""
     ends = min((item.ends_at for item in items if item.ends_at), default=None)
     said = []
     if ends is not None:

@@ -80,7 +80,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def malformed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """An address, or what was sent, that the house does not take apart; or a host that it does not serve."""
+    """An address, or what was sent, that nobody here takes apart; or a host that is not served."""
     if isinstance(exception, DisallowedHost):
         return system.wrong_host(request)
     if not _in_console(request):

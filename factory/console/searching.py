@@ -1,4 +1,4 @@
-"""The search of the console: one box, and each part of the house finds what is its own, within bounds."""
+"""The search of the console: one box, and each app finds what is its own, within bounds."""
 
 import re
 from collections.abc import Callable, Sequence

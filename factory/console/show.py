@@ -60,7 +60,7 @@ def mark(state: str) -> str:
 
 
 def outline(word: str) -> SafeString:
-    """A word of the house's vocabulary, such as an action class."""
+    """A word of the control plane's vocabulary, such as an action class."""
     return format_html('<span class="fc-badge fc-outline">{}</span>', word)
 
 

@@ -1,4 +1,4 @@
-"""The admin site of the house."""
+"""The admin site of the control plane."""
 
 from functools import partial
 from typing import Any, Literal

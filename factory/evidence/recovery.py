@@ -1,4 +1,4 @@
-"""Bringing the house back after a restore: journal → approvals → releases → outbox and inbox, in this order.
+"""Bring everything back after a restore: journal → approvals → releases → outbox and inbox, in this order.
 
 The journal is the anchor: rows that lag behind it are brought up to what it says last, never the other
 way round. Every act is a command, so a recovery that was killed is simply run again.
@@ -87,7 +87,9 @@ class Recovery:
         if folder.last is not None:
             try:
                 take(restored_to=lost, tell=self.tell)
-            except NotHandedOver as fault:  # whoever keeps anchors may be away; this house must come back
+            except (
+                NotHandedOver
+            ) as fault:  # whoever keeps anchors may be away; this control plane must come back
                 self.tell(f"  by hand: {fault}")
 
     def enter(self, stage: str) -> None:

@@ -50,7 +50,7 @@ class EffectiveGrants:
 class SignIn:
     """Say who a trusted issuer says that somebody is.
 
-    `address` is one that the issuer has verified, and is believed about. `ours` says that the house itself
+    `address` is one that the issuer has verified, and is believed about. `ours` says that it is we who
     gave the subject, `alone` that no other issuer speaks for the tenant, so that it names whom an
     administrator made a member by it.
     Without any of them, only an administrator's act has made it somebody's.

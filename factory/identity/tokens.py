@@ -25,7 +25,7 @@ REQUIRED = ["exp", "iat", "aud", "iss", "sub"]
 OPTIONS: Options = {"require": REQUIRED, "verify_exp": False, "verify_iat": False, "verify_nbf": False}
 """A token's times are judged by `factory.identity.principals.admit`, by the database's clock."""
 MACHINES = "service:"
-"""How the house itself names service accounts: nobody is called so by accident."""
+"""How the control plane itself names service accounts: nobody is called so by accident."""
 CLIENTS = ("client_id", "azp", "cid", "appid")
 """The claims that name the client; RFC 9068: one that acts for itself is the subject as well."""
 OF_MACHINES = (("gty", "client-credentials"), ("gty", "client_credentials"), ("idtyp", "app"))

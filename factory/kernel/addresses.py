@@ -1,6 +1,6 @@
 """Addresses of people, in the one spelling in which they are kept and compared.
 
-By an address the house knows that two sign-ins are one person, so no two spellings of one may pass for two
+By an address it is known that two sign-ins are one person, so no two spellings of one may pass for two
 people, nor two that look alike: an address is plain ASCII in small letters. The part before the @ is small
 too (no mail system in use tells people apart by it), and a domain in other letters stands in its ASCII form.
 """

@@ -1,4 +1,4 @@
-"""@command opens the one transaction that an act of the house is; @operation joins it.
+"""@command opens the one transaction that an act of the control plane is; @operation joins it.
 
 A command is: lock → transition → record. Its transaction is durable and bound to the tenant of its
 context, and its state, journal, outbox, audit and idempotency record commit together or not at all.

@@ -1,4 +1,4 @@
-"""Row locks, in the one order of the house.
+"""Row locks, in the one order of the control plane.
 
 release → project (shared) → run → step → attempt → lease → waiver → approval → reservation → budget;
 several rows of one table by primary key. `NO KEY` locks, because foreign keys of children lock

@@ -27,7 +27,7 @@ CURRENT_TENANT = f"nullif(current_setting('{TENANT_SETTING}', true), '')"
 
 
 def role(name: str) -> str:
-    """The quoted name of one of the house's database roles: app, scan, auditor, retention, owner."""
+    """The quoted name of one of the control plane's database roles: app, scan, auditor, retention, owner."""
     return f'"{settings.FACTORY_ROLE_PREFIX}_{name}"'
 
 

@@ -1,4 +1,4 @@
-"""When what leaves the house is tried again: webhooks and notifications alike."""
+"""When what leaves the control plane is tried again: webhooks and notifications alike."""
 
 from typing import Final
 

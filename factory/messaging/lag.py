@@ -1,4 +1,4 @@
-"""How far the house is behind with telling, for its first page: bounded questions, each by an index."""
+"""How far events are behind, for the first page: bounded questions, each by an index."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -20,7 +20,7 @@ MOST_OPEN_ATTEMPTS = 1_000_000
 def serve_tenant(ctx: Context, *, pool: str, tenant_id: str) -> bool:
     """Let a pool work for a tenant from now on; made if it is not there. Whether it did not before.
 
-    Guards: only the house itself. Audited with the tenant. Errors: `InvalidInput` for a name that no pool
+    Guards: the system alone. Audited with the tenant. Errors: `InvalidInput` for a name that no pool
     can have.
     """
     if not POOL.fullmatch(pool):
@@ -41,8 +41,7 @@ def leave_tenant(ctx: Context, *, pool: str, tenant_id: str) -> bool:
 
     What its workers hold of the tenant, or were offered, they can neither acquire, renew nor report any more:
     the leases run out, and the attempts are tried again elsewhere or become uncertain. Drain the workers
-    first. Guards: only the
-    house itself. Audited with the tenant.
+    first. Guards: the system alone. Audited with the tenant.
     """
     row = WorkerPool.objects.select_for_update(no_key=True).filter(name=pool).first()
     if row is None or tenant_id not in row.tenants:

@@ -19,8 +19,8 @@ def revoke_worker(ctx: Context, *, worker_id: UUID, reason: str) -> str:
 
     What it holds is not taken from it by force: its leases end, and its attempts settle at expiry + grace.
     A token that is issued once the leeway of tokens has passed is good again. Guards: an Operator or an
-    administrator; the worker's pool serves this tenant and no other (of a shared pool only the house itself
-    may say so); a reason. Errors: `WorkerNotFound`, `PoolShared` (403), `InvalidInput`.
+    administrator; the worker's pool serves this tenant and no other (of a shared pool the system alone may
+    say so); a reason. Errors: `WorkerNotFound`, `PoolShared` (403), `InvalidInput`.
     """
     reason = reasoned(reason, "Revoking a credential needs a reason.")
     rows = Worker.objects.select_related("pool").select_for_update(no_key=True, of=("self",))

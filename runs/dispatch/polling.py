@@ -83,9 +83,9 @@ def revoke_from_outside(ctx: Context, *, worker_id: UUID, reason: str) -> str:
 def _withdraw(ctx: Context, offers: Sequence[Offer]) -> None:
     alone = Bulkhead("poll.withdraw", resting=RESTING)
     for offer in _not_resting(offers):
-        house = _system_in(ctx, offer.tenant_id)
+        as_system = _system_in(ctx, offer.tenant_id)
         with alone.item(offer.lease_id, offer.tenant_id):
-            withdraw_from_drained(house, lease_id=offer.lease_id, attempt_id=offer.attempt_id)
+            withdraw_from_drained(as_system, lease_id=offer.lease_id, attempt_id=offer.attempt_id)
 
 
 def _not_resting(offers: Sequence[Offer]) -> list[Offer]:
@@ -102,9 +102,9 @@ def _recover(ctx: Context, lapsed: Sequence[Lapsed]) -> None:
     """Leases recover here too, so that they do while no scheduler runs."""
     alone = Bulkhead("poll.lapsed", resting=RESTING)
     for lease in lapsed:
-        house = _system_in(ctx, lease.tenant_id)
+        as_system = _system_in(ctx, lease.tenant_id)
         with alone.item(lease.lease_id, lease.tenant_id):
-            expire_lease(house, lease_id=lease.lease_id, fencing_token=lease.fencing_token)
+            expire_lease(as_system, lease_id=lease.lease_id, fencing_token=lease.fencing_token)
 
 
 def _earlier_offers(ctx: Context, offers: Sequence[Offer]) -> list[OfferedAttempt]:
@@ -153,8 +153,8 @@ def _offer_or_none(
 
 
 def _offer(ctx: Context, worker: WorkerView, waiting: WaitingStep) -> OfferedAttempt:
-    house = _system_in(ctx, waiting.tenant_id, waiting.project_id)
-    return dispatch_step(house, run_id=waiting.run_id, step_id=waiting.step_id, worker_id=worker.id)
+    as_system = _system_in(ctx, waiting.tenant_id, waiting.project_id)
+    return dispatch_step(as_system, run_id=waiting.run_id, step_id=waiting.step_id, worker_id=worker.id)
 
 
 def _assignment_of(ctx: Context, offer: Offer) -> OfferedAttempt | None:

@@ -1,4 +1,4 @@
-"""Locks in the order of the house, and the proof that a worker speaks for an attempt.
+"""Locks in the order of the control plane, and the proof that a worker speaks for an attempt.
 
 Every command about a run locks the run first, so whatever else it holds, it has the run to itself.
 """

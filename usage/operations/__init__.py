@@ -1,6 +1,6 @@
 """What the apps above do to money, within their own commands.
 
-Locks are taken in the order of the house: reservation, then budgets by their keys.
+Locks are taken in the order of the control plane: reservation, then budgets by their keys.
 """
 
 from usage.operations.adding_up import add_up_again

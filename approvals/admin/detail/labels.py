@@ -22,7 +22,7 @@ ASKED = {
 
 
 def question(view: ApprovalView, shown: Shown | None, story: Timeline | None) -> str:
-    """Return what is asked, as one question in the house's words, where the house knows enough; else the
+    """Return what is asked, as one question in the control plane's words, where it knows enough; else the
     summary.
 
     What is over is no question any more.

@@ -1,4 +1,4 @@
-"""`{% load house %}`: the renderings of `factory.console.show` as filters, and what a page offers."""
+"""`{% load console %}`: the renderings of `factory.console.show` as filters, and what a page offers."""
 
 from datetime import datetime
 from typing import Any

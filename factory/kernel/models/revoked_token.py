@@ -11,7 +11,7 @@ class RevokedToken(models.Model):
     which is every token of theirs from before (`jti` empty).
 
     A table of the platform, because a worker's token has no tenant. `scope` is the tenant whose tokens are
-    meant, so that nobody can revoke another's; empty means everywhere, which only the house may say.
+    meant, so that nobody can revoke another's; empty means everywhere, which only the control plane may say.
     """
 
     id = uuid_key()

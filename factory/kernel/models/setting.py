@@ -2,7 +2,7 @@ from django.db import models
 
 
 class Setting(models.Model):
-    """A setting that was changed while the house runs: it overrides the variable of the same name. A table of
+    """A setting that was changed while processes run: it overrides the variable of the same name. A table of
     the platform, because leases of every tenant are judged by one rule."""
 
     name = models.CharField(primary_key=True, max_length=64)

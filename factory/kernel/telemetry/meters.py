@@ -1,4 +1,4 @@
-"""The meters of the house. Names, units and dimensions are a promise to whoever draws the dashboards.
+"""The meters of the control plane. Names, units and dimensions are a promise to whoever draws the dashboards.
 
 Each thing is counted twice: through the OpenTelemetry API, which sends it where an endpoint is set and costs
 next to nothing otherwise, and by the Prometheus client, which can add up what several processes of one
@@ -28,7 +28,7 @@ SECONDS = (0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14400, 86400, 2
 
 
 class _Count:
-    """A counter of the house, for whoever is sent it and for whoever asks."""
+    """A counter of the control plane, for whoever is sent it and for whoever asks."""
 
     def __init__(
         self, meter: Meter, registry: CollectorRegistry, name: str, unit: str, told: str, by: tuple[str, ...]
@@ -145,11 +145,11 @@ class Meters(Collector):
 
 counted = CollectorRegistry()
 """What this process has counted."""
-house = Meters(metrics.get_meter("factory"), counted)
-count_active = house.count_active
-run_accepted = house.run_accepted
-attempt_settled = house.attempt_settled
-lease_expired = house.lease_expired
-item_failed = house.item_failed
-approval_closed = house.approval_closed
-outbox_published = house.outbox_published
+meters = Meters(metrics.get_meter("factory"), counted)
+count_active = meters.count_active
+run_accepted = meters.run_accepted
+attempt_settled = meters.attempt_settled
+lease_expired = meters.lease_expired
+item_failed = meters.item_failed
+approval_closed = meters.approval_closed
+outbox_published = meters.outbox_published

@@ -19,7 +19,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from factory.kernel.telemetry.meters import SECONDS, counted, house
+from factory.kernel.telemetry.meters import SECONDS, counted, meters
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
@@ -43,7 +43,7 @@ def start(service: str) -> None:
 def _registry() -> CollectorRegistry:
     """Return what is shown: this process's counts, or those of all that share `FACTORY_METRICS_DIR`."""
     registry = CollectorRegistry()
-    registry.register(house)
+    registry.register(meters)
     if settings.FACTORY_METRICS_SHARED:
         MultiProcessCollector(registry, settings.FACTORY_METRICS_DIR)  # type: ignore[no-untyped-call]
     else:

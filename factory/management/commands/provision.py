@@ -13,7 +13,7 @@ from factory.embedded.system import EmbeddedError
 
 class Command(BaseCommand):
     help = (
-        "Makes the house's roles and its database on a PostgreSQL server, and prints their URLs as "
+        "Makes the control plane's roles and its database on a PostgreSQL server, and prints their URLs as "
         "environment variables. What is there already stays. The administrator's URL is read from "
         "FACTORY_ADMIN_DATABASE_URL, so that it stands in no list of processes."
     )

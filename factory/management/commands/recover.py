@@ -1,4 +1,4 @@
-"""Bring the house back after its database was restored."""
+"""Bring the control plane back after its database was restored."""
 
 from datetime import datetime
 from typing import Any

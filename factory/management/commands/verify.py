@@ -1,4 +1,4 @@
-"""Check every invariant of the house on one snapshot of the database."""
+"""Check every invariant of the control plane on one snapshot of the database."""
 
 import json
 import time

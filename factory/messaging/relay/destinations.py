@@ -83,7 +83,7 @@ class Streams:
 
 
 def envelope(event: OutboxEvent) -> dict[str, Any]:
-    """The event as CloudEvents 1.0 (structured JSON) with the house's extension attributes."""
+    """The event as CloudEvents 1.0 (structured JSON) with the control plane's extension attributes."""
     attributes = {
         "specversion": "1.0",
         "id": event.id,
