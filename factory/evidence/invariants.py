@@ -145,8 +145,8 @@ def transitions_declared(cursor: CursorWrapper) -> Rows:
         SELECT entity, from_state, to_state, cause,
                coalesce((SELECT array_agg(e->>'topic' ORDER BY e->>'topic')
                          FROM jsonb_array_elements({array_of("events")}) e), '{{}}') AS topics,
-               min(tenant_id), min(stream_id::text), count(*)
-        FROM factory_journalentry GROUP BY 1, 2, 3, 4, 5
+               tenant_id, min(stream_id::text), count(*)
+        FROM factory_journalentry GROUP BY 1, 2, 3, 4, 5, 6
         """
     )
     for entity, before, after, cause, topics, tenant, stream, count in cursor.fetchall():

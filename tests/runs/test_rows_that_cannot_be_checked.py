@@ -54,7 +54,11 @@ OF_ANOTHER_FORM = {
     "A1 array": ("factory_purge", PURGE.format(states="'[]'")),
     "A4 key": ("factory_purge", PURGE.format(states="""'{"k": "Shut"}'""")),
     "A4 array": ("factory_purge", PURGE.format(states="'[]'")),
-    "A5 object": ("factory_journalentry", "events = '{}'"),
+    "A5 object": (
+        "factory_journalentry",
+        """UPDATE factory_journalentry SET events = '{}' WHERE tenant_id = %(t)s AND id = (SELECT id FROM
+        factory_journalentry WHERE tenant_id = %(t)s AND events <> '[]' ORDER BY id LIMIT 1)""",
+    ),
     "C1 id": ("factory_journalentry", """events = '[{"id": "k"}]'"""),
     "C1 no id": ("factory_journalentry", "events = '[1]'"),
     "C1 object": ("factory_journalentry", "events = '{}'"),
@@ -106,13 +110,22 @@ def test_a_row_of_another_form_is_a_violation_of_its_tenant_alone(
 ) -> None:
     here, there = houses
     code, (table, change) = name.split()[0], OF_ANOTHER_FORM[name]
-    if not change.lstrip().startswith("INSERT"):
+    if not change.lstrip().startswith(("INSERT", "UPDATE")):
         change = f"UPDATE {table} SET {change} WHERE {ONE.format(table=table)}"
     with walls_down(*{table, *ALSO_READ.get(code, ())}) as cursor:
         cursor.execute(change, {"t": here.tenant})
         assert cursor.rowcount == 1
         assert found_by(code, cursor, here.tenant)
         assert not found_by(code, cursor, there.tenant)
+
+
+def test_the_same_damage_of_two_tenants_is_told_to_each(houses: tuple[House, House]) -> None:
+    with walls_down("factory_journalentry") as cursor:
+        for house in houses:
+            cursor.execute(
+                "UPDATE factory_journalentry SET cause = 'Kicked' WHERE tenant_id = %s", [house.tenant]
+            )
+        assert all(found_by("A5", cursor, house.tenant) for house in houses)
 
 
 def test_a_published_release_is_judged_whatever_its_evaluation_holds(houses: tuple[House, House]) -> None:
