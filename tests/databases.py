@@ -97,6 +97,7 @@ def base_environment(folder: Path) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "FACTORY_ROLE_PREFIX": PREFIX,
         "FACTORY_HOME": str(folder),
+        "FACTORY_PROCESS": "command",  # else whoever imports the Celery app makes its children jobs
         "FACTORY_EMBEDDED_ISSUER": "true",
         "SECRET_KEY": "only-for-tests-" + "x" * 40,
         "FACTORY_REFUSED_TOKENS_PER_MINUTE": "1000000",
